@@ -1,0 +1,51 @@
+# make demo    set everything up and see tags pass between kin
+# make test    set everything up and run all tests
+#
+# TORCH=1 also installs torch and runs the tests on its tensors (`make test TORCH=1`).
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+TORCH  ?=
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help setup demo test lint bench docs clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
+
+$(VENV)/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("tagkin needs Python 3.11 or newer; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+# Pinned: a plain `torch` brings gigabytes of GPU libraries along on some machines.
+$(VENV)/torch-installed: $(VENV)/installed
+	@echo "Installing torch ..."
+	@$(PIP) install torch==2.13.0
+	@touch $@
+
+setup: $(VENV)/installed $(if $(TORCH),$(VENV)/torch-installed)  ## make the virtual environment
+
+demo: setup  ## learn a semantic space from tags and look at what it does
+	@$(BIN)/python examples/demo.py
+
+test: setup  ## run all tests
+	@$(BIN)/python -m pytest --numprocesses auto
+
+lint: setup  ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (half an hour)
+	@$(BIN)/python -m benchmarks
+
+docs: setup  ## build the documentation into build/docs
+	@$(BIN)/mkdocs build --strict --quiet --site-dir build/docs
+	@echo "Open build/docs/index.html"
+
+clean:  ## remove everything that make made
+	rm -rf $(VENV) build .bench .mypy_cache .pytest_cache .ruff_cache

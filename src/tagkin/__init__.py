@@ -1,0 +1,36 @@
+"""Learn from the tags that are on a collection of images, and suggest tags for the rest."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tagkin.arrays import memory_budget as memory_budget
+    from tagkin.landmarks import LandmarkMap as LandmarkMap
+    from tagkin.space import SemanticSpace as SemanticSpace
+    from tagkin.storage import load as load
+    from tagkin.storage import save as save
+
+__version__ = "0.1.0"
+
+# Loaded at first use: importing scikit-learn and SciPy takes over a second.
+_HOMES = {
+    "LandmarkMap": "tagkin.landmarks",
+    "SemanticSpace": "tagkin.space",
+    "load": "tagkin.storage",
+    "memory_budget": "tagkin.arrays",
+    "save": "tagkin.storage",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tagkin' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,161 @@
+"""Sums over images, from which the semantic space is solved: they add, subtract and stream.
+
+With K = k(X, S) − 1 shiftᵀ (N×r, kernel columns of the landmarks, less an estimate of their
+mean) and text features T̂ (N×q), the sums are N, Σk, Σt, KᵀK, KᵀT̂ and T̂ᵀT̂, all float64.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import Array, as_block, like, namespace, row_blocks
+from tagkin.landmarks import Landmarks
+
+__all__ = ["Moments"]
+
+# A dense product does about 50 times the multiplications a second of a sparse one.
+_SPARSE_PAYS_BELOW = 0.02
+
+
+@dataclass
+class Moments:
+    """Streaming sums of kernel columns and text features.
+
+    Attributes
+    ----------
+    count : int
+        Images in the sums.
+    shift : array of shape (r,)
+        What is subtracted from every kernel column before summing. Centring afterwards,
+        KᵀK − N k̄ k̄ᵀ, cancels badly in float32 unless k̄ is small.
+    kernel_sum : (r,), text_sum : (q,), kernel_gram : (r, r), cross : (r, q), text_gram : (q, q)
+        `kernel_gram` is None while every image is a landmark and none was added or taken
+        out: then it follows from the landmarks alone (`complete`).
+    """
+
+    count: int
+    shift: Array
+    kernel_sum: Array
+    text_sum: Array
+    kernel_gram: Array | None
+    cross: Array
+    text_gram: Array
+
+    @classmethod
+    def zeros(cls, shift: Array, n_text: int, *, kernel_gram: bool = True) -> Moments:
+        """Sums over no image."""
+        xp = namespace(shift)
+        r = shift.shape[0]
+
+        def empty(*shape: int) -> Array:
+            return xp.zeros(shape, dtype=xp.float64, device=shift.device)
+
+        return cls(
+            count=0,
+            shift=shift,
+            kernel_sum=empty(r),
+            text_sum=empty(n_text),
+            kernel_gram=empty(r, r) if kernel_gram else None,
+            cross=empty(r, n_text),
+            text_gram=empty(n_text, n_text),
+        )
+
+    @classmethod
+    def of(cls, X: Array, text: Array, landmarks: Landmarks, shift: Array) -> Moments:
+        """Sums over the rows of X (n×d) and text (n×q), in blocks.
+
+        A block is float32 where the features are; its products are added up in float64.
+        """
+        moments = cls.zeros(shift, text.shape[1])
+        for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1])):
+            moments.add_block(landmarks.columns(X[rows]), text[rows])
+        return moments
+
+    def complete(self, landmarks: Landmarks) -> None:
+        """Fill in the `kernel_gram` that was left out because the images are the landmarks."""
+        if self.kernel_gram is None:
+            xp = namespace(self.shift)
+            r = self.shift.shape[0]
+            self.kernel_gram = xp.zeros((r, r), dtype=xp.float64, device=self.shift.device)
+            points = landmarks.points
+            for rows in row_blocks(r, 16 * r + 8 * points.shape[1]):
+                K = landmarks.kernel(
+                    as_block(points[rows], double=True), as_block(points, double=True)
+                )
+                K -= self.shift
+                self.kernel_gram += K.T @ K
+
+    def add_block(self, K: Array, text: Array) -> None:
+        """Add kernel columns K (n×r), from which the shift is taken in place, and text (n×q)."""
+        xp = namespace(K)
+        K -= xp.astype(self.shift, K.dtype)
+        self.count += K.shape[0]
+        self.kernel_sum += xp.sum(K, axis=0, dtype=xp.float64)
+        if self.kernel_gram is not None:
+            self.kernel_gram += K.T @ K
+        self._add_text(K, text)
+
+    def _add_text(self, K: Array, text: Array) -> None:
+        if not scipy.sparse.issparse(text):
+            exact = like(text, self.text_sum)
+            self.text_sum += namespace(exact).sum(exact, axis=0)
+            self.text_gram += exact.T @ exact
+            self.cross += K.T @ like(text, K)
+            return
+        text = text.astype(np.float64)
+        self.text_sum += like(np.asarray(text.sum(axis=0)).ravel(), self.text_sum)
+        self.text_gram += like(text.T @ text, self.text_gram)
+        if isinstance(K, np.ndarray) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape):
+            self.cross += (text.T.astype(K.dtype) @ K).T
+        else:
+            self.cross += K.T @ like(text, K)
+
+    def add(self, other: Moments) -> None:
+        """Add the sums over other images (with the same shift)."""
+        self._combine(other, 1)
+
+    def subtract(self, other: Moments) -> None:
+        """Take images out again."""
+        self._combine(other, -1)
+
+    def _combine(self, other: Moments, sign: int) -> None:
+        self.count += sign * other.count
+        for name in ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram"):
+            total, part = getattr(self, name), getattr(other, name)
+            if sign > 0:
+                total += part
+            else:
+                total -= part
+
+    def exceeded_by(self, other: Moments) -> int | None:
+        """The text feature of which `other` holds more than there is here, or None."""
+        xp = namespace(self.text_gram)
+        here, there = xp.linalg.diagonal(self.text_gram), xp.linalg.diagonal(other.text_gram)
+        surplus = there - here * (1 + 1e-6)
+        return int(xp.argmax(surplus)) if bool(xp.any(surplus > 1e-12)) else None
+
+    # The centred forms: Σ (k − k̄)(k − k̄)ᵀ and so on.
+
+    @property
+    def kernel_mean(self) -> Array:
+        """Mean of k(x, S) over the images, shape (r,)."""
+        return self.shift + self.kernel_sum / self.count
+
+    def centred_kernel_gram(self) -> Array:
+        """(r, r)."""
+        assert self.kernel_gram is not None, "complete() comes first"
+        s = self.kernel_sum
+        return self.kernel_gram - s[:, None] * (s[None, :] / self.count)
+
+    def centred_cross(self) -> Array:
+        """(r, q)."""
+        return self.cross - self.kernel_sum[:, None] * (self.text_sum[None, :] / self.count)
+
+    def centred_text_gram(self) -> Array:
+        """(q, q)."""
+        t = self.text_sum
+        return self.text_gram - t[:, None] * (t[None, :] / self.count)

@@ -1,0 +1,255 @@
+"""The one door to NumPy and torch: namespace, dtype, blocks under a memory budget.
+
+Everything above works on "arrays": NumPy arrays, memory maps, or torch tensors on
+any device. torch is never imported here unless a torch tensor comes in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from array_api_compat import array_namespace, device, is_torch_array
+from sklearn.utils import check_array
+
+from tagkin.errors import InvalidInput
+
+__all__ = [
+    "Array",
+    "as_block",
+    "block_rows",
+    "check_features",
+    "check_label_matrix",
+    "cholesky",
+    "eigh",
+    "like",
+    "memory_budget",
+    "mirror_lower",
+    "namespace",
+    "row_blocks",
+    "solve_triangular",
+    "to_numpy",
+]
+
+Array = Any  # a NumPy array or a torch tensor; there is no common base class to name
+
+DEFAULT_BUDGET = 128 * 2**20
+_budget: contextvars.ContextVar[int] = contextvars.ContextVar("budget", default=DEFAULT_BUDGET)
+
+
+# --- namespaces, devices, dtypes ---------------------------------------------------------
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array API namespace that all of `arrays` share; mixed kinds are an error."""
+    kinds = {"torch" if is_torch_array(a) else "NumPy" for a in arrays}
+    if len(kinds) > 1:
+        raise InvalidInput(
+            "Found NumPy arrays and torch tensors in one call. Convert one side: "
+            "torch.from_numpy(array) or tensor.cpu().numpy()."
+        )
+    devices = {str(device(a)) for a in arrays}
+    if len(devices) > 1:
+        raise InvalidInput(
+            f"Found arrays on different devices: {', '.join(sorted(devices))}. "
+            "Move them to one with tensor.to(device)."
+        )
+    return array_namespace(*arrays)
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """The values as a NumPy array on the host."""
+    return array.detach().cpu().numpy() if is_torch_array(array) else np.asarray(array)
+
+
+def like(array: Array, reference: Array, *, double: bool = False) -> Array:
+    """`array` (dense or sparse) as a dense array of `reference`'s kind, device and dtype.
+
+    With `double` the dtype is float64 instead.
+    """
+    xp = namespace(reference)
+    dtype = xp.float64 if double else reference.dtype
+    if scipy.sparse.issparse(array):
+        array = array.toarray()
+    if is_torch_array(reference) and not is_torch_array(array):
+        # torch cannot share memory that NumPy marks read-only (memory maps)
+        array = np.array(array) if not array.flags.writeable else array
+    elif is_torch_array(array) and not is_torch_array(reference):
+        array = to_numpy(array)
+    return xp.asarray(array, dtype=dtype, device=device(reference))
+
+
+def _is_narrow(array: Array) -> bool:
+    """Whether float32 holds every value of the array's dtype (so that blocks use it)."""
+    name = str(array.dtype).removeprefix("torch.")
+    return name in {"float32", "float16", "bfloat16", "bool", "int8", "uint8", "int16", "uint16"}
+
+
+def as_block(rows: Array, *, double: bool = False, name: str = "X") -> Array:
+    """Rows as a float array to compute with, checked to be finite.
+
+    Float32 where that loses nothing (float32 and narrower), else float64; `double`
+    forces float64.
+    """
+    xp = namespace(rows)
+    block = xp.astype(
+        rows, xp.float64 if double or not _is_narrow(rows) else xp.float32, copy=False
+    )
+    if not bool(xp.all(xp.isfinite(block))):
+        bad = to_numpy(~xp.all(xp.isfinite(block), axis=1)).nonzero()[0]
+        raise InvalidInput(
+            f"Input {name} contains NaN or infinity in {len(bad)} of {len(block)} rows looked at "
+            f"(the first is row {bad[0]} of its block). Remove those images or compute their "
+            "features again."
+        )
+    return block
+
+
+# --- blocks under a memory budget --------------------------------------------------------
+
+
+@contextlib.contextmanager
+def memory_budget(n_bytes: int) -> Iterator[None]:
+    """Limit the size of temporary blocks within a ``with`` statement.
+
+    The answer does not depend on it, up to rounding; only speed and memory do.
+    """
+    if n_bytes < 1:
+        raise InvalidInput(f"A memory budget is a positive number of bytes; found {n_bytes}.")
+    token = _budget.set(int(n_bytes))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+def block_rows(bytes_per_row: int) -> int:
+    """How many rows of that size fit the memory budget (at least one)."""
+    return max(1, _budget.get() // max(1, bytes_per_row))
+
+
+def row_blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
+    """Consecutive slices over `n_rows` rows, each within the memory budget."""
+    step = block_rows(bytes_per_row)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+# --- validation --------------------------------------------------------------------------
+
+
+def check_features(X: Array, *, name: str = "X", min_rows: int = 1) -> Array:
+    """X as a 2-D array, without copying or reading it (memory maps stay on disk)."""
+    if not is_torch_array(X):
+        if scipy.sparse.issparse(X):
+            raise InvalidInput(
+                f"{name} is a sparse matrix; features must be dense. Use {name}.toarray()."
+            )
+        # finiteness is checked block by block, where the rows are read anyway
+        return check_array(
+            X,
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=min_rows,
+            input_name=name,
+        )
+    if X.ndim != 2:
+        raise InvalidInput(
+            f"Expected 2D tensor for {name} (images × features), got {X.ndim}D. "
+            f"Reshape your data with {name}.reshape(1, -1) if it is one image."
+        )
+    if X.shape[0] < min_rows or X.shape[1] < 1:
+        raise InvalidInput(
+            f"Found {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape={tuple(X.shape)}) in "
+            f"{name} while a minimum of {min_rows} and 1 is required."
+        )
+    if X.is_complex():
+        raise InvalidInput(f"Complex data not supported; found {X.dtype} in {name}.")
+    return X.detach()
+
+
+def check_label_matrix(Y: Array, n_rows: int) -> Array:
+    """Y as a dense 2-D array or a CSR matrix with `n_rows` finite rows."""
+    if Y is None:
+        raise InvalidInput(
+            "requires y to be passed, but the target y is None: the space is learned from the "
+            "labels Y (images × labels)."
+        )
+    if is_torch_array(Y):
+        Y = Y.detach()
+        if Y.ndim != 2:
+            raise InvalidInput(f"Expected 2D tensor for Y (images × labels), got {Y.ndim}D.")
+        as_block(Y, name="Y")
+    else:
+        if not scipy.sparse.issparse(Y):
+            Y = np.asarray(Y)
+        if Y.ndim == 1:
+            if not np.isin(Y, (0, 1)).all():
+                raise InvalidInput(
+                    "Expected 2D array for Y (images × labels), got 1D array instead. If it holds "
+                    "class numbers, make one column a class. If it holds the weights of one "
+                    "label, Reshape your data with Y.reshape(-1, 1)."
+                )
+            Y = Y.reshape(-1, 1)  # one label, on some images
+        Y = check_array(
+            Y, accept_sparse="csr", dtype="numeric", ensure_min_samples=0, input_name="Y"
+        )
+    if Y.shape[0] != n_rows:
+        raise InvalidInput(
+            f"X and Y must have one row an image; found inconsistent numbers: {n_rows} rows in X "
+            f"and {Y.shape[0]} in Y."
+        )
+    return Y
+
+
+# --- linear algebra that the array API does not have -------------------------------------
+
+
+def cholesky(A: Array) -> Array | None:
+    """Lower Cholesky factor of a symmetric matrix, or None where it is not positive definite."""
+    if is_torch_array(A):
+        import torch
+
+        L, info = torch.linalg.cholesky_ex(A)
+        return L if int(info) == 0 else None
+    try:
+        # the transpose of a symmetric C-ordered matrix is the same in Fortran order: no copy
+        return scipy.linalg.cholesky(A.T, lower=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return None
+
+
+def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
+    """L⁻¹ B, or L⁻ᵀ B, for a lower triangular L."""
+    if is_torch_array(L):
+        import torch
+
+        if transposed:
+            return torch.linalg.solve_triangular(L.T, B, upper=True)
+        return torch.linalg.solve_triangular(L, B, upper=False)
+    return scipy.linalg.solve_triangular(
+        L, B, lower=True, trans=1 if transposed else 0, check_finite=False
+    )
+
+
+def eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
+    if is_torch_array(A):
+        return namespace(A).linalg.eigh(A)
+    return scipy.linalg.eigh(A, check_finite=False)
+
+
+def mirror_lower(A: Array) -> Array:
+    """Copy the lower triangle of a square matrix onto the upper one, in place."""
+    n = A.shape[0]
+    for rows in row_blocks(n, n * 8):
+        start, stop = rows.start, rows.stop
+        A[:start, rows] = A[rows, :start].T
+        corner = namespace(A).tril(A[rows, start:stop])
+        A[rows, start:stop] = corner + namespace(A).tril(corner, k=-1).T
+    return A

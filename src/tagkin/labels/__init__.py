@@ -1,0 +1,1 @@
+"""Labels as features: the textual side of the semantic space."""

@@ -1,0 +1,67 @@
+"""Textual views: from a label matrix Y (N×D) to explicit text features T̂ (N×q).
+
+The textual kernel of a view is the inner product of its features, K^T = T̂ T̂ᵀ. A view is
+any object with `fit` and `transform`; `SemanticSpace(text_view=…)` takes one, or a name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self, runtime_checkable
+
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+
+from tagkin.arrays import Array
+from tagkin.errors import InvalidInput
+
+__all__ = ["IndicatorView", "TextView", "as_text_view"]
+
+
+@runtime_checkable
+class TextView(Protocol):
+    """What a textual view does. Y and T̂ are dense, or sparse CSR, with one row an image."""
+
+    def fit(self, Y: Array) -> Any:
+        """Learn what the view needs from all labels (N×D)."""
+
+    def transform(self, Y: Array) -> Array:
+        """Text features T̂ (n×q) of labels Y (n×D)."""
+
+
+class IndicatorView(TransformerMixin, BaseEstimator):
+    """Labels as they are: T̂ = Y, so that K^T counts the labels that two images share.
+
+    Entries may also be weights, such as confidences.
+    """
+
+    def fit(self, Y: Array, y: object = None) -> Self:
+        """Nothing is learned; the number of labels is noted in ``n_labels_``."""
+        self.n_labels_ = Y.shape[1]
+        return self
+
+    def transform(self, Y: Array) -> Array:
+        """Y itself (n×D)."""
+        if Y.shape[1] != self.n_labels_:
+            raise InvalidInput(
+                f"Found {Y.shape[1]} labels where {self.n_labels_} were fitted. A label added "
+                "later needs no new space: neighbours carry it."
+            )
+        return Y
+
+
+_VIEWS = {"indicator": IndicatorView}
+
+
+def as_text_view(view: str | TextView) -> TextView:
+    """An unfitted copy of a view, from a name or from an object with fit and transform."""
+    if isinstance(view, str):
+        if view not in _VIEWS:
+            raise InvalidInput(
+                f"Unknown text view {view!r}. Use one of {', '.join(sorted(_VIEWS))}, or an object "
+                "with fit(Y) and transform(Y)."
+            )
+        return _VIEWS[view]()
+    if not isinstance(view, TextView):
+        raise InvalidInput(
+            f"text_view must be a name or an object with fit and transform; found {view!r}."
+        )
+    return clone(view, safe=False)

@@ -1,0 +1,386 @@
+"""The semantic space: where images that carry the same labels are near each other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from tagkin._moments import Moments
+from tagkin._regression import Directions, from_kernel, from_moments
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_features,
+    check_label_matrix,
+    like,
+    namespace,
+    row_blocks,
+)
+from tagkin.errors import InvalidInput
+from tagkin.kernels import Kernel
+from tagkin.labels.views import TextView, as_text_view
+from tagkin.landmarks import Landmarks
+
+__all__ = ["SemanticSpace", "regularization_of_public_code"]
+
+SCALINGS = ("correlation", "unit", "none")
+
+
+def regularization_of_public_code(kappa: float) -> float:
+    """The `regularization` κ that equals the κ' of Hardoon's public KCCA code.
+
+    That code regularises by (1 − κ')K + κ'I, which is the printed equation with
+    κ = κ' / (1 − κ') and its correlations multiplied by 1 / (1 − κ').
+    """
+    if not 0 < kappa < 1:
+        raise InvalidInput(f"The public code's κ' lies between 0 and 1; found {kappa}.")
+    return kappa / (1 - kappa)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients."""
+
+    correlations: Array
+    coefficients: Array
+    kernel_mean: Array
+
+
+class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The paper's semantic space: regularised kernel CCA of visual features and labels.
+
+    It solves (K^V+κI)⁻¹ K^T (K^T+κI)⁻¹ K^V α = λ²α (the paper's equation 12) for centred
+    kernels and projects an image to ψ = K^V A R (equation 13); neighbours are then found by
+    cosine. The answer comes from sums over the images and a matrix of the size of the
+    landmarks: memory does not grow with the number of images, and images can be added
+    (`partial_fit`) and taken out (`forget`) later.
+
+    Parameters
+    ----------
+    regularization : float, default 0.5
+        κ > 0. `regularization_of_public_code` converts the κ' of Hardoon's code.
+    kernel : str or Kernel, default "arc-cosine"
+        The visual kernel: "arc-cosine", "linear", "rbf", "exp-chi2", or an object of
+        `tagkin.kernels`.
+    text_view : str or TextView, default "indicator"
+        How labels become text features: a name, or an object with ``fit(Y)`` and
+        ``transform(Y)``.
+    n_landmarks : int, default 4096
+        Images that the visual kernel is expressed by. With as many as there are images the
+        solution is exact and costs a factorisation of an N×N matrix.
+    selection : "rpcholesky", "pgso", "uniform", or an array of shape (r, d)
+        How the landmarks are chosen, see `LandmarkMap`; an array is taken as the landmarks.
+    n_components : int or None
+        Keep the best correlated dimensions; None keeps all that carry anything, at most the
+        number of labels.
+    scaling : "correlation", "unit" or "none"
+        Length of dimension j: its correlation λⱼ times the projection (the paper); the
+        projection brought to unit norm over the training images, times its empirical
+        correlation there (Hardoon's public code); the projection as it is.
+    random_state : int, RandomState or None
+        Seed of the random selections.
+
+    Attributes
+    ----------
+    correlations_ : array of shape (n_components_,)
+        λ, descending; with ``scaling="unit"`` the empirical correlations.
+    n_components_ : int
+    landmarks_ : Landmarks
+    landmark_indices_ : int array of shape (r,), or None where an array was given
+        The landmarks' rows in the X of `fit`, or of the first `partial_fit`.
+    text_view_ : the fitted view
+    n_images_ : int
+        Images learned from, less those forgotten.
+
+    Notes
+    -----
+    Blocks are float32 where the features are (float32, float16, 8- and 16-bit integers) and
+    float64 otherwise; sums and factorisations are float64. For given landmarks the result
+    does not depend on the order or the blocks in which images come, nor on the number of
+    threads: cosines in the space agree to 1e-10 for float64 features and to 1e-4 for float32.
+
+    References
+    ----------
+    Uricchio, Ballan, Seidenari, Del Bimbo. Automatic image annotation via label transfer in
+    the semantic space. Pattern Recognition, 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import SemanticSpace
+    >>> rng = np.random.default_rng(0)
+    >>> Y = (rng.random((200, 5)) < 0.3).astype(float)
+    >>> X = Y @ rng.standard_normal((5, 16)) + rng.standard_normal((200, 16))
+    >>> space = SemanticSpace().fit(X, Y)
+    >>> space.transform(X).shape
+    (200, 5)
+    """
+
+    def __init__(
+        self,
+        regularization: float = 0.5,
+        kernel: str | Kernel = "arc-cosine",
+        text_view: str | TextView = "indicator",
+        n_landmarks: int = 4096,
+        selection: str | Array = "rpcholesky",
+        n_components: int | None = None,
+        scaling: str = "correlation",
+        random_state: Any = None,
+    ):
+        self.regularization = regularization
+        self.kernel = kernel
+        self.text_view = text_view
+        self.n_landmarks = n_landmarks
+        self.selection = selection
+        self.n_components = n_components
+        self.scaling = scaling
+        self.random_state = random_state
+
+    # --- learning ------------------------------------------------------------------------
+
+    def fit(self, X: Array, Y: Array = None) -> Self:
+        """Learn the space from features X (N×d) and labels Y (N×D, dense or sparse)."""
+        X, Y = self._validated(X, Y, first=True)
+        text = self._begin(X, Y)
+        if isinstance(self.selection, str) and X.shape[0] <= self.n_landmarks:
+            self._fit_exact(text)
+        else:
+            self._moments = self._sums_of(X, text, self._start_streaming(X))
+            self._solution = self._solve()
+        return self
+
+    def partial_fit(self, X: Array, Y: Array = None) -> Self:
+        """Add images. The first call chooses the landmarks among its images.
+
+        The result equals one `fit` of all images with the same landmarks. It is solved for
+        when it is next asked for, so that many small calls cost little. If a call fails,
+        nothing of it is added.
+        """
+        first = not self.__sklearn_is_fitted__()
+        X, Y = self._validated(X, Y, first=first)
+        if first:
+            text = self._begin(X, Y)
+            self._moments = self._sums_of(X, text, self._start_streaming(X))
+        else:
+            sums = self._sums_of(X, self.text_view_.transform(Y), self._moments.shift)
+            self._moments.complete(self.landmarks_)
+            self._moments.add(sums)
+        self._solution = None
+        return self
+
+    def forget(self, X: Array, Y: Array) -> Self:
+        """Take images out again, given the labels that they were learned with."""
+        self._check_fitted()
+        X, Y = self._validated(X, Y, first=False)
+        if X.shape[0] > self.n_images_ - 2:
+            raise InvalidInput(
+                f"Cannot forget {X.shape[0]} of {self.n_images_} images: at least 2 must stay. "
+                "Fit a new space instead."
+            )
+        sums = self._sums_of(X, self.text_view_.transform(Y), self._moments.shift)
+        surplus = self._moments.exceeded_by(sums)
+        if surplus is not None:
+            raise InvalidInput(
+                f"Cannot forget images that were not learned: text feature {surplus} weighs more "
+                "in Y than in all images of the space. Pass the labels that these images were "
+                "learned with."
+            )
+        self._moments.complete(self.landmarks_)
+        self._moments.subtract(sums)
+        self._solution = None
+        return self
+
+    def _validated(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
+        """X and Y checked; `first` also checks the parameters."""
+        if first:
+            self._check_parameters()
+        X = check_features(X, min_rows=2 if first else 1)
+        validate_data(self, X, skip_check_array=True, reset=first)
+        return X, check_label_matrix(Y, X.shape[0])
+
+    def _check_parameters(self) -> None:
+        if not 0 < self.regularization < math.inf:
+            raise InvalidInput(
+                f"regularization must be a positive number; found {self.regularization!r}. "
+                "Without it every kernel CCA has trivial solutions."
+            )
+        if self.scaling not in SCALINGS:
+            raise InvalidInput(
+                f"scaling must be one of {', '.join(SCALINGS)}; found {self.scaling!r}."
+            )
+        if self.n_components is not None and self.n_components < 1:
+            raise InvalidInput(f"n_components must be at least 1; found {self.n_components}.")
+
+    def _begin(self, X: Array, Y: Array) -> Array:
+        """Fit the view and choose the landmarks; returns the text features."""
+        view = as_text_view(self.text_view)
+        view.fit(Y)
+        text = view.transform(Y)
+        if not abs(text).sum() > 0:
+            raise InvalidInput(
+                f"No label at all: none of the {X.shape[0]} images carries any of the "
+                f"{Y.shape[1]} labels. A space is learned from labels; tag some images first."
+            )
+        self.landmarks_ = Landmarks.choose(
+            X, self.kernel, self.n_landmarks, self.selection, self.random_state
+        )
+        self.text_view_ = view
+        return text
+
+    def _fit_exact(self, text: Array) -> None:
+        """Every image is a landmark: solve in the dual, with one factor of the N×N kernel."""
+        K = self.landmarks_.gram()
+        xp = namespace(K)
+        self._moments = Moments.zeros(xp.mean(K, axis=0), text.shape[1], kernel_gram=False)
+        self._moments.add_block(K, text)
+        # the shift was the mean of the columns; with that of the rows K is centred on both sides
+        K -= xp.mean(K, axis=1)[:, None]
+        self._check_varied(xp.linalg.diagonal(K))
+        dense = like(text, K)
+        self._solution = self._scaled(
+            from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
+        )
+
+    def _start_streaming(self, X: Array) -> Array:
+        """Keep the landmarks that are independent; returns the shift of their columns."""
+        self.landmarks_, _ = self.landmarks_.independent()
+        sample = self.landmarks_.columns(X[:: -(-X.shape[0] // 1024)])
+        xp = namespace(sample)
+        return xp.mean(xp.astype(sample, xp.float64), axis=0)
+
+    def _sums_of(self, X: Array, text: Array, shift: Array) -> Moments:
+        return Moments.of(X, text, self.landmarks_, shift)
+
+    # --- solving -------------------------------------------------------------------------
+
+    def _solve(self) -> Projection:
+        moments, landmarks = self._moments, self.landmarks_
+        moments.complete(landmarks)
+        kernel_gram = moments.centred_kernel_gram()
+        self._check_varied(namespace(kernel_gram).linalg.diagonal(kernel_gram))
+        return self._scaled(
+            from_moments(
+                kernel_gram,
+                landmarks.gram(),
+                moments.centred_cross(),
+                moments.centred_text_gram(),
+                self.regularization,
+                landmarks.rounding,
+            )
+        )
+
+    def _check_varied(self, variances: Array) -> None:
+        """Refuse images that all look the same to the kernel."""
+        if not float(namespace(variances).max(variances)) > self.landmarks_.rounding**2:
+            raise InvalidInput(
+                f"All {self.n_images_} images look the same to the kernel (constant features, "
+                f"n_features={self.n_features_in_}): nothing tells them apart. Check how the "
+                "features were made."
+            )
+
+    def _scaled(self, directions: Directions) -> Projection:
+        """The leading directions, with the length that `scaling` asks for."""
+        if directions.correlations.shape[0] == 0:
+            raise InvalidInput(
+                f"Labels and features are unrelated in these {self.n_images_} images: every "
+                "correlation is zero. Do all images carry the same labels?"
+            )
+        correlations, weights = directions.correlations, directions.correlations
+        if self.scaling == "unit":
+            correlations = directions.empirical_correlations
+            weights = correlations / directions.visual_norms
+        elif self.scaling == "none":
+            weights = namespace(weights).ones_like(weights)
+        keep = slice(0, self.n_components)
+        return Projection(
+            correlations[keep],
+            (directions.coefficients * weights)[:, keep],
+            self._moments.kernel_mean,
+        )
+
+    def _solved(self) -> Projection:
+        self._check_fitted()
+        if self._solution is None:
+            self._solution = self._solve()
+        return self._solution
+
+    # --- using ---------------------------------------------------------------------------
+
+    def transform(self, X: Array) -> Array:
+        """Project features X (n×d) into the space: ψ (n × n_components_), in X's precision."""
+        self._check_fitted()
+        X = check_features(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        xp = namespace(X, self.landmarks_.points)
+        solution = self._solved()
+        r, m = solution.coefficients.shape
+        one = as_block(X[:1])
+        coefficients, mean = like(solution.coefficients, one), like(solution.kernel_mean, one)
+        psi = xp.empty((X.shape[0], m), dtype=one.dtype, device=X.device)
+        for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1])):
+            K = self.landmarks_.columns(X[rows])
+            K -= xp.astype(mean, K.dtype, copy=False)
+            psi[rows] = xp.astype(
+                K @ xp.astype(coefficients, K.dtype, copy=False), one.dtype, copy=False
+            )
+        return psi
+
+    @property
+    def correlations_(self) -> Array:
+        """Canonical correlations, descending, shape (n_components_,)."""
+        return self._solved().correlations
+
+    @property
+    def n_components_(self) -> int:
+        """Dimensions of the space."""
+        return self._solved().correlations.shape[0]
+
+    @property
+    def landmark_indices_(self) -> Array:
+        """Rows of the first X that are the landmarks, shape (r,); None where they were given."""
+        self._check_fitted()
+        return self.landmarks_.indices
+
+    @property
+    def n_images_(self) -> int:
+        """Images learned from, less those forgotten."""
+        self._check_fitted()
+        return self._moments.count
+
+    def describe(self) -> list[str]:
+        """What this space is, in a few sentences."""
+        best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
+        r, d = self.landmarks_.points.shape
+        return [
+            f"Learned from {self.n_images_:,} images with {d:,} features and "
+            f"{self._moments.text_sum.shape[0]:,} text features.",
+            f"{self.n_components_} dimensions; the leading correlations are {best}.",
+            f"{r:,} landmarks under the kernel {self.landmarks_.kernel!r}.",
+        ]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                "This SemanticSpace is not fitted yet. Call fit(X, Y) or partial_fit(X, Y) first."
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_moments")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,49 @@
+"""Small made collections whose right answer is plain to see."""
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+needs_torch = pytest.mark.skipif(
+    not HAS_TORCH, reason="torch is not installed; `make test TORCH=1` installs it"
+)
+
+
+class Collection(NamedTuple):
+    """Training features and labels, and features of new images."""
+
+    X: np.ndarray
+    Y: np.ndarray
+    X_new: np.ndarray
+
+
+def make_collection(n: int = 150, d: int = 12, n_labels: int = 6, seed: int = 0) -> Collection:
+    """Features that mix the labels' directions with as much noise; every label occurs."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((n + 40, n_labels)) < 0.3).astype(float)
+    X = Y @ rng.standard_normal((n_labels, d)) + rng.standard_normal((n + 40, d))
+    return Collection(X[:n], Y[:n], X[n:])
+
+
+@pytest.fixture
+def collection() -> Collection:
+    return make_collection()
+
+
+@pytest.fixture(params=["numpy", pytest.param("torch", marks=needs_torch)])
+def as_array(request: pytest.FixtureRequest) -> Callable[[np.ndarray], Any]:
+    """A function that makes a NumPy array an array of the kind under test."""
+    if request.param == "numpy":
+        return lambda a: a
+    import torch
+
+    return lambda a: torch.from_numpy(np.array(a))
+
+
+def relative_error(found: Any, expected: np.ndarray) -> float:
+    """Largest difference, in units of the largest expected value."""
+    return float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())

@@ -1,0 +1,156 @@
+"""The rules of the house: who may import whom, what is public, what an import costs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tagkin
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "tagkin"
+
+# The modules of tagkin that each room may import. One direction, no way back.
+FOUNDATION = {"errors", "arrays"}
+ALLOWED = {
+    "__init__": {"arrays", "landmarks", "space", "storage"},
+    "errors": set(),
+    "arrays": {"errors"},
+    "kernels": FOUNDATION,
+    "labels": FOUNDATION,
+    "landmarks": FOUNDATION | {"kernels"},
+    "_moments": FOUNDATION | {"landmarks"},
+    "_regression": FOUNDATION,
+    "space": FOUNDATION | {"kernels", "labels", "landmarks", "_moments", "_regression"},
+    "storage": FOUNDATION,
+}
+
+# What tagkin may import from outside, and the one module that may import it.
+EVERYWHERE = {"array_api_compat", "numpy", "safetensors", "scipy", "sklearn"}
+OPTIONAL = {"torch": {"arrays", "storage"}}
+
+# Rooms that know arrays only: no files, no network, no terminal.
+PURE = set(ALLOWED) - {"__init__", "storage"}
+IMPURE_MODULES = {
+    "os",
+    "io",
+    "pathlib",
+    "shutil",
+    "socket",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "urllib",
+}
+IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
+
+
+def modules():
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: relative import"
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_one_way(path):
+    room = room_of(path)
+    assert room in ALLOWED, f"give the new room {room!r} its place in ALLOWED"
+    for name in imports_of(path):
+        top, *rest = name.split(".")
+        if top == "tagkin":
+            target = rest[0] if rest else None
+            assert target is None or target == room or target in ALLOWED[room], (
+                f"{room} may not import {name}"
+            )
+        elif top in OPTIONAL:
+            assert room in OPTIONAL[top], f"{room} may not import {top}"
+        else:
+            assert top in EVERYWHERE or top in sys.stdlib_module_names, f"{room} imports {top}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_pure_rooms_touch_no_file_and_no_terminal(path):
+    if room_of(path) not in PURE:
+        return
+    assert not IMPURE_MODULES & {name.split(".")[0] for name in imports_of(path)}
+    calls = {
+        node.func.id
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not IMPURE_CALLS & calls
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_optional_packages_are_imported_where_they_are_used(path):
+    top_level = ast.Module(
+        [
+            n
+            for n in ast.parse(path.read_text()).body
+            if isinstance(n, (ast.Import, ast.ImportFrom))
+        ],
+        [],
+    )
+    names = {alias.name for n in top_level.body if isinstance(n, ast.Import) for alias in n.names}
+    names |= {n.module or "" for n in top_level.body if isinstance(n, ast.ImportFrom)}
+    assert not {name.split(".")[0] for name in names} & set(OPTIONAL)
+
+
+def test_no_pickle():
+    for path in modules():
+        assert not {"pickle", "joblib", "dill", "marshal", "shelve"} & set(imports_of(path)), path
+
+
+def test_benchmarks_and_examples_use_public_names_only():
+    for folder in ("benchmarks", "examples"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for name in imports_of(path):
+                assert not any(part.startswith("_") for part in name.split(".")[1:]), (path, name)
+
+
+def run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_import_is_light():
+    """Under half a second, at the best of five, in a process of its own."""
+    code = "import time; t = time.perf_counter(); import tagkin; print(time.perf_counter() - t)"
+    assert min(float(run(code)) for _ in range(5)) < 0.5
+
+
+@pytest.mark.parametrize(
+    "code", ["import tagkin", "import tagkin; tagkin.SemanticSpace; tagkin.load"]
+)
+def test_import_pulls_in_no_optional_package(code):
+    loaded = run(f"{code}; import sys; print(*sys.modules)").split()
+    assert not {"torch", "matplotlib", "pandas", "onnx", "faiss", "dask"} & set(loaded)
+
+
+def test_public_names_are_real_and_sorted():
+    assert tagkin.__all__ == sorted(tagkin.__all__)
+    for name in tagkin.__all__:
+        assert getattr(tagkin, name).__name__ == name
+        assert getattr(tagkin, name).__doc__
+    assert set(tagkin.__all__) <= set(dir(tagkin))
+    with pytest.raises(AttributeError, match="no attribute 'Semantic'"):
+        tagkin.Semantic  # noqa: B018
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_modules_stay_small(path):
+    assert len(path.read_text().splitlines()) <= 500, "split it"

@@ -1,0 +1,61 @@
+"""The battery that every estimator passes, ours and scikit-learn's."""
+
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tagkin
+from tagkin import LandmarkMap, SemanticSpace
+from tests.conftest import make_collection
+
+# One entry for every estimator: how the battery builds it.
+ESTIMATORS = {
+    "LandmarkMap": [LandmarkMap(), LandmarkMap(n_landmarks=5, random_state=0)],
+    "SemanticSpace": [SemanticSpace(), SemanticSpace(n_landmarks=5, random_state=0)],
+}
+
+# Text views take label matrices, which may be sparse, and no features: the battery, which
+# feeds them features, does not apply.
+NO_BATTERY = {"IndicatorView"}
+
+
+def estimator_classes():
+    """(name, class) of every public estimator of the package."""
+    for module in pkgutil.walk_packages(tagkin.__path__, "tagkin."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            own = inspect.isclass(value) and value.__module__ == module.name
+            if own and issubclass(value, BaseEstimator) and not name.startswith("_"):
+                yield name, value
+
+
+def test_every_estimator_is_in_the_battery():
+    assert {name for name, _ in estimator_classes()} == set(ESTIMATORS) | NO_BATTERY
+
+
+@parametrize_with_checks([e for es in ESTIMATORS.values() for e in es])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(("name", "cls"), list(estimator_classes()))
+def test_every_parameter_is_documented_and_only_stored(name, cls):
+    parameters = [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+    assert set(vars(cls())) == set(parameters) - {"args", "kwargs"}
+    for parameter in vars(cls()):
+        assert f"    {parameter} : " in cls.__doc__, f"{name} does not document {parameter}"
+
+
+@pytest.mark.parametrize("estimator", [e for es in ESTIMATORS.values() for e in es], ids=repr)
+def test_input_is_left_alone(estimator):
+    X, Y, X_new = make_collection()
+    for array in (X, Y, X_new):
+        array.flags.writeable = False
+    before = X.copy(), Y.copy(), X_new.copy()
+    estimator.fit(X, Y).transform(X_new)
+    for array, copy in zip((X, Y, X_new), before, strict=True):
+        np.testing.assert_array_equal(array, copy)

@@ -1,0 +1,179 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+from sklearn.metrics import pairwise
+
+from tagkin import kernels, memory_budget
+from tagkin.errors import InvalidInput
+from tagkin.kernels import (
+    RBF,
+    ArcCosine,
+    ExpChi2,
+    Linear,
+    arc_cosine_kernel,
+    as_kernel,
+    exp_chi2_kernel,
+    linear_kernel,
+    rbf_kernel,
+)
+
+ALL = [
+    ArcCosine(0),
+    ArcCosine(1),
+    ArcCosine(2),
+    ArcCosine(0, normalized=False),
+    ArcCosine(1, normalized=False),
+    ArcCosine(2, normalized=False),
+    Linear(),
+    RBF(gamma=0.1),
+    ExpChi2(scale=2.0),
+]
+
+
+def rows(n=30, d=7, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def for_kernel(kernel, X):
+    return abs(X) if isinstance(kernel, ExpChi2) else X
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_arc_cosine_is_the_integral_it_stands_for(order):
+    """Cho and Saul: K(x,y) = 2 ∫ N(w) Θ(wx) Θ(wy) (wx)ⁿ (wy)ⁿ dw, here in polar coordinates."""
+    for angle in (0.3, 1.2, 2.5):
+        x, y = np.array([2.0, 0.0]), 3 * np.array([math.cos(angle), math.sin(angle)])
+
+        def integrand(phi, radius, x=x, y=y):
+            w = radius * np.array([math.cos(phi), math.sin(phi)])
+            both = max(0.0, w @ x) ** order * max(0.0, w @ y) ** order
+            active = (w @ x > 0) * (w @ y > 0)
+            return both * active * radius * math.exp(-(radius**2) / 2) / (2 * math.pi)
+
+        # both factors are active between the two half-planes' borders
+        expected = 2 * integrate.dblquad(integrand, 0, 12, angle - math.pi / 2, math.pi / 2)[0]
+        found = arc_cosine_kernel(x[None], y[None], order=order, normalized=False)
+        assert found[0, 0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_normalized_arc_cosine_divides_by_the_diagonal(order):
+    X, Y = rows(), rows(20, seed=1)
+    full = arc_cosine_kernel(X, Y, order, normalized=False)
+    scale_x = arc_cosine_kernel(X, order=order, normalized=False).diagonal()
+    scale_y = arc_cosine_kernel(Y, order=order, normalized=False).diagonal()
+    expected = full / np.sqrt(np.outer(scale_x, scale_y))
+    np.testing.assert_allclose(arc_cosine_kernel(X, Y, order), expected, atol=1e-12)
+
+
+def test_fast_order_2_is_the_closed_form_on_the_whole_range():
+    rho = np.concatenate([np.linspace(-1, 1, 200_001), [-1, 0, 1]]).astype(np.float32)
+    angle = np.arccos(rho.astype(np.float64))
+    closed = 3 * np.sin(angle) * np.cos(angle) + (np.pi - angle) * (1 + 2 * np.cos(angle) ** 2)
+    fast = kernels._angular_order2_float32(rho.copy())
+    assert np.abs(fast - closed / (3 * np.pi)).max() < 5e-7
+
+
+def test_linear_and_rbf_are_scikit_learns():
+    X, Y = rows(), rows(20, seed=1)
+    np.testing.assert_allclose(linear_kernel(X, Y), pairwise.linear_kernel(X, Y), atol=1e-12)
+    np.testing.assert_allclose(rbf_kernel(X, Y, 0.2), pairwise.rbf_kernel(X, Y, 0.2), atol=1e-12)
+    far = 1e3 + X  # far from the origin the squares are large and their difference small
+    np.testing.assert_allclose(rbf_kernel(far, far[:5], 0.2), rbf_kernel(X, X[:5], 0.2), atol=1e-9)
+
+
+def test_rbf_default_gamma_is_one_over_the_mean_squared_distance():
+    X = rows()
+    mean = pairwise.euclidean_distances(X, squared=True).mean()
+    np.testing.assert_allclose(rbf_kernel(X), pairwise.rbf_kernel(X, gamma=1 / mean), atol=1e-12)
+    assert RBF().settle(X).gamma == pytest.approx(1 / mean)
+
+
+def test_exp_chi2_by_hand():
+    X = np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 1.0]])
+    chi2 = 1 / 3 + 4 / 4  # 0/0 counts as 0
+    K = exp_chi2_kernel(X, scale=0.7)
+    np.testing.assert_allclose(K, [[1, np.exp(-chi2 / 1.4)], [np.exp(-chi2 / 1.4), 1]])
+    # by default the scale is the mean over all pairs, diagonal included
+    np.testing.assert_allclose(exp_chi2_kernel(X), exp_chi2_kernel(X, scale=chi2 / 2))
+    assert ExpChi2().settle(X).scale == pytest.approx(chi2 / 2)
+
+
+def test_exp_chi2_is_scikit_learns():
+    X, Y = abs(rows(40, 20)), abs(rows(33, 20, seed=1))
+    X[X < 0.5] = 0
+    expected = pairwise.chi2_kernel(X, Y, gamma=0.25)
+    with memory_budget(2000):
+        np.testing.assert_allclose(exp_chi2_kernel(X, Y, scale=2.0), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ALL, ids=repr)
+def test_block_properties(kernel, as_array):
+    X = for_kernel(kernel, rows(64))
+    X[[3, 9]] = 0
+    K = np.asarray(kernel(as_array(X)))
+    assert np.isfinite(K).all()
+    assert (K == K.T).all(), "exactly symmetric"
+    np.testing.assert_allclose(K.diagonal(), np.asarray(kernel.diagonal(as_array(X))), rtol=1e-12)
+    with memory_budget(1000):
+        blocks = np.concatenate(
+            [np.asarray(kernel(as_array(X[i : i + 7]), as_array(X))) for i in range(0, 64, 7)]
+        )
+    np.testing.assert_allclose(blocks, K, atol=2e-13 * np.abs(K).max())
+
+
+@pytest.mark.parametrize("kernel", ALL, ids=repr)
+def test_positive_semi_definite(kernel):
+    X = for_kernel(kernel, rows(50, 4))
+    values = np.linalg.eigvalsh(kernel(X))
+    assert values.min() > -1e-12 * values.max()
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int8])
+def test_unit_diagonal_is_exact_and_zero_rows_are_zero(order, dtype, as_array):
+    X = (rows(40) * 20).astype(dtype)
+    X[5] = 0
+    K = np.asarray(arc_cosine_kernel(as_array(X), order=order))
+    assert (np.delete(K.diagonal(), 5) == 1).all()
+    assert (K[5] == 0).all()
+    assert (K[:, 5] == 0).all()
+
+
+@pytest.mark.parametrize("kernel", ALL, ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_narrow_input_is_computed_in_float32(kernel, dtype):
+    X = for_kernel(kernel, rows().astype(dtype))
+    K = kernel(X, X[:9])
+    assert K.dtype == np.float32
+    exact = kernel(X.astype(np.float64), X[:9].astype(np.float64))
+    # order 0 has an infinite slope at equal rows: rounding of the cosine shows as its root
+    tolerance = 3e-4 if getattr(kernel, "order", 2) == 0 else 2e-6
+    assert np.abs(K - exact).max() < tolerance * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("length", [1e-30, 1e-3, 1e30])
+def test_the_normalized_kernel_ignores_lengths(length):
+    X = rows().astype(np.float32)
+    np.testing.assert_allclose(
+        arc_cosine_kernel(X * np.float32(length)), arc_cosine_kernel(X), atol=1e-6
+    )
+
+
+def test_clear_errors():
+    X = rows()
+    with pytest.raises(InvalidInput, match="order 0, 1 or 2; found 3"):
+        arc_cosine_kernel(X, order=3)
+    with pytest.raises(InvalidInput, match="X has 7 features and Y has 5"):
+        linear_kernel(X, X[:, :5])
+    with pytest.raises(InvalidInput, match="non-negative"):
+        exp_chi2_kernel(X)
+    X[4, 2] = np.nan
+    with pytest.raises(InvalidInput, match=r"NaN or infinity in 1 of 30 rows.*row 4"):
+        rbf_kernel(X)
+    with pytest.raises(InvalidInput, match=r"Unknown kernel 'cosine'\. Use one of arc-cosine"):
+        as_kernel("cosine")
+    assert as_kernel("rbf") == RBF()
+    assert as_kernel(ArcCosine(1)) == ArcCosine(1)

@@ -1,0 +1,241 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import tagkin
+from tagkin import LandmarkMap, SemanticSpace, load, save, storage
+from tagkin.errors import DamagedModel, InvalidInput, StorageError
+from tagkin.kernels import RBF
+from tagkin.labels.views import IndicatorView
+from tests.conftest import make_collection, needs_torch
+
+
+@pytest.fixture
+def space(collection):
+    return SemanticSpace(n_landmarks=40, random_state=0).fit(collection.X, collection.Y)
+
+
+@pytest.fixture
+def saved(space, tmp_path):
+    return save(space, tmp_path / "model")
+
+
+MODELS = [
+    SemanticSpace(),
+    SemanticSpace(n_landmarks=40, scaling="unit", n_components=3),
+    SemanticSpace(kernel="rbf", selection=make_collection().X[:30], text_view=IndicatorView()),
+    SemanticSpace(kernel=RBF(0.1), random_state=np.random.RandomState(0)),
+    LandmarkMap(n_landmarks=20),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=range(len(MODELS)))
+def test_a_loaded_model_is_the_saved_one(model, tmp_path):
+    X, Y, X_new = make_collection()
+    model = clone(model).fit(X, Y)
+    again = load(save(model, tmp_path / "model"))
+    assert type(again) is type(model)
+    for name in ("kernel", "n_landmarks", "scaling", "n_components"):
+        assert getattr(again, name, None) == getattr(model, name, None)
+    assert (again.transform(X_new) == model.transform(X_new)).all()
+    if isinstance(model, SemanticSpace):
+        again.partial_fit(X[:60], Y[:60])
+        model.partial_fit(X[:60], Y[:60])
+        np.testing.assert_allclose(again.transform(X_new), model.transform(X_new), atol=1e-9)
+
+
+def test_the_folder_has_numbers_settings_and_a_card(saved):
+    assert sorted(p.name for p in saved.iterdir()) == [
+        "README.md",
+        "arrays.safetensors",
+        "model.json",
+    ]
+    card = (saved / "README.md").read_text()
+    assert "Learned from 150 images with 12 features and 6 text features" in card
+    assert "| `n_landmarks` | `40` |" in card
+    assert str(saved) not in card
+    assert not list(saved.parent.glob(".*")), "nothing temporary is left"
+
+
+@needs_torch
+def test_a_model_can_move_between_numpy_and_torch(collection, tmp_path):
+    import torch
+
+    X, Y, X_new = collection
+    fitted = SemanticSpace(n_landmarks=40, random_state=0).fit(torch.tensor(X), torch.tensor(Y))
+    folder = save(fitted, tmp_path / "model")
+    expected = fitted.transform(torch.tensor(X_new))
+    np.testing.assert_allclose(load(folder).transform(X_new), expected, atol=1e-12)
+    on_device = load(folder, device="cpu")
+    torch.testing.assert_close(on_device.transform(torch.tensor(X_new)), expected)
+
+
+def test_feature_names_are_kept(collection, tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(collection.X, columns=[f"f{i}" for i in range(12)])
+    model = SemanticSpace().fit(frame, collection.Y)
+    again = load(save(model, tmp_path / "model"))
+    assert again.feature_names_in_.tolist() == list(frame.columns)
+
+
+# --- nothing is lost ---
+
+
+def test_an_existing_model_is_replaced_only_on_request(space, saved, collection):
+    with pytest.raises(StorageError, match="holds a model already"):
+        save(space, saved)
+    other = SemanticSpace(regularization=3.0).fit(collection.X, collection.Y)
+    save(other, saved, overwrite=True)
+    assert load(saved).regularization == 3.0
+    assert [p.name for p in saved.parent.iterdir()] == ["model"]
+
+
+def test_a_folder_of_something_else_is_never_touched(space, saved, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_bytes(b"precious")
+    (saved / "notes.txt").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "model.json").write_text("{}")
+    for folder, found in (("photos", "a.jpg"), ("model", "notes.txt"), ("other", "model.json")):
+        with pytest.raises(StorageError, match=f"not a tagkin model \\({found}\\)"):
+            save(space, tmp_path / folder, overwrite=True)
+    assert (tmp_path / "photos" / "a.jpg").read_bytes() == b"precious"
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StorageError, match="is a file"):
+        save(space, tmp_path / "file", overwrite=True)
+
+
+def test_a_full_disk_leaves_the_old_model(space, saved, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage.safetensors.numpy, "save_file", full)
+    with pytest.raises(StorageError, match=r"No space left on device\. Nothing there was changed"):
+        save(space, saved, overwrite=True)
+    assert load(saved).n_images_ == 150
+    assert [p.name for p in saved.parent.iterdir()] == ["model"]
+
+
+def test_a_kill_at_any_moment_leaves_a_whole_model(tmp_path):
+    """A process saves over one model again and again and is killed; what is there loads."""
+    script = tmp_path / "saver.py"
+    script.write_text(
+        "import sys, itertools, tagkin\n"
+        "from tests.conftest import make_collection\n"
+        "X, Y, _ = make_collection()\n"
+        "for i in itertools.count(1):\n"
+        "    model = tagkin.SemanticSpace(float(i), n_landmarks=100, random_state=0).fit(X, Y)\n"
+        "    tagkin.save(model, sys.argv[1], overwrite=True)\n"
+        "    print(i, flush=True)\n"
+    )
+    folder = tmp_path / "model"
+    root = Path(__file__).parent.parent
+    for delay in (0.0, 0.013, 0.05):
+        process = subprocess.Popen(
+            [sys.executable, str(script), str(folder)],
+            stdout=subprocess.PIPE,
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root)},
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        if not folder.exists():  # killed between two renames: the old one stands beside it
+            (replaced,) = tmp_path.glob(".model-replaced-*")
+            replaced.rename(folder)
+        assert load(folder).n_images_ == 150
+        for leftover in tmp_path.glob(".model-*"):
+            shutil.rmtree(leftover)
+
+
+# --- damaged and foreign folders ---
+
+
+@pytest.mark.parametrize("name", ["arrays.safetensors", "model.json"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_a_truncated_file_is_noticed(name, share, saved):
+    data = (saved / name).read_bytes()
+    (saved / name).write_bytes(data[: int(share * len(data))])
+    with pytest.raises(DamagedModel, match=r"cannot be read|not as it was saved"):
+        load(saved)
+
+
+def test_an_edited_model_is_noticed(saved):
+    path = saved / "model.json"
+    path.write_text(path.read_text().replace('"regularization": 0.5', '"regularization": 0.6'))
+    with pytest.raises(DamagedModel, match="checksum differs"):
+        load(saved)
+
+
+def test_a_changed_number_is_noticed(saved):
+    path = saved / "arrays.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(DamagedModel, match="checksum differs"):
+        load(saved)
+
+
+def rewrite(folder, change):
+    """Edit model.json and mend its checksum, as someone with bad intent would."""
+    path = folder / "model.json"
+    document = json.loads(path.read_text())
+    change(document)
+    document["content_sha256"] = storage._content_sha256(document["content"])
+    path.write_text(json.dumps(document))
+
+
+def test_only_listed_classes_are_built(saved):
+    rewrite(saved, lambda d: d["content"].update({"$class": "Popen"}))
+    with pytest.raises(DamagedModel, match="'Popen' is not a class that tagkin loads"):
+        load(saved)
+
+
+def test_other_versions_and_foreign_folders_are_named(saved, tmp_path):
+    with pytest.raises(StorageError, match="does not exist"):
+        load(tmp_path / "nowhere")
+    with pytest.raises(StorageError, match=r"holds no model\.json"):
+        load(tmp_path)
+    (saved / "arrays.safetensors").rename(tmp_path / "aside")
+    with pytest.raises(DamagedModel, match=r"arrays\.safetensors is missing"):
+        load(saved)
+    rewrite(saved, lambda d: d.update(format_version=99, tagkin_version="9.0"))
+    with pytest.raises(DamagedModel, match=r"model format 99, written by tagkin '9\.0'"):
+        load(saved)
+    (saved / "model.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(DamagedModel, match="not written by tagkin"):
+        load(saved)
+
+
+def test_what_cannot_be_saved_is_said_before_anything_is_written(collection, tmp_path):
+    class OwnView(IndicatorView):
+        pass
+
+    own = SemanticSpace(text_view=OwnView()).fit(collection.X, collection.Y)
+    with pytest.raises(InvalidInput, match="OwnView is not one of tagkin's own classes"):
+        save(own, tmp_path / "model")
+    with pytest.raises(InvalidInput, match="dict is not a model"):
+        save({}, tmp_path / "model")
+    with pytest.raises(NotFittedError, match="fit it, then save"):
+        save(SemanticSpace(), tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_storable_class_is_where_the_format_says():
+    for name, home in storage._HOMES.items():
+        module = __import__(home, fromlist=[name])
+        assert getattr(module, name).__module__ == home
+    assert tagkin.__version__
