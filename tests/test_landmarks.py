@@ -166,14 +166,13 @@ def test_duplicates_and_zero_vectors_are_left_out(selection, dtype):
     assert (features[200:] == 0).all()
 
 
-def test_few_candidates_are_looked_at():
-    """Choosing reads 4 candidates a landmark, not the whole collection."""
-    X = rows(5000, 4)
+def test_a_sample_of_candidates_is_looked_at():
+    """Choosing does not read the whole of a large collection."""
+    X = rows(30_000, 4)
     X[0] = np.nan
     seed = next(
-        s for s in range(9)
-        if 0 not in np.random.RandomState(s).choice(5000, size=40, replace=False)
-    )  # fmt: skip
+        s for s in range(9) if 0 not in np.random.RandomState(s).choice(30_000, 3000, replace=False)
+    )
     chosen = Landmarks.choose(X, "arc-cosine", 10, "rpcholesky", seed)
     assert len(chosen.indices) == 10
 

@@ -24,6 +24,7 @@ __all__ = [
     "as_block",
     "block_rows",
     "check_features",
+    "check_finite",
     "check_label_matrix",
     "cholesky",
     "eigh",
@@ -90,16 +91,23 @@ def _is_narrow(array: Array) -> bool:
     return name in {"float32", "float16", "bfloat16", "bool", "int8", "uint8", "int16", "uint16"}
 
 
-def as_block(rows: Array, *, double: bool = False, name: str = "X") -> Array:
+def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: str = "X") -> Array:
     """Rows as a float array to compute with, checked to be finite.
 
     Float32 where that loses nothing (float32 and narrower), else float64; `double`
-    forces float64.
+    forces float64. ``finite=False`` leaves the check to the caller.
     """
     xp = namespace(rows)
-    block = xp.astype(
-        rows, xp.float64 if double or not _is_narrow(rows) else xp.float32, copy=False
-    )
+    wide = double or not _is_narrow(rows)
+    block = xp.astype(rows, xp.float64 if wide else xp.float32, copy=False)
+    if finite:
+        check_finite(block, name)
+    return block
+
+
+def check_finite(block: Array, name: str = "X") -> None:
+    """Refuse NaN and infinity."""
+    xp = namespace(block)
     if not bool(xp.all(xp.isfinite(block))):
         bad = to_numpy(~xp.all(xp.isfinite(block), axis=1)).nonzero()[0]
         raise InvalidInput(
@@ -107,7 +115,6 @@ def as_block(rows: Array, *, double: bool = False, name: str = "X") -> Array:
             f"(the first is row {bad[0]} of its block). Remove those images or compute their "
             "features again."
         )
-    return block
 
 
 # --- blocks under a memory budget --------------------------------------------------------

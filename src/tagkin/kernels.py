@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from array_api_compat import is_torch_array
 from numpy.polynomial import Polynomial
 from numpy.polynomial.chebyshev import Chebyshev
 
-from tagkin.arrays import Array, as_block, block_rows, mirror_lower, namespace
+from tagkin.arrays import Array, as_block, block_rows, check_finite, mirror_lower, namespace
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -43,8 +44,9 @@ _CACHE_ENTRIES = 32 * 1024
 
 
 def _angular(rho: Array, order: int) -> Array:
-    """Jₙ(θ)/Jₙ(0) of ρ = cos θ in [-1, 1], by the closed form."""
+    """Jₙ(θ)/Jₙ(0) of ρ = cos θ, by the closed form."""
     xp = namespace(rho)
+    rho = xp.clip(rho, -1.0, 1.0)
     angle = xp.acos(rho)
     if order == 0:
         return 1 - angle / math.pi
@@ -72,29 +74,46 @@ _ODD_COEFFICIENTS: list[float] = (
 
 
 def _angular_order2_float32(rho: Array) -> Array:
-    """J₂(θ)/J₂(0) of float32 ρ by a polynomial: 7 times faster than the closed form."""
+    """J₂(θ)/J₂(0) of float32 ρ, in place, by a polynomial: 7 times faster than the closed form.
+
+    It is as good a little outside [-1, 1], where rounding may have put ρ.
+    """
     t = rho * rho
     odd = t * _ODD_COEFFICIENTS[-1]
     for coefficient in _ODD_COEFFICIENTS[-2:0:-1]:
         odd += coefficient
         odd *= t
     odd += _ODD_COEFFICIENTS[0]
-    odd *= rho
+    rho *= odd
     t *= 1 / 3
-    odd += t
-    odd += 1 / 6
-    return odd
+    rho += t
+    rho += 1 / 6
+    return rho
 
 
-def _apply(function: Callable[[Array], Array], K: Array) -> Array:
-    """Replace K by function(K), piece by piece and in place."""
+def _apply(
+    function: Callable[[Array], Array],
+    K: Array,
+    *,
+    row_scale: Array | None = None,
+    lower: bool = False,
+) -> Array:
+    """Replace K by function(K), piece by piece and in place.
+
+    Rows are multiplied by `row_scale` first. With `lower` only the lower triangle counts.
+    """
     width = max(1, K.shape[1])
     on_host = not is_torch_array(K) or K.device.type == "cpu"
     rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize)
     rows = max(1, rows)
     for start in range(0, K.shape[0], rows):
-        piece = K[start : start + rows]
-        piece[...] = function(piece)
+        stop = start + rows
+        piece = K[start:stop, :stop] if lower else K[start:stop]
+        if row_scale is not None:
+            piece *= row_scale[start:stop, None]
+        value = function(piece)
+        if value is not piece:
+            piece[...] = value
     return K
 
 
@@ -103,25 +122,39 @@ def _set_diagonal(K: Array, values: Array | float) -> None:
     K[index, index] = values
 
 
-def _unit_rows(X: Array) -> tuple[Array, Array]:
-    """Rows divided by their norms, and the norms; a zero row stays zero."""
+def _norms(X: Array, name: str) -> Array | None:
+    """Norms of the rows, or None where one is zero or its square leaves the dtype's range."""
     xp = namespace(X)
-    # dividing by the largest entry first keeps the squares of huge and tiny rows in range
-    largest = xp.max(xp.abs(X), axis=1, keepdims=True)
-    safe = xp.where(largest > 0, largest, xp.ones_like(largest))
-    X = X / safe
-    norms = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
-    X /= xp.where(norms > 0, norms, xp.ones_like(norms))
-    return X, (norms * safe)[:, 0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = xp.vecdot(X, X)
+    safe = math.sqrt(float(xp.finfo(X.dtype).smallest_normal))
+    if bool(xp.all((squares > safe) & (squares < 1 / safe))):
+        return xp.sqrt(squares)
+    check_finite(X, name)
+    return None
 
 
-def _pair(X: Array, Y: Array | None) -> tuple[Array, Array]:
+def _unit_rows(X: Array, name: str = "X") -> tuple[Array, Array]:
+    """Rows divided by their norms, and the norms; a zero row stays zero."""
+    norms = _norms(X, name)
+    if norms is not None:
+        return X / norms[:, None], norms
+    xp = namespace(X)
+    largest = xp.max(xp.abs(X), axis=1)
+    scale = xp.where(largest > 0, largest, xp.ones_like(largest))
+    X = X / scale[:, None]
+    norms = xp.sqrt(xp.vecdot(X, X))
+    X /= xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
+    return X, norms * scale
+
+
+def _pair(X: Array, Y: Array | None, *, finite: bool = True) -> tuple[Array, Array]:
     """Both sides as float blocks of one dtype; the same object twice where Y is None."""
     if Y is None:
-        block = as_block(X)
+        block = as_block(X, finite=finite)
         return block, block
     xp = namespace(X, Y)
-    X, Y = as_block(X), as_block(Y, name="Y")
+    X, Y = as_block(X, finite=finite), as_block(Y, finite=finite, name="Y")
     if X.shape[1] != Y.shape[1]:
         raise InvalidInput(
             f"X has {X.shape[1]} features and Y has {Y.shape[1]}; a kernel compares rows of "
@@ -161,24 +194,31 @@ def arc_cosine_kernel(
     """
     if order not in (0, 1, 2):
         raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {order!r}.")
-    X, Y = _pair(X, Y)
+    X, Y = _pair(X, Y, finite=False)  # the norms tell
     xp = namespace(X)
     same = X is Y
-    unit_x, norm_x = _unit_rows(X)
-    unit_y, norm_y = (unit_x, norm_x) if same else _unit_rows(Y)
+    unit_y, norm_y = _unit_rows(Y, "X" if same else "Y")
+    norm_x = norm_y if same else _norms(X, "X")
+    scale_x = None
+    if same:
+        K = unit_y @ unit_y.T
+    elif norm_x is not None:
+        # dividing the products by ‖x‖ spares a copy of X
+        K, scale_x = X @ unit_y.T, 1 / norm_x
+    else:
+        unit_x, norm_x = _unit_rows(X)
+        K = unit_x @ unit_y.T
 
-    K = unit_x @ unit_y.T
-    fast = order == 2 and K.dtype == xp.float32
-
-    def angular(piece: Array) -> Array:
-        rho = xp.clip(piece, -1.0, 1.0)
-        return _angular_order2_float32(rho) if fast else _angular(rho, order)
-
-    _apply(angular, K)
+    if order == 2 and K.dtype == xp.float32:
+        _apply(_angular_order2_float32, K, row_scale=scale_x, lower=same)
+    else:
+        closed_form = partial(_angular, order=order)
+        _apply(closed_form, K, row_scale=scale_x, lower=same)
     if same:
         _set_diagonal(K, 1.0)
-    K[norm_x == 0, :] = 0.0
-    K[:, norm_y == 0] = 0.0
+    for zero, rows in ((norm_x == 0, K), (norm_y == 0, K.T)):
+        if bool(xp.any(zero)):
+            rows[zero] = 0.0
     if not normalized:
         at_zero = (1.0, 1.0, 3.0)[order]  # Jₙ(0)/π
         K *= at_zero * norm_x[:, None] ** order
@@ -213,7 +253,7 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
     K *= -2.0
     K += xp.sum(X * X, axis=1)[:, None]
     K += xp.sum(Y * Y, axis=1)[None, :]
-    _apply(lambda piece: xp.exp(xp.clip(piece, 0.0, None) * -gamma), K)
+    _apply(lambda piece: xp.exp(xp.clip(piece, 0.0, None) * -gamma), K, lower=same)
     if same:
         _set_diagonal(K, 1.0)
     return mirror_lower(K) if same else K
@@ -300,9 +340,9 @@ class ArcCosine(Kernel):
 
     def diagonal(self, X: Array) -> Array:
         xp = namespace(X)
-        norms = _unit_rows(as_block(X, double=True))[1]
         if self.normalized:
-            return xp.astype(norms > 0, xp.float64)
+            return xp.astype(xp.any(as_block(X) != 0, axis=1), xp.float64)
+        norms = _unit_rows(as_block(X, double=True))[1]
         return xp.where(norms > 0, (1.0, 1.0, 3.0)[self.order] * norms ** (2 * self.order), 0.0)
 
 

@@ -33,10 +33,6 @@ __all__ = ["LandmarkMap", "Landmarks", "PartialGramSchmidt", "pgso", "rp_cholesk
 
 SELECTIONS = ("rpcholesky", "pgso", "uniform")
 
-# Random selections look at this many candidates for every landmark that they choose, so
-# that choosing costs a fixed number of r×r blocks, whatever the number of images.
-_CANDIDATES_PER_LANDMARK = 4
-
 
 # --- partial Gram–Schmidt ----------------------------------------------------------------
 
@@ -146,7 +142,7 @@ def rp_cholesky(
     floor = 64 * float(xp.finfo(as_block(X[:1]).dtype).eps) * diagonal
     residual[residual <= floor] = 0.0
     pivots: list[int] = []
-    n_proposals = int(np.clip(max_rank // 8, 8, 256))
+    n_proposals = int(np.clip(max_rank // 4, 8, 512))
     while len(pivots) < max_rank and residual.sum() > 0:
         proposals = random_state.choice(n, size=n_proposals, p=residual / residual.sum())
         rows = X[proposals]
@@ -154,7 +150,7 @@ def rp_cholesky(
         if factor is not None:
             known = factor[: len(pivots), proposals]
             block -= to_numpy(known.T @ known)
-        accepted = _thin(block, random_state)[: max_rank - len(pivots)]
+        accepted, L = _thin(block, max_rank - len(pivots), random_state)
         if len(accepted) == 0:
             # proposals with no residual left: their kernel values are rounding alone
             residual[proposals] = 0.0
@@ -165,9 +161,9 @@ def rp_cholesky(
             factor = xp.empty((max_rank, n), dtype=columns.dtype, device=columns.device)
         known = factor[: len(pivots)]
         columns -= known.T @ known[:, chosen]
-        # thinning eliminated this very block, every pivot well above zero
-        L = np.linalg.cholesky(block[np.ix_(accepted, accepted)])
-        new = solve_triangular(xp.asarray(L, dtype=columns.dtype, device=columns.device), columns.T)
+        # L is small and well conditioned; its inverse turns the rest into a product
+        inverse = xp.asarray(np.linalg.inv(L), dtype=columns.dtype, device=columns.device)
+        new = inverse @ columns.T
         factor[len(pivots) : len(pivots) + len(chosen)] = new
         residual -= to_numpy(xp.sum(new * new, axis=0))
         pivots.extend(chosen.tolist())
@@ -176,19 +172,26 @@ def rp_cholesky(
     return np.asarray(pivots, dtype=np.intp)
 
 
-def _thin(block: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-    """Which of the proposals to accept, given their residual kernel block (b×b)."""
-    block = block.copy()
+def _thin(
+    block: np.ndarray, most: int, random_state: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the proposals to accept, at `most` so many, given their residual block (b×b).
+
+    Returns their indices and the Cholesky factor of their part of the block.
+    """
     proposed = np.diagonal(block).copy()
+    left = proposed.copy()
     smallest = 1e-4 * proposed  # of a residual so reduced, float32 blocks keep too few digits
-    accepted = []
+    factor = np.empty_like(block)  # rows: the Cholesky columns of those accepted so far
+    accepted: list[int] = []
     for i, chance in enumerate(random_state.uniform(size=len(block))):
-        left = block[i, i]
-        if left > smallest[i] and chance * proposed[i] < left:
+        if len(accepted) < most and left[i] > smallest[i] and chance * proposed[i] < left[i]:
+            known = factor[: len(accepted)]
+            column = (block[i] - known[:, i] @ known) / np.sqrt(left[i])
+            factor[len(accepted)] = column
+            left -= column * column
             accepted.append(i)
-            column = block[i:, i] / np.sqrt(left)
-            block[i:, i:] -= np.outer(column, column)
-    return np.asarray(accepted, dtype=np.intp)
+    return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)
 
 
 # --- landmarks ---------------------------------------------------------------------------
@@ -233,8 +236,8 @@ class Landmarks:
         rng = check_random_state(random_state)
         n = X.shape[0]
         candidates = np.arange(n)
-        if selection != "pgso" and n > _CANDIDATES_PER_LANDMARK * n_landmarks:
-            size = _CANDIDATES_PER_LANDMARK * n_landmarks
+        size = n if selection == "pgso" else _n_candidates(n, n_landmarks)
+        if size < n:
             candidates = np.sort(rng.choice(n, size=size, replace=False))
         sample = X if len(candidates) == n else X[candidates]
         kernel = kernel.settle(sample)
@@ -267,8 +270,8 @@ class Landmarks:
         """k(X, S), shape (n, r): one block, as large as X asks for."""
         return self.kernel(X, self.points)
 
-    def independent(self) -> tuple[Landmarks, Array]:
-        """Those that are linearly independent under the kernel, and L with L Lᵀ = k(S, S).
+    def independent(self) -> tuple[Landmarks, Array, Array]:
+        """Those linearly independent under the kernel, their k(S, S), and its factor L.
 
         A landmark is left out if nothing but rounding remains of it after the others:
         duplicates, zero vectors, more landmarks than the kernel has rank.
@@ -281,7 +284,7 @@ class Landmarks:
         bound = max(self.rounding, gram.shape[0] * float(xp.finfo(xp.float64).eps)) * largest
         L = cholesky(gram)
         if L is not None and float(xp.min(xp.linalg.diagonal(L))) ** 2 > bound:
-            return self, L
+            return self, gram, L
         _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(to_numpy(gram).T, lower=1, tol=bound)
         kept = np.sort(pivots[:rank] - 1)
         index = xp.asarray(kept, device=gram.device)
@@ -290,7 +293,16 @@ class Landmarks:
             points=self.points[index],
             indices=None if self.indices is None else self.indices[kept],
         )
-        return fewer, cholesky(gram[index][:, index])
+        gram = gram[index][:, index]
+        return fewer, gram, cholesky(gram)
+
+
+def _n_candidates(n: int, n_landmarks: int) -> int:
+    """How many images random selections look at: enough to find the rare ones, at a cost of
+    about a tenth of the fit, within 256 MiB for the kernel columns of the candidates.
+    """
+    affordable = 2**26 // n_landmarks
+    return min(n, max(2 * n_landmarks, min(max(2048, n // 10), affordable)))
 
 
 def _only_zeros(candidates: Array) -> InvalidInput:
@@ -334,8 +346,8 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_landmarks : int, default 4096
         At most this many. With as many as there are images the map is exact.
     selection : "rpcholesky", "pgso", "uniform", or an array of shape (r, d)
-        How landmarks are chosen: randomly pivoted Cholesky among a random sample of
-        4 × `n_landmarks` images; partial Gram–Schmidt over all images (the paper's, slow,
+        How landmarks are chosen: randomly pivoted Cholesky among a random sample, at least
+        2 × `n_landmarks` images; partial Gram–Schmidt over all images (the paper's, slow,
         holds an N×r matrix); uniformly at random. An array is taken as the landmarks
         themselves.
     random_state : int, RandomState or None
@@ -367,7 +379,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         chosen = Landmarks.choose(
             X, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
-        self.landmarks_, self.factor_ = chosen.independent()
+        self.landmarks_, _, self.factor_ = chosen.independent()
         return self
 
     def transform(self, X: Array) -> Array:

@@ -151,8 +151,8 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if isinstance(self.selection, str) and X.shape[0] <= self.n_landmarks:
             self._fit_exact(text)
         else:
-            self._moments = self._sums_of(X, text, self._start_streaming(X))
-            self._solution = self._solve()
+            gram = self._start_streaming(X, text)
+            self._solution = self._solve(gram)
         return self
 
     def partial_fit(self, X: Array, Y: Array = None) -> Self:
@@ -165,8 +165,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         first = not self.__sklearn_is_fitted__()
         X, Y = self._validated(X, Y, first=first)
         if first:
-            text = self._begin(X, Y)
-            self._moments = self._sums_of(X, text, self._start_streaming(X))
+            self._start_streaming(X, self._begin(X, Y))
         else:
             sums = self._sums_of(X, self.text_view_.transform(Y), self._moments.shift)
             self._moments.complete(self.landmarks_)
@@ -247,19 +246,22 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
         )
 
-    def _start_streaming(self, X: Array) -> Array:
-        """Keep the landmarks that are independent; returns the shift of their columns."""
-        self.landmarks_, _ = self.landmarks_.independent()
-        sample = self.landmarks_.columns(X[:: -(-X.shape[0] // 1024)])
+    def _start_streaming(self, X: Array, text: Array) -> Array:
+        """Keep the landmarks that are independent and sum over X; returns their k(S, S)."""
+        self.landmarks_, gram, _ = self.landmarks_.independent()
+        sample = self.landmarks_.columns(X[:: -(-X.shape[0] // 256)])
         xp = namespace(sample)
-        return xp.mean(xp.astype(sample, xp.float64), axis=0)
+        shift = xp.mean(xp.astype(sample, xp.float64), axis=0)
+        self._moments = self._sums_of(X, text, shift)
+        return gram
 
     def _sums_of(self, X: Array, text: Array, shift: Array) -> Moments:
         return Moments.of(X, text, self.landmarks_, shift)
 
     # --- solving -------------------------------------------------------------------------
 
-    def _solve(self) -> Projection:
+    def _solve(self, gram: Array = None) -> Projection:
+        """The directions from the sums; `gram` is k(S, S) where it is known."""
         moments, landmarks = self._moments, self.landmarks_
         moments.complete(landmarks)
         kernel_gram = moments.centred_kernel_gram()
@@ -267,7 +269,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self._scaled(
             from_moments(
                 kernel_gram,
-                landmarks.gram(),
+                landmarks.gram() if gram is None else gram,
                 moments.centred_cross(),
                 moments.centred_text_gram(),
                 self.regularization,
