@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -61,10 +62,19 @@ def test_the_folder_has_numbers_settings_and_a_card(saved):
         "model.json",
     ]
     card = (saved / "README.md").read_text()
-    assert "Learned from 150 images with 12 features and 6 text features" in card
+    assert "Learned from 150 images with 12 features" in card
     assert "| `n_landmarks` | `40` |" in card
     assert str(saved) not in card
     assert not list(saved.parent.glob(".*")), "nothing temporary is left"
+
+
+def test_sparse_labels_of_an_exact_fit_are_kept(collection, tmp_path):
+    X, Y, X_new = collection
+    model = SemanticSpace().fit(X, scipy.sparse.csr_array(Y))
+    again = load(save(model, tmp_path / "model"))
+    for space in (model, again):
+        space.forget(X[100:], Y[100:])
+    assert (again.transform(X_new) == model.transform(X_new)).all()
 
 
 @needs_torch

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, like, namespace, row_blocks
+from tagkin.arrays import Array, like, namespace, row_blocks
 from tagkin.landmarks import Landmarks
 
 __all__ = ["Moments"]
@@ -33,20 +33,18 @@ class Moments:
         What is subtracted from every kernel column before summing. Centring afterwards,
         KᵀK − N k̄ k̄ᵀ, cancels badly in float32 unless k̄ is small.
     kernel_sum : (r,), text_sum : (q,), kernel_gram : (r, r), cross : (r, q), text_gram : (q, q)
-        `kernel_gram` is None while every image is a landmark and none was added or taken
-        out: then it follows from the landmarks alone (`complete`).
     """
 
     count: int
     shift: Array
     kernel_sum: Array
     text_sum: Array
-    kernel_gram: Array | None
+    kernel_gram: Array
     cross: Array
     text_gram: Array
 
     @classmethod
-    def zeros(cls, shift: Array, n_text: int, *, kernel_gram: bool = True) -> Moments:
+    def zeros(cls, shift: Array, n_text: int) -> Moments:
         """Sums over no image."""
         xp = namespace(shift)
         r = shift.shape[0]
@@ -59,7 +57,7 @@ class Moments:
             shift=shift,
             kernel_sum=empty(r),
             text_sum=empty(n_text),
-            kernel_gram=empty(r, r) if kernel_gram else None,
+            kernel_gram=empty(r, r),
             cross=empty(r, n_text),
             text_gram=empty(n_text, n_text),
         )
@@ -75,28 +73,13 @@ class Moments:
             moments.add_block(landmarks.columns(X[rows]), text[rows])
         return moments
 
-    def complete(self, landmarks: Landmarks) -> None:
-        """Fill in the `kernel_gram` that was left out because the images are the landmarks."""
-        if self.kernel_gram is None:
-            xp = namespace(self.shift)
-            r = self.shift.shape[0]
-            self.kernel_gram = xp.zeros((r, r), dtype=xp.float64, device=self.shift.device)
-            points = landmarks.points
-            for rows in row_blocks(r, 16 * r + 8 * points.shape[1]):
-                K = landmarks.kernel(
-                    as_block(points[rows], double=True), as_block(points, double=True)
-                )
-                K -= self.shift
-                self.kernel_gram += K.T @ K
-
     def add_block(self, K: Array, text: Array) -> None:
         """Add kernel columns K (n×r), from which the shift is taken in place, and text (n×q)."""
         xp = namespace(K)
         K -= xp.astype(self.shift, K.dtype)
         self.count += K.shape[0]
         self.kernel_sum += xp.sum(K, axis=0, dtype=xp.float64)
-        if self.kernel_gram is not None:
-            self.kernel_gram += K.T @ K
+        self.kernel_gram += K.T @ K
         self._add_text(K, text)
 
     def _add_text(self, K: Array, text: Array) -> None:
@@ -147,7 +130,6 @@ class Moments:
 
     def centred_kernel_gram(self) -> Array:
         """(r, r)."""
-        assert self.kernel_gram is not None, "complete() comes first"
         s = self.kernel_sum
         return self.kernel_gram - s[:, None] * (s[None, :] / self.count)
 

@@ -10,16 +10,16 @@ is the cheapest. Two forms of it give the same directions:
 
 - `from_moments`, for landmarks S: w is expressed in kernel columns k(·, S) ("ω"), in which
   Z+κI becomes KᵀK + κ k(S, S). Nothing of size N appears.
-- `from_kernel`, for every image a landmark: one factor of the N×N matrix K^V+κI.
+- `from_kernel`, for every image a landmark: one factor of the N×N matrix K^V + κI.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tagkin.arrays import Array, cholesky, eigh, namespace, solve_triangular
+from tagkin.arrays import Array, cholesky, eigh, namespace, row_blocks, solve_triangular
 
-__all__ = ["Directions", "Root", "from_kernel", "from_moments"]
+__all__ = ["Directions", "Root", "from_kernel", "from_moments", "ridge_solve"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,45 @@ class Root:
         return solve_triangular(self._factor, B, transposed=True)
 
 
+def ridge_solve(K: Array, regularization: float, B: Array) -> Array:
+    """(K + κI)⁻¹ B for a kernel matrix K (N×N), whose diagonal is overwritten, and B (N×q).
+
+    A float32 kernel is factored in float32, and the solution refined with float64 residuals
+    to 1e-7; where that does not converge, and for float64 kernels, the factor is float64.
+    """
+    xp = namespace(K)
+    _plus_diagonal(K, regularization)
+    if K.dtype == xp.float32:
+        solution = _refined_solve(K, B)
+        if solution is not None:
+            return solution
+    root = Root(xp.astype(K, xp.float64, copy=False), float(xp.finfo(xp.float64).eps))
+    return root.half_transposed(root.half(B))
+
+
+def _refined_solve(A: Array, B: Array, tolerance: float = 1e-7) -> Array | None:
+    """A⁻¹ B of a float32 matrix by iterative refinement; None where it does not converge."""
+    xp = namespace(A)
+    L = cholesky(A)
+    if L is None:
+        return None
+    solution = xp.zeros_like(B)
+    residual, last = B, None
+    for _ in range(6):
+        step = solve_triangular(L, xp.astype(residual, A.dtype))
+        step = xp.astype(solve_triangular(L, step, transposed=True), B.dtype)
+        solution += step
+        size = float(xp.max(xp.abs(step)))
+        # steps shrink by a constant factor, so the last two tell what is still missing
+        if last is not None and size * (size / last) <= tolerance * float(xp.max(xp.abs(solution))):
+            return solution
+        residual = xp.empty_like(B)
+        for rows in row_blocks(A.shape[0], 256 * A.shape[1]):
+            residual[rows] = B[rows] - xp.astype(A[rows], B.dtype) @ solution
+        last = size
+    return None
+
+
 def from_moments(
     kernel_gram: Array,
     landmark_gram: Array,
@@ -118,19 +157,18 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
 
     Parameters
     ----------
-    kernel : (N, N), the centred visual kernel; overwritten
-    text : (N, q), the centred text features
+    kernel : (N, N), the centred visual kernel, float32 or float64; overwritten
+    text : (N, q), the centred text features, float64
     """
     xp = namespace(kernel)
-    eps = float(xp.finfo(kernel.dtype).eps)
-    text_root = Root(_plus_diagonal(text.T @ text, regularization), eps)
+    text_root = Root(_plus_diagonal(text.T @ text, regularization), float(xp.finfo(text.dtype).eps))
     whitened = text_root.half(text.T).T
-    visual = Root(_plus_diagonal(kernel, regularization), eps)
     # a = (K+κI)⁻¹ T, hence K a = T − κ a
-    dual = visual.half_transposed(visual.half(whitened))
+    dual = ridge_solve(kernel, regularization, whitened)
     projected = whitened - regularization * dual
     squares = whitened.T @ projected
-    correlations, V = _descending_roots((squares + squares.T) / 2, kernel.shape[0])
+    rounding = kernel.shape[0] * float(xp.finfo(kernel.dtype).eps)
+    correlations, V = _descending_roots((squares + squares.T) / 2, rounding)
     coefficients = dual @ (V / correlations)
     projections = projected @ (V / correlations)
     text_directions = text_root.half_transposed(V)
@@ -157,14 +195,15 @@ def _root_of_rest(squared_length: Array, regularization: float) -> Array:
 
 def _svd(B: Array) -> tuple[Array, Array, Array]:
     """Singular vectors and values of B (r×q), through the Gram matrix of its shorter side."""
+    rounding = max(B.shape) * float(namespace(B).finfo(B.dtype).eps)
     if B.shape[0] < B.shape[1]:
-        values, U = _descending_roots(B @ B.T, B.shape[1])
+        values, U = _descending_roots(B @ B.T, rounding)
         return U, values, B.T @ (U / values)
-    values, V = _descending_roots(B.T @ B, B.shape[0])
+    values, V = _descending_roots(B.T @ B, rounding)
     return B @ (V / values), values, V
 
 
-def _descending_roots(A: Array, size: int) -> tuple[Array, Array]:
+def _descending_roots(A: Array, rounding: float) -> tuple[Array, Array]:
     """Square roots of the eigenvalues of A that are above rounding, and their vectors.
 
     No regularised correlation exceeds 1, so rounding is absolute. A vector's largest entry
@@ -172,7 +211,7 @@ def _descending_roots(A: Array, size: int) -> tuple[Array, Array]:
     """
     xp = namespace(A)
     values, vectors = eigh(A)
-    keep = values > max(size, A.shape[0]) * float(xp.finfo(A.dtype).eps)
+    keep = values > rounding
     values = xp.flip(values[keep], axis=0)
     vectors = xp.flip(vectors[:, keep], axis=1)
     largest = xp.argmax(xp.abs(vectors), axis=0)

@@ -40,6 +40,7 @@ __all__ = [
 Array = Any  # a NumPy array or a torch tensor; there is no common base class to name
 
 DEFAULT_BUDGET = 128 * 2**20
+_TILE = 256
 _budget: contextvars.ContextVar[int] = contextvars.ContextVar("budget", default=DEFAULT_BUDGET)
 
 
@@ -253,10 +254,10 @@ def eigh(A: Array) -> tuple[Array, Array]:
 
 def mirror_lower(A: Array) -> Array:
     """Copy the lower triangle of a square matrix onto the upper one, in place."""
-    n = A.shape[0]
-    for rows in row_blocks(n, n * 8):
-        start, stop = rows.start, rows.stop
-        A[:start, rows] = A[rows, :start].T
-        corner = namespace(A).tril(A[rows, start:stop])
-        A[rows, start:stop] = corner + namespace(A).tril(corner, k=-1).T
+    xp = namespace(A)
+    for start in range(0, A.shape[0], _TILE):
+        stop = start + _TILE
+        A[:start, start:stop] = A[start:stop, :start].T
+        corner = xp.tril(A[start:stop, start:stop])
+        A[start:stop, start:stop] = corner + xp.tril(corner, k=-1).T
     return A

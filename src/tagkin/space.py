@@ -167,9 +167,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if first:
             self._start_streaming(X, self._begin(X, Y))
         else:
-            sums = self._sums_of(X, self.text_view_.transform(Y), self._moments.shift)
-            self._moments.complete(self.landmarks_)
-            self._moments.add(sums)
+            self._sums().add(self._sums_of(X, self.text_view_.transform(Y)))
         self._solution = None
         return self
 
@@ -182,16 +180,15 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"Cannot forget {X.shape[0]} of {self.n_images_} images: at least 2 must stay. "
                 "Fit a new space instead."
             )
-        sums = self._sums_of(X, self.text_view_.transform(Y), self._moments.shift)
-        surplus = self._moments.exceeded_by(sums)
+        sums = self._sums_of(X, self.text_view_.transform(Y))
+        surplus = self._sums().exceeded_by(sums)
         if surplus is not None:
             raise InvalidInput(
                 f"Cannot forget images that were not learned: text feature {surplus} weighs more "
                 "in Y than in all images of the space. Pass the labels that these images were "
                 "learned with."
             )
-        self._moments.complete(self.landmarks_)
-        self._moments.subtract(sums)
+        self._sums().subtract(sums)
         self._solution = None
         return self
 
@@ -234,17 +231,16 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _fit_exact(self, text: Array) -> None:
         """Every image is a landmark: solve in the dual, with one factor of the N×N kernel."""
-        K = self.landmarks_.gram()
+        K = self.landmarks_.kernel(self.landmarks_.points)
         xp = namespace(K)
-        self._moments = Moments.zeros(xp.mean(K, axis=0), text.shape[1], kernel_gram=False)
-        self._moments.add_block(K, text)
-        # the shift was the mean of the columns; with that of the rows K is centred on both sides
+        mean = xp.mean(K, axis=0, dtype=xp.float64)
+        K -= xp.astype(mean, K.dtype)
         K -= xp.mean(K, axis=1)[:, None]
         self._check_varied(xp.linalg.diagonal(K))
-        dense = like(text, K)
-        self._solution = self._scaled(
-            from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
-        )
+        dense = like(text, mean)
+        directions = from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
+        self._moments, self._exact_text = None, text
+        self._solution = self._scaled(directions, mean)
 
     def _start_streaming(self, X: Array, text: Array) -> Array:
         """Keep the landmarks that are independent and sum over X; returns their k(S, S)."""
@@ -252,46 +248,53 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         sample = self.landmarks_.columns(X[:: -(-X.shape[0] // 256)])
         xp = namespace(sample)
         shift = xp.mean(xp.astype(sample, xp.float64), axis=0)
-        self._moments = self._sums_of(X, text, shift)
+        self._moments, self._exact_text = Moments.of(X, text, self.landmarks_, shift), None
         return gram
 
-    def _sums_of(self, X: Array, text: Array, shift: Array) -> Moments:
-        return Moments.of(X, text, self.landmarks_, shift)
+    def _sums(self) -> Moments:
+        """The sums over all images; after an exact fit they are made when first needed."""
+        if self._moments is None:
+            points = as_block(self.landmarks_.points, double=True)
+            shift = self._solved().kernel_mean
+            self._moments = Moments.of(points, self._exact_text, self.landmarks_, shift)
+            self._exact_text = None
+        return self._moments
+
+    def _sums_of(self, X: Array, text: Array) -> Moments:
+        return Moments.of(X, text, self.landmarks_, self._sums().shift)
 
     # --- solving -------------------------------------------------------------------------
 
     def _solve(self, gram: Array = None) -> Projection:
         """The directions from the sums; `gram` is k(S, S) where it is known."""
-        moments, landmarks = self._moments, self.landmarks_
-        moments.complete(landmarks)
+        moments, landmarks = self._sums(), self.landmarks_
         kernel_gram = moments.centred_kernel_gram()
         self._check_varied(namespace(kernel_gram).linalg.diagonal(kernel_gram))
-        return self._scaled(
-            from_moments(
-                kernel_gram,
-                landmarks.gram() if gram is None else gram,
-                moments.centred_cross(),
-                moments.centred_text_gram(),
-                self.regularization,
-                landmarks.rounding,
-            )
+        directions = from_moments(
+            kernel_gram,
+            landmarks.gram() if gram is None else gram,
+            moments.centred_cross(),
+            moments.centred_text_gram(),
+            self.regularization,
+            landmarks.rounding,
         )
+        return self._scaled(directions, moments.kernel_mean)
 
     def _check_varied(self, variances: Array) -> None:
         """Refuse images that all look the same to the kernel."""
         if not float(namespace(variances).max(variances)) > self.landmarks_.rounding**2:
             raise InvalidInput(
-                f"All {self.n_images_} images look the same to the kernel (constant features, "
+                "All images look the same to the kernel (constant features, "
                 f"n_features={self.n_features_in_}): nothing tells them apart. Check how the "
                 "features were made."
             )
 
-    def _scaled(self, directions: Directions) -> Projection:
+    def _scaled(self, directions: Directions, kernel_mean: Array) -> Projection:
         """The leading directions, with the length that `scaling` asks for."""
         if directions.correlations.shape[0] == 0:
             raise InvalidInput(
-                f"Labels and features are unrelated in these {self.n_images_} images: every "
-                "correlation is zero. Do all images carry the same labels?"
+                "Labels and features are unrelated in these images: every correlation is zero. "
+                "Do all images carry the same labels?"
             )
         correlations, weights = directions.correlations, directions.correlations
         if self.scaling == "unit":
@@ -303,7 +306,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return Projection(
             correlations[keep],
             (directions.coefficients * weights)[:, keep],
-            self._moments.kernel_mean,
+            kernel_mean,
         )
 
     def _solved(self) -> Projection:
@@ -353,15 +356,14 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def n_images_(self) -> int:
         """Images learned from, less those forgotten."""
         self._check_fitted()
-        return self._moments.count
+        return self.landmarks_.points.shape[0] if self._moments is None else self._moments.count
 
     def describe(self) -> list[str]:
         """What this space is, in a few sentences."""
         best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
         r, d = self.landmarks_.points.shape
         return [
-            f"Learned from {self.n_images_:,} images with {d:,} features and "
-            f"{self._moments.text_sum.shape[0]:,} text features.",
+            f"Learned from {self.n_images_:,} images with {d:,} features.",
             f"{self.n_components_} dimensions; the leading correlations are {best}.",
             f"{r:,} landmarks under the kernel {self.landmarks_.kernel!r}.",
         ]

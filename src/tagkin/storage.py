@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import safetensors
 import safetensors.numpy
+import scipy.sparse
 from array_api_compat import is_torch_array
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -158,6 +159,10 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.ndarray) or is_torch_array(value):
         arrays[path] = np.ascontiguousarray(to_numpy(value))
         return {"$array": path}
+    if scipy.sparse.issparse(value):
+        value = value.tocsr()
+        parts = {k: getattr(value, k) for k in ("data", "indices", "indptr")}
+        return {"$csr": _encode(parts, path, arrays), "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
         return [_encode(v, f"{path}.{i}", arrays) for i, v in enumerate(value)]
     if isinstance(value, dict):
@@ -269,6 +274,11 @@ def _decode(value: Any, arrays: dict[str, np.ndarray], place: Callable[[np.ndarr
         if value["$array"] not in arrays:
             raise DamagedModel(f"The array {value['$array']!r} is missing from {_ARRAYS}.")
         return place(arrays[value["$array"]])
+    if "$csr" in value:
+        parts = _decode(value["$csr"], arrays, lambda array: array)
+        return scipy.sparse.csr_array(
+            (parts["data"], parts["indices"], parts["indptr"]), shape=value["shape"]
+        )
     if "$class" not in value:
         return {k: _decode(v, arrays, place) for k, v in value.items()}
     name = value["$class"]
