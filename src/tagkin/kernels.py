@@ -164,6 +164,21 @@ def _pair(X: Array, Y: Array | None, *, finite: bool = True) -> tuple[Array, Arr
     return xp.astype(X, dtype, copy=False), xp.astype(Y, dtype, copy=False)
 
 
+def _cosines(X: Array, Y: Array) -> tuple[Array, Array | None, Array, Array]:
+    """Cosines between rows, up to a factor for every row of X, that factor, and all norms.
+
+    The factor is None where it is 1. Dividing the products by ‖x‖ later spares a copy of X.
+    """
+    unit_y, norm_y = _unit_rows(Y, "X" if X is Y else "Y")
+    if X is Y:
+        return unit_y @ unit_y.T, None, norm_y, norm_y
+    norm_x = _norms(X, "X")
+    if norm_x is not None:
+        return X @ unit_y.T, 1 / norm_x, norm_x, norm_y
+    unit_x, norm_x = _unit_rows(X)
+    return unit_x @ unit_y.T, None, norm_x, norm_y
+
+
 def arc_cosine_kernel(
     X: Array, Y: Array | None = None, order: int = 2, normalized: bool = True
 ) -> Array:
@@ -197,18 +212,7 @@ def arc_cosine_kernel(
     X, Y = _pair(X, Y, finite=False)  # the norms tell
     xp = namespace(X)
     same = X is Y
-    unit_y, norm_y = _unit_rows(Y, "X" if same else "Y")
-    norm_x = norm_y if same else _norms(X, "X")
-    scale_x = None
-    if same:
-        K = unit_y @ unit_y.T
-    elif norm_x is not None:
-        # dividing the products by ‖x‖ spares a copy of X
-        K, scale_x = X @ unit_y.T, 1 / norm_x
-    else:
-        unit_x, norm_x = _unit_rows(X)
-        K = unit_x @ unit_y.T
-
+    K, scale_x, norm_x, norm_y = _cosines(X, Y)
     if order == 2 and K.dtype == xp.float32:
         _apply(_angular_order2_float32, K, row_scale=scale_x, lower=same)
     else:

@@ -142,6 +142,10 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.scaling = scaling
         self.random_state = random_state
 
+    _moments: Moments | None  # None after an exact fit, until images are added or taken out
+    _exact_text: Array | None  # text features of an exact fit, as long as there are no sums
+    _solution: Projection | None  # None when the sums have changed since
+
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, X: Array, Y: Array = None) -> Self:

@@ -1,0 +1,63 @@
+"""Measure everything and rewrite docs/benchmarks.md: ``python -m benchmarks``.
+
+About fifteen minutes on two cores, most of it the peers' at 4,000 images.
+"""
+
+import datetime
+import json
+import os
+import platform
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+import tagkin
+from benchmarks import against_peers, report
+from benchmarks.process import ROOT, run_json, say
+
+LIMIT = ((20_000, 1280, 1024), (100_000, 256, 2048))
+GROWTH = (12_500, 25_000, 50_000, 100_000, 150_000, 200_000)
+
+
+def fit(n: int, d: int, r: int, repeats: int) -> Any:
+    """One row of measurements, in a process of its own."""
+    row = run_json("-m", "benchmarks.fit_landmarks", *map(str, (n, d, r, repeats)))
+    say(f"N = {n:,}, d = {d}, r = {r:,}: {row['fit_seconds']:.2f} s, ratio {row['ratio']:.2f}")
+    return row
+
+
+def machine() -> str:
+    """Processor, cores and memory, in words."""
+    with open("/proc/cpuinfo") as file:
+        names = {line.split(":")[1].strip() for line in file if line.startswith("model name")}
+    with open("/proc/meminfo") as file:
+        memory = int(file.readline().split()[1]) / 2**20
+    name = ", ".join(sorted(names)) or platform.machine()
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores ({name}), {memory:.0f} GiB, {platform.system()}"
+
+
+def main() -> None:
+    """Measure, store the numbers, draw, write the page."""
+    blas = next(info for info in threadpool_info() if info["user_api"] == "blas")
+    results: dict[str, Any] = {
+        "date": datetime.date.today().isoformat(),
+        "tagkin": tagkin.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "blas": f"{blas['internal_api']} {blas['version']} ({blas['architecture']})",
+        "machine": machine(),
+        "limit": [fit(*case, 3) for case in LIMIT],
+        "growth": [fit(n, 256, 1024, 3) for n in GROWTH],
+        "peers": against_peers.measure(),
+    }
+    docs = ROOT / "docs"
+    (docs / "benchmarks.json").write_text(json.dumps(results, indent=1) + "\n")
+    report.draw_growth(results["growth"], docs / "images" / "benchmarks-growth.svg")
+    (docs / "benchmarks.md").write_text(report.page(results))
+    say("wrote docs/benchmarks.md")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The exact space against other implementations of kernel CCA: same answer, then cost.
+
+Every program gets one thread and a process of its own. The peers are handed the finished
+visual kernel; tagkin's time includes computing it.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import made_features
+from benchmarks.process import WORK, environment_for, run_python, say
+from tagkin.kernels import arc_cosine_kernel
+
+PEERS = {"mvlearn": "mvlearn KMCCA", "cca-zoo": "cca-zoo KCCA"}
+SIZES = (1000, 2000, 4000)
+DIMENSION = 512
+N_COMPONENTS = 20
+REGULARIZATION = 0.5
+KAPPA = REGULARIZATION / (1 + REGULARIZATION)  # the same in the peers' form
+
+
+def measure() -> list[dict[str, Any]]:
+    """One row for every size and program."""
+    pythons = {peer: environment_for(peer) for peer in PEERS}
+    folder = WORK / "peers"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for n in SIZES:
+        problem = folder / f"{n}.npz"
+        X, Y = made_features(n, DIMENSION)
+        np.savez(
+            problem,
+            KV=arc_cosine_kernel(X.astype(np.float64)),
+            Y=Y.astype(np.float64),
+            kappa=KAPPA,
+            n_components=N_COMPONENTS,
+        )
+        say(f"N = {n:,}: tagkin")
+        ours = folder / f"{n}-tagkin.npz"
+        run_python("-m", "benchmarks.fit_exact", str(n), ours, threads=1)
+        rows.append(_row(n, "tagkin", ours, ours))
+        for peer in PEERS:
+            say(f"N = {n:,}: {peer} (minutes at the larger sizes)")
+            answer = folder / f"{n}-{peer}.npz"
+            script = Path("benchmarks") / "peers" / f"run_{peer.replace('-', '_')}.py"
+            run_python(script, problem, answer, python=pythons[peer], threads=1)
+            rows.append(_row(n, peer, answer, ours))
+            say(json.dumps(rows[-1]))
+    return rows
+
+
+def _row(n: int, program: str, answer: Path, ours: Path) -> dict[str, Any]:
+    with np.load(answer) as found, np.load(ours) as reference:
+        row = {
+            "images": n,
+            "program": program,
+            "cpu_seconds": float(found["cpu_seconds"]),
+            "wall_seconds": float(found["wall_seconds"]),
+            "peak_bytes": int(found["peak_extra_bytes"]),
+        }
+        if program != "tagkin":
+            row |= _agreement(found, reference)
+    return row
+
+
+def _agreement(found: Any, reference: Any) -> dict[str, float]:
+    """How far projections and correlations differ from ours.
+
+    Directions of nearly equal correlation are no direction of their own in either program:
+    only columns whose correlation stands apart by one part in a thousand are compared.
+    """
+    ours = reference["correlations"]
+    gaps = np.abs(np.diff(ours, prepend=2.0, append=0.0)) / ours[0]
+    apart = (gaps[:-1] > 1e-3) & (gaps[1:] > 1e-3)
+    a, b = found["projection"][:, apart], reference["projection"][:, apart]
+    cosines = np.abs((a * b).sum(axis=0)) / np.linalg.norm(a, axis=0) / np.linalg.norm(b, axis=0)
+    return {
+        "columns_compared": int(apart.sum()),
+        "largest_angle_loss": float((1 - cosines).max()),
+        "largest_correlation_difference": float(
+            np.abs((1 - KAPPA) * found["correlations"] - ours).max()
+        ),
+    }

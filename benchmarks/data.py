@@ -1,0 +1,15 @@
+"""Made collections of any size: non-negative features as a network gives them, and labels."""
+
+import numpy as np
+
+
+def made_features(n: int, d: int, n_labels: int = 80) -> tuple[np.ndarray, np.ndarray]:
+    """Features (n×d, float32) in which labels (n×n_labels, 3 an image) show, and the labels."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((n, n_labels), dtype=np.float32) < 3 / n_labels).astype(np.float32)
+    directions = rng.standard_normal((n_labels, d), dtype=np.float32)
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    for start in range(0, n, 10_000):
+        rows = slice(start, start + 10_000)
+        X[rows] = np.maximum(X[rows] + Y[rows] @ directions, 0)
+    return X, Y

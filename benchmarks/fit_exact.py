@@ -1,0 +1,33 @@
+"""Fit tagkin's exact space and write the answer as the peers' scripts do.
+
+Usage: ``python -m benchmarks.fit_exact N OUTPUT.npz``.
+"""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from benchmarks.against_peers import DIMENSION, N_COMPONENTS, REGULARIZATION
+from benchmarks.data import made_features
+from benchmarks.peers.measure import Measure
+from tagkin import SemanticSpace
+
+
+def main(n: int, target: str) -> None:
+    """Measure one fit of n images."""
+    X, Y = made_features(n, DIMENSION)
+    space = SemanticSpace(REGULARIZATION, n_landmarks=n, n_components=N_COMPONENTS, scaling="none")
+    space.fit(X[:100], Y[:100])  # libraries load at first use
+    with Measure() as measured:
+        space.fit(X, Y)
+    answer: dict[str, Any] = {
+        "projection": space.transform(X),
+        "correlations": space.correlations_,
+        **measured.as_dict(),
+    }
+    np.savez(target, **answer)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])
