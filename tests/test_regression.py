@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from tagkin._regression import Root, from_kernel, from_moments
+from tagkin import memory_budget
+from tagkin._regression import Root, from_kernel, from_moments, ridge_solve
 from tagkin.kernels import arc_cosine_kernel
 from tests.conftest import make_collection
 from tests.dense import dense_space
@@ -71,3 +72,26 @@ def test_a_singular_matrix_has_a_root(as_array):
     solved = np.asarray(root.half_transposed(root.half(as_array(B))))
     np.testing.assert_allclose(A @ solved, B, atol=1e-9)
     np.testing.assert_allclose(solved, np.linalg.pinv(A, rcond=1e-10) @ B, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_ridge_solve_is_a_dense_solve(dtype, scale, as_array):
+    """Also where K+κI is so ill conditioned that float32 alone would keep two digits."""
+    K, Y = problem()
+    K = (scale * K).astype(dtype)
+    expected = np.linalg.solve(K.astype(np.float64) + 0.05 * np.eye(80), Y)
+    with memory_budget(10_000):
+        found = np.asarray(ridge_solve(as_array(K.copy()), 0.05, as_array(Y)))
+    # adding κ to a float32 diagonal rounds it
+    tolerance = 1e-10 if dtype == np.float64 else 2e-7 * scale / 0.05
+    assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
+
+
+def test_ridge_solve_falls_back_where_float32_cannot_factor():
+    K, Y = problem()
+    K = (1e9 * K).astype(np.float32)
+    K[0] = K[1]
+    K[:, 0] = K[:, 1]
+    found = ridge_solve(K, 0.5, Y)
+    assert np.isfinite(found).all()

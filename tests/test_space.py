@@ -1,4 +1,5 @@
 import itertools
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -319,6 +320,26 @@ def test_memory_maps(tmp_path, collection):
     space = SemanticSpace(n_landmarks=50, random_state=0).fit(mapped, Y)
     expected = SemanticSpace(n_landmarks=50, random_state=0).fit(X.astype(np.float16), Y)
     assert (space.transform(X_new) == expected.transform(X_new)).all()
+
+
+def test_memory_does_not_grow_with_the_collection():
+    """Twice the images, the same peak: what is held is landmarks, sums and one block."""
+
+    def peak(n):
+        X, Y, _ = make_collection(n=n, d=64)
+        space = SemanticSpace(selection=X[:100].astype(np.float32))
+        X = X.astype(np.float32)
+        Y = scipy.sparse.csr_array(Y)
+        with memory_budget(2**20):
+            tracemalloc.start()
+            space.fit(X, Y)
+            found = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        return found
+
+    small, large = peak(10_000), peak(20_000)
+    assert large < small + 2**20, (small, large)
+    assert large < 8 * 2**20
 
 
 # --- bad and odd input ---
