@@ -56,7 +56,7 @@ def test_the_paper_map_names_functions_and_tests_that_exist():
 
 def test_the_paper_map_has_every_equation():
     text = (DOCS / "paper-map.md").read_text()
-    listed: set[int] = set()
+    listed = set()
     for cell in re.findall(r"^\| (\([^|]+) \|", text, flags=re.MULTILINE):
         numbers = [int(n) for n in re.findall(r"\((\d+)\)", cell)]
         listed |= set(range(numbers[0], numbers[-1] + 1))

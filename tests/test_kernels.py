@@ -140,6 +140,8 @@ def test_unit_diagonal_is_exact_and_zero_rows_are_zero(order, dtype, as_array):
     assert (np.delete(K.diagonal(), 5) == 1).all()
     assert (K[5] == 0).all()
     assert (K[:, 5] == 0).all()
+    given = as_array(X)
+    assert (np.asarray(arc_cosine_kernel(given, given, order=order)) == K).all()
 
 
 @pytest.mark.parametrize("kernel", ALL, ids=repr)

@@ -1,19 +1,12 @@
 """Fit mvlearn's KMCCA on a precomputed visual kernel and a linear label kernel.
 
-Usage: ``python run_mvlearn.py INPUT.npz OUTPUT.npz``, in an environment made from
-``mvlearn-requirements.txt``.
-
-INPUT holds ``KV`` (N x N visual kernel, uncentred), ``Y`` (N x D labels), ``kappa`` (the weight
-k of the public form (1 - k) K^2 + k K) and ``n_components``. OUTPUT gets ``projection``
-(N x n_components, visual view of the training images), ``correlations`` and the measurements
-of ``measure.Measure`` around ``fit``.
+Runs in an environment made from ``mvlearn-requirements.txt``. What goes in and out: ``worker.py``.
 """
-
-import sys
 
 import numpy as np
 from measure import Measure  # type: ignore[import-not-found]  # beside this file
 from mvlearn.embed import KMCCA
+from worker import main  # type: ignore[import-not-found]  # beside this file
 
 # Singular values of K / N below this are dropped. mvlearn's default of 1e-3 cuts most of the
 # spectrum of a visual kernel and so solves another problem. This drops no more than the null
@@ -39,14 +32,5 @@ def solve(
     return projection, model.evals_ - 1.0, measured
 
 
-def main(source: str, target: str) -> None:
-    """Read the problem from ``source``, solve it and write the answer to ``target``."""
-    with np.load(source) as data:
-        KV, Y = data["KV"], data["Y"]
-        kappa, n_components = float(data["kappa"]), int(data["n_components"])
-    projection, correlations, measured = solve(KV, Y, kappa, n_components)
-    np.savez(target, projection=projection, correlations=correlations, **measured.as_dict())
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(solve)

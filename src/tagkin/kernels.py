@@ -149,8 +149,8 @@ def _unit_rows(X: Array, name: str = "X") -> tuple[Array, Array]:
 
 
 def _pair(X: Array, Y: Array | None, *, finite: bool = True) -> tuple[Array, Array]:
-    """Both sides as float blocks of one dtype; the same object twice where Y is None."""
-    if Y is None:
+    """Both sides as float blocks of one dtype; the same object twice for X with itself."""
+    if Y is None or Y is X:
         block = as_block(X, finite=finite)
         return block, block
     xp = namespace(X, Y)

@@ -101,8 +101,8 @@ def pgso(
         row[pivot] = largest**0.5
         factor[rank] = row
         residual -= row * row
+        residual[pivot] = 0.0
         pivots.append(pivot)
-        residual[pivots] = 0.0
     return PartialGramSchmidt(
         pivots=np.asarray(pivots, dtype=np.intp),
         factor=factor[: len(pivots)].T,
@@ -145,8 +145,7 @@ def rp_cholesky(
     n_proposals = int(np.clip(max_rank // 4, 8, 512))
     while len(pivots) < max_rank and residual.sum() > 0:
         proposals = random_state.choice(n, size=n_proposals, p=residual / residual.sum())
-        rows = X[proposals]
-        block = to_numpy(kernel(rows)).astype(np.float64)
+        block = to_numpy(kernel(X[proposals])).astype(np.float64)
         if factor is not None:
             known = factor[: len(pivots), proposals]
             block -= to_numpy(known.T @ known)

@@ -101,9 +101,11 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     Notes
     -----
     Blocks are float32 where the features are (float32, float16, 8- and 16-bit integers) and
-    float64 otherwise; sums and factorisations are float64. For given landmarks the result
-    does not depend on the order or the blocks in which images come, nor on the number of
-    threads: cosines in the space agree to 1e-10 for float64 features and to 1e-4 for float32.
+    float64 otherwise; sums and factors are float64, except that an exact fit of float32
+    features factors in float32 and refines the solution with float64 residuals. For given
+    landmarks the result does not depend on the order or the blocks in which images come, nor
+    on the number of threads or the device: cosines in the space agree to 1e-10 for float64
+    features and to 1e-4 for float32.
 
     References
     ----------
@@ -237,10 +239,11 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Every image is a landmark: solve in the dual, with one factor of the N×N kernel."""
         K = self.landmarks_.kernel(self.landmarks_.points)
         xp = namespace(K)
+        largest = float(xp.max(xp.linalg.diagonal(K)))
         mean = xp.mean(K, axis=0, dtype=xp.float64)
         K -= xp.astype(mean, K.dtype)
         K -= xp.mean(K, axis=1)[:, None]
-        self._check_varied(xp.linalg.diagonal(K))
+        self._check_varied(float(xp.max(xp.linalg.diagonal(K))), largest)
         dense = like(text, mean)
         directions = from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
         self._moments, self._exact_text = None, text
@@ -272,11 +275,14 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _solve(self, gram: Array = None) -> Projection:
         """The directions from the sums; `gram` is k(S, S) where it is known."""
         moments, landmarks = self._sums(), self.landmarks_
+        gram = landmarks.gram() if gram is None else gram
+        xp = namespace(gram)
         kernel_gram = moments.centred_kernel_gram()
-        self._check_varied(namespace(kernel_gram).linalg.diagonal(kernel_gram))
+        variance = float(xp.max(xp.linalg.diagonal(kernel_gram))) / moments.count
+        self._check_varied(max(variance, 0.0) ** 0.5, float(xp.max(xp.linalg.diagonal(gram))))
         directions = from_moments(
             kernel_gram,
-            landmarks.gram() if gram is None else gram,
+            gram,
             moments.centred_cross(),
             moments.centred_text_gram(),
             self.regularization,
@@ -284,9 +290,9 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
         return self._scaled(directions, moments.kernel_mean)
 
-    def _check_varied(self, variances: Array) -> None:
-        """Refuse images that all look the same to the kernel."""
-        if not float(namespace(variances).max(variances)) > self.landmarks_.rounding**2:
+    def _check_varied(self, variation: float, largest: float) -> None:
+        """Refuse images that look the same to the kernel, whose `largest` value is k(x, x)."""
+        if not variation > self.landmarks_.rounding * largest:
             raise InvalidInput(
                 "All images look the same to the kernel (constant features, "
                 f"n_features={self.n_features_in_}): nothing tells them apart. Check how the "
