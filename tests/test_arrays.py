@@ -84,7 +84,15 @@ def test_torch_input_is_checked():
     with pytest.raises(InvalidInput, match=r"0 sample\(s\)"):
         arrays.check_features(torch.ones((0, 2)))
     with pytest.raises(InvalidInput, match="Expected 2D tensor for Y"):
-        arrays.check_label_matrix(torch.ones(3), 3)
+        arrays.check_label_matrix(torch.ones((3, 2, 2)), 3)
+    with pytest.raises(InvalidInput, match="one column a class"):
+        arrays.check_label_matrix(torch.arange(3), 3)
+    with pytest.raises(InvalidInput, match="X is a sparse torch tensor"):
+        arrays.check_features(torch.ones((3, 2)).to_sparse())
+    with pytest.raises(InvalidInput, match=r"Input Y contains NaN or infinity in row 1\."):
+        arrays.check_label_matrix(torch.tensor([[0.0], [float("nan")]]), 2)
+    assert arrays.check_label_matrix(torch.tensor([0, 1, 1]), 3).shape == (3, 1)
+    assert arrays.to_numpy(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float32
 
 
 def test_memory_maps_are_not_read_when_checked(tmp_path):

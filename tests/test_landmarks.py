@@ -189,7 +189,7 @@ def test_the_same_seed_gives_the_same_landmarks():
 
 def test_clear_errors():
     X = rows()
-    with pytest.raises(InvalidInput, match="n_landmarks must be at least 1; found 0"):
+    with pytest.raises(InvalidInput, match="n_landmarks must be a whole number from 1; found 0"):
         LandmarkMap(n_landmarks=0).fit(X)
     with pytest.raises(InvalidInput, match="one of rpcholesky, pgso, uniform or an array"):
         LandmarkMap(selection="kmeans").fit(X)

@@ -47,6 +47,52 @@ def test_the_space_is_the_dense_equation(kernel, kappa, collection, as_array):
             assert np.abs(gram(space.transform(as_array(data))) - gram(psi)).max() < 1e-8
 
 
+@pytest.mark.parametrize("n_landmarks", [None, 1000])
+@pytest.mark.parametrize(
+    ("kernel", "scale", "kappa"),
+    [
+        (Linear(), 1, 1e-3),
+        (Linear(), 30, 0.5),
+        (Linear(), 1000, 0.5),
+        (ArcCosine(normalized=False), 1, 0.5),
+        (ArcCosine(), 1, 1e-3),
+    ],
+    ids=repr,
+)
+def test_large_kernels_keep_their_digits(kernel, scale, kappa, n_landmarks, collection):
+    """Where ‖K‖/κ is large the printed equation loses digits; a ridge regression does not.
+
+    ψψᵀ = P G⁻¹ Pᵀ with P the ridge prediction of T from the eigenvectors of K, and
+    G = TᵀT + κI.
+    """
+    X, Y, X_new = (scale * collection.X, collection.Y, scale * collection.X_new)
+    T = Y - Y.mean(axis=0)
+    K = kernel(X)
+    values, vectors = np.linalg.eigh(K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean())
+    values, vectors = (a[..., values > 1e-12 * values[-1]] for a in (values, vectors))
+    new = (kernel(X_new, X) - K.mean(axis=0)) @ vectors
+    predicted = new @ ((vectors.T @ T) / (values + kappa)[:, None])
+    expected = predicted @ np.linalg.solve(T.T @ T + kappa * np.eye(6), predicted.T)
+    selection = "rpcholesky" if n_landmarks else X
+    space = SemanticSpace(kappa, kernel, selection=selection).fit(X, Y)
+    assert relative_error(gram(space.transform(X_new)), expected) < 1e-6
+
+
+def test_float32_keeps_its_digits_whatever_the_regularization():
+    """An exact fit changes to float64 by itself where float32 would not do."""
+    X, Y, X_new = make_collection(n=1000, d=40)
+    for kernel, scale, kappa in (
+        (ArcCosine(), 1, 1e-3),
+        (ArcCosine(), 1, 0.5),
+        (Linear(), 30, 0.5),
+        (ArcCosine(normalized=False), 1, 0.5),
+    ):
+        wide = SemanticSpace(kappa, kernel).fit(scale * X.astype(np.float32).astype(float), Y)
+        narrow = SemanticSpace(kappa, kernel).fit((scale * X).astype(np.float32), Y)
+        found = cosines(narrow.transform((scale * X_new).astype(np.float32).astype(float)))
+        assert np.abs(found - cosines(wide.transform(scale * X_new))).max() < 1e-4
+
+
 def test_ontology_like_views_are_the_dense_equation(collection):
     """A text kernel Y S Yᵀ, through a view with features Y S^½."""
     X, Y, X_new = collection
@@ -190,11 +236,50 @@ def test_only_what_was_learned_can_be_forgotten(collection):
     X, Y, X_new = collection
     space = SemanticSpace().fit(X, Y)
     before = space.transform(X_new)
-    with pytest.raises(InvalidInput, match="were not learned: text feature 2"):
+    with pytest.raises(InvalidInput, match="images that were not learned"):
         space.forget(X[:50], Y[:50] + 9 * np.eye(6)[2])
     with pytest.raises(InvalidInput, match="Cannot forget 149 of 150 images"):
         space.forget(X[:149], Y[:149])
     assert (space.transform(X_new) == before).all()
+
+
+def test_what_cannot_have_been_learned_is_noticed(collection):
+    X, Y, X_new = collection
+    space = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
+    with pytest.raises(InvalidInput, match="were not learned"):
+        space.forget(-X[:100], Y[:100] * 0)
+    space.forget(X[:70], Y[:70])
+    with pytest.raises(InvalidInput, match=r"were not learned|forgotten twice"):
+        space.forget(X[:70], Y[:70]).transform(X_new)
+
+
+@pytest.mark.parametrize("n_landmarks", [40, 1000])
+def test_a_failed_fit_leaves_what_was_learned(n_landmarks, collection):
+    X, Y, X_new = collection
+    space = SemanticSpace(n_landmarks=n_landmarks, random_state=0).fit(X, Y)
+    before = space.transform(X_new)
+    for bad_X, bad_Y in ((X[:60], 0 * Y[:60] + 1), (X[:60, :5] * 0 + 1, Y[:60])):
+        with pytest.raises(InvalidInput):
+            space.fit(bad_X, bad_Y)
+    assert space.n_images_ == 150
+    assert (space.transform(X_new) == before).all()
+    space.set_params(regularization=-1)
+    with pytest.raises(InvalidInput, match="regularization"):
+        space.partial_fit(X, Y)
+    assert space.n_images_ == 150
+
+
+def test_the_callers_arrays_are_not_kept(collection):
+    X, Y, X_new = collection
+    landmarks, labels = X[:30].copy(), Y.copy()
+    given = SemanticSpace(selection=landmarks).fit(X, Y)
+    exact = SemanticSpace().fit(X, labels)
+    before = given.transform(X_new)
+    landmarks += 1
+    labels[:] = 0
+    assert (given.transform(X_new) == before).all()
+    expected = SemanticSpace().fit(X, Y).partial_fit(X, Y).transform(X_new)
+    np.testing.assert_allclose(exact.partial_fit(X, Y).transform(X_new), expected)
 
 
 def test_a_failed_call_adds_nothing(collection):
@@ -285,10 +370,22 @@ def test_float32_sums_survive_a_large_common_part():
     assert np.abs(found - expected).mean() < 0.02
 
 
-@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.coo_matrix, np.bool_, list])
+@pytest.mark.parametrize(
+    "make",
+    [
+        scipy.sparse.csr_array,
+        scipy.sparse.coo_matrix,
+        np.ndarray.tolist,
+        lambda Y: Y.astype(bool),
+        lambda Y: Y.astype(np.int64),
+        np.asfortranarray,
+    ],
+)
 def test_labels_in_any_form(make, collection, as_array):
     X, Y, X_new = collection
-    given = Y.astype(bool) if make is np.bool_ else Y.tolist() if make is list else make(Y)
+    given = make(Y)
+    if isinstance(given, np.ndarray):
+        given = as_array(given)
     for parameters in ({}, {"n_landmarks": 50, "random_state": 0}):
         expected = SemanticSpace(**parameters).fit(X, Y).transform(X_new)
         space = SemanticSpace(**parameters).fit(as_array(X), given)
@@ -322,14 +419,16 @@ def test_memory_maps(tmp_path, collection):
     assert (space.transform(X_new) == expected.transform(X_new)).all()
 
 
-def test_memory_does_not_grow_with_the_collection():
+@pytest.mark.parametrize("sparse", [True, False])
+def test_memory_does_not_grow_with_the_collection(sparse):
     """Twice the images, the same peak: what is held is landmarks, sums and one block."""
 
     def peak(n):
-        X, Y, _ = make_collection(n=n, d=64)
+        X, Y, _ = make_collection(n=n, d=64, n_labels=50)
         space = SemanticSpace(selection=X[:100].astype(np.float32))
         X = X.astype(np.float32)
-        Y = scipy.sparse.csr_array(Y)
+        if sparse:
+            Y = scipy.sparse.csr_array(Y)
         with memory_budget(2**20):
             tracemalloc.start()
             space.fit(X, Y)
@@ -353,6 +452,50 @@ def test_labels_on_no_image_change_nothing(collection):
         expected = SemanticSpace(**parameters).fit(X, Y)
         assert found.n_components_ == 6
         np.testing.assert_allclose(found.transform(X_new), expected.transform(X_new), atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scaling", ["correlation", "unit", "none"])
+@pytest.mark.parametrize("n_landmarks", [100, 10_000])
+def test_dependent_labels_make_no_dimension(dtype, scaling, n_landmarks):
+    """One label an image: what the last label says, the others have said."""
+    rng = np.random.default_rng(0)
+    Y = np.eye(10)[rng.integers(0, 10, 2000)]
+    X = (Y @ rng.random((10, 32)) + rng.random((2000, 32))).astype(dtype)
+    parameters = {"n_landmarks": n_landmarks, "scaling": scaling, "random_state": 0}
+    for labels in (Y, np.concatenate([Y, Y[:, :3]], axis=1)):
+        space = SemanticSpace(**parameters).fit(X, labels)
+        assert space.n_components_ == 9
+        assert (space.correlations_ <= 1).all()
+
+
+def test_views_are_checked(collection):
+    X, Y, _ = collection
+
+    class Broken(IndicatorView):
+        result: Any
+
+        def transform(self, Y):
+            return self.result
+
+    for result, message in (
+        (np.full((150, 2), np.nan), "text features contains NaN"),
+        (Y[:50], "150 rows in X and 50 in text features"),
+    ):
+        Broken.result = result
+        with pytest.raises(ValueError, match=message):
+            SemanticSpace(text_view=Broken()).fit(X, Y)
+
+
+@pytest.mark.parametrize("n_landmarks", [40, 1000])
+def test_overflow_is_named(n_landmarks, collection):
+    X, Y, _ = collection
+    for kernel, scale in ((Linear(), 1e200), (ArcCosine(normalized=False), 1e200)):
+        with (
+            np.errstate(all="ignore"),
+            pytest.raises(InvalidInput, match=r"leaves the range of float64.*Scale"),
+        ):
+            SemanticSpace(kernel=kernel, n_landmarks=n_landmarks).fit(scale * X, Y)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -383,8 +526,11 @@ def test_errors_say_what_was_found_and_what_to_do(collection):
         with pytest.raises(InvalidInput, match=message):
             SemanticSpace(**parameters).fit(X, Y)
 
-    refused("NaN or infinity in 1 of", X=nan)
-    refused("NaN or infinity in 1 of", X=nan, n_landmarks=20, random_state=0)
+    refused(r"Input X contains NaN or infinity in row 7\.", X=nan)
+    for seed in range(3):  # whether row 7 is a candidate or not
+        refused(r"NaN or infinity in row 7\.", X=nan, n_landmarks=20, random_state=seed)
+    with memory_budget(2000):
+        refused(r"NaN or infinity in row 7\.", X=nan, selection=X[50:60])
     refused("150 rows in X and 149 in Y", Y=Y[:149])
     refused("No label at all: none of the 150 images carries any of the 6 labels", Y=0 * Y)
     refused("Do all images carry the same labels", Y=0 * Y + 1)
@@ -397,9 +543,15 @@ def test_errors_say_what_was_found_and_what_to_do(collection):
     refused("regularization must be a positive number; found 0", regularization=0)
     refused("regularization must be a positive number; found nan", regularization=float("nan"))
     refused("scaling must be one of correlation, unit, none; found 'l2'", scaling="l2")
-    refused("n_components must be at least 1", n_components=0)
+    refused("scaling must be one of", scaling=np.array(["unit", "none"]))
+    refused("n_components must be a whole number from 1, or None; found 0", n_components=0)
+    refused("n_components must be a whole number from 1, or None; found 2.5", n_components=2.5)
+    refused("n_landmarks must be a whole number from 1; found None", n_landmarks=None)
+    refused("regularization must be a positive number; found 'a'", regularization="a")
+    refused("Input selection contains NaN", selection=nan)
     refused("Unknown text view 'words'", text_view="words")
     refused("an object with fit and transform; found 3", text_view=3)
+    refused("an object with fit and transform; found <class", text_view=IndicatorView)
     refused("sparse", X=scipy.sparse.csr_array(X))
     with pytest.raises(ValueError, match="minimum of 2"):
         SemanticSpace().fit(X[:1], Y[:1])

@@ -70,7 +70,7 @@ class Moments:
         """
         moments = cls.zeros(shift, text.shape[1])
         for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1])):
-            moments.add_block(landmarks.columns(X[rows]), text[rows])
+            moments.add_block(landmarks.columns(X[rows], first=rows.start), text[rows])
         return moments
 
     def add_block(self, K: Array, text: Array) -> None:
@@ -114,12 +114,17 @@ class Moments:
             else:
                 total -= part
 
-    def exceeded_by(self, other: Moments) -> int | None:
-        """The text feature of which `other` holds more than there is here, or None."""
-        xp = namespace(self.text_gram)
-        here, there = xp.linalg.diagonal(self.text_gram), xp.linalg.diagonal(other.text_gram)
-        surplus = there - here * (1 + 1e-6)
-        return int(xp.argmax(surplus)) if bool(xp.any(surplus > 1e-12)) else None
+    def holds(self, other: Moments) -> bool:
+        """Whether the images of `other` can be among these: no sum of squares is exceeded."""
+        xp = namespace(self.shift)
+        for mine, theirs in (
+            (self.text_gram, other.text_gram),
+            (self.kernel_gram, other.kernel_gram),
+        ):
+            here, there = xp.linalg.diagonal(mine), xp.linalg.diagonal(theirs)
+            if bool(xp.any(there > here * (1 + 1e-6) + 1e-12 * xp.max(here))):
+                return False
+        return other.count <= self.count
 
     # The centred forms: Σ (k − k̄)(k − k̄)ᵀ and so on.
 

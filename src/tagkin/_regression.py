@@ -57,12 +57,32 @@ class Root:
     """
 
     def __init__(self, A: Array, rounding: float):
-        xp = namespace(A)
         self._factor = cholesky(A)
         if self._factor is None:
             values, vectors = eigh(A)
             keep = values > rounding * values[-1]
-            self._scaled = vectors[:, keep] / xp.sqrt(values[keep])
+            self._scaled = vectors[:, keep] / namespace(A).sqrt(values[keep])
+
+    @classmethod
+    def of_text(cls, gram: Array, regularization: float) -> Root:
+        """Root of G + κI on the directions that occur in the text features, G their Gram matrix.
+
+        Duplicate labels, labels on no image or exactly one label an image leave directions in
+        which nothing varies; rounding elsewhere would make dimensions of them.
+        """
+        root = cls.__new__(cls)
+        xp = namespace(gram)
+        # sums over a million images round to less than this; a label on one image weighs more
+        bound = 1e-10 * float(xp.max(xp.linalg.diagonal(gram)))
+        plain = cholesky(gram)
+        if plain is not None and float(xp.min(xp.linalg.diagonal(plain))) ** 2 > bound:
+            root._factor = cholesky(_plus_diagonal(gram, regularization))
+            return root
+        values, vectors = eigh(gram)
+        keep = values > bound
+        root._factor = None
+        root._scaled = vectors[:, keep] / xp.sqrt(values[keep] + regularization)
+        return root
 
     def half(self, B: Array) -> Array:
         """A^-½ B."""
@@ -137,11 +157,11 @@ def from_moments(
     """
     xp = namespace(kernel_gram)
     visual = Root(kernel_gram + regularization * landmark_gram, rounding)
-    text = Root(_plus_diagonal(text_gram, regularization), rounding)
+    text = Root.of_text(text_gram, regularization)
     B = text.half(visual.half(cross).T).T
     U, correlations, V = _svd(B)
-    coefficients = visual.half_transposed(U)
     text_directions = text.half_transposed(V)
+    coefficients = visual.half_transposed(U) * _signs(text_directions)
     # wᵀ(Z+κI)w = 1 on both sides, so ‖Φw‖² = wᵀZw = 1 − κ‖w‖²
     visual_length = xp.sum(coefficients * (landmark_gram @ coefficients), axis=0)
     return Directions(
@@ -167,11 +187,12 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     dual = ridge_solve(kernel, regularization, whitened)
     projected = whitened - regularization * dual
     squares = whitened.T @ projected
-    rounding = kernel.shape[0] * float(xp.finfo(kernel.dtype).eps)
+    eps = float(xp.finfo(kernel.dtype).eps)
+    rounding = 8 * eps if kernel.dtype == xp.float32 else kernel.shape[0] * eps
     correlations, V = _descending_roots((squares + squares.T) / 2, rounding)
-    coefficients = dual @ (V / correlations)
-    projections = projected @ (V / correlations)
     text_directions = text_root.half_transposed(V)
+    coefficients = dual @ (V / correlations) * _signs(text_directions)
+    projections = projected @ (V / correlations)
     return Directions(
         correlations,
         coefficients,
@@ -206,14 +227,20 @@ def _svd(B: Array) -> tuple[Array, Array, Array]:
 def _descending_roots(A: Array, rounding: float) -> tuple[Array, Array]:
     """Square roots of the eigenvalues of A that are above rounding, and their vectors.
 
-    No regularised correlation exceeds 1, so rounding is absolute. A vector's largest entry
-    is positive, which makes its sign the same everywhere.
+    No regularised correlation exceeds 1, so rounding is absolute.
     """
     xp = namespace(A)
     values, vectors = eigh(A)
     keep = values > rounding
-    values = xp.flip(values[keep], axis=0)
-    vectors = xp.flip(vectors[:, keep], axis=1)
-    largest = xp.argmax(xp.abs(vectors), axis=0)
-    signs = xp.sign(vectors[largest, xp.arange(vectors.shape[1], device=vectors.device)])
-    return xp.sqrt(values), vectors * signs
+    return xp.sqrt(xp.flip(values[keep], axis=0)), xp.flip(vectors[:, keep], axis=1)
+
+
+def _signs(directions: Array) -> Array:
+    """±1 for every column: with it, the column's largest entry is positive.
+
+    Eigenvectors have no sign of their own; this gives them the same one everywhere.
+    """
+    xp = namespace(directions)
+    largest = xp.argmax(xp.abs(directions), axis=0)
+    columns = xp.arange(directions.shape[1], device=directions.device)
+    return xp.where(directions[largest, columns] < 0, -1.0, 1.0)

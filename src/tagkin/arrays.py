@@ -17,10 +17,11 @@ import scipy.sparse
 from array_api_compat import array_namespace, device, is_torch_array
 from sklearn.utils import check_array
 
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, MissingExtra
 
 __all__ = [
     "Array",
+    "any_nonzero",
     "as_block",
     "block_rows",
     "check_features",
@@ -32,6 +33,7 @@ __all__ = [
     "memory_budget",
     "mirror_lower",
     "namespace",
+    "on_device",
     "row_blocks",
     "solve_triangular",
     "to_numpy",
@@ -66,16 +68,15 @@ def namespace(*arrays: Array) -> Any:
 
 def to_numpy(array: Array) -> np.ndarray:
     """The values as a NumPy array on the host."""
-    return array.detach().cpu().numpy() if is_torch_array(array) else np.asarray(array)
+    if not is_torch_array(array):
+        return np.asarray(array)
+    array = array.detach().cpu()
+    return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
 
 
-def like(array: Array, reference: Array, *, double: bool = False) -> Array:
-    """`array` (dense or sparse) as a dense array of `reference`'s kind, device and dtype.
-
-    With `double` the dtype is float64 instead.
-    """
+def like(array: Array, reference: Array) -> Array:
+    """`array` (dense or sparse) as a dense array of `reference`'s kind, device and dtype."""
     xp = namespace(reference)
-    dtype = xp.float64 if double else reference.dtype
     if scipy.sparse.issparse(array):
         array = array.toarray()
     if is_torch_array(reference) and not is_torch_array(array):
@@ -83,7 +84,19 @@ def like(array: Array, reference: Array, *, double: bool = False) -> Array:
         array = np.array(array) if not array.flags.writeable else array
     elif is_torch_array(array) and not is_torch_array(reference):
         array = to_numpy(array)
-    return xp.asarray(array, dtype=dtype, device=device(reference))
+    return xp.asarray(array, dtype=reference.dtype, device=device(reference))
+
+
+def on_device(array: np.ndarray, where: Any) -> Any:
+    """A NumPy array as a torch tensor on a device."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtra("A device needs torch: pip install 'tagkin[torch]'.") from error
+    try:
+        return torch.from_numpy(array).to(where)
+    except RuntimeError as error:
+        raise InvalidInput(f"torch cannot use the device {where!r}: {error}") from error
 
 
 def _is_narrow(array: Array) -> bool:
@@ -106,16 +119,23 @@ def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: st
     return block
 
 
-def check_finite(block: Array, name: str = "X") -> None:
-    """Refuse NaN and infinity."""
+def check_finite(
+    block: Array, name: str = "X", *, first: int = 0, rows: np.ndarray | None = None
+) -> None:
+    """Refuse NaN and infinity, naming the row.
+
+    The block is the rows of a larger array that begin at `first`, or whose indices are `rows`.
+    """
     xp = namespace(block)
-    if not bool(xp.all(xp.isfinite(block))):
-        bad = to_numpy(~xp.all(xp.isfinite(block), axis=1)).nonzero()[0]
-        raise InvalidInput(
-            f"Input {name} contains NaN or infinity in {len(bad)} of {len(block)} rows looked at "
-            f"(the first is row {bad[0]} of its block). Remove those images or compute their "
-            "features again."
-        )
+    if bool(xp.all(xp.isfinite(block))):
+        return
+    bad = to_numpy(~xp.all(xp.isfinite(block), axis=1)).nonzero()[0]
+    row = int(bad[0]) + first if rows is None else int(rows[bad[0]])
+    others = f" and {len(bad) - 1} more of the {len(block)} rows looked at" if len(bad) > 1 else ""
+    raise InvalidInput(
+        f"Input {name} contains NaN or infinity in row {row}{others}. Remove those images or "
+        "compute their features again."
+    )
 
 
 # --- blocks under a memory budget --------------------------------------------------------
@@ -166,6 +186,7 @@ def check_features(X: Array, *, name: str = "X", min_rows: int = 1) -> Array:
             ensure_min_samples=min_rows,
             input_name=name,
         )
+    _check_torch(X, name)
     if X.ndim != 2:
         raise InvalidInput(
             f"Expected 2D tensor for {name} (images × features), got {X.ndim}D. "
@@ -176,43 +197,61 @@ def check_features(X: Array, *, name: str = "X", min_rows: int = 1) -> Array:
             f"Found {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape={tuple(X.shape)}) in "
             f"{name} while a minimum of {min_rows} and 1 is required."
         )
-    if X.is_complex():
-        raise InvalidInput(f"Complex data not supported; found {X.dtype} in {name}.")
     return X.detach()
 
 
-def check_label_matrix(Y: Array, n_rows: int) -> Array:
-    """Y as a dense 2-D array or a CSR matrix with `n_rows` finite rows."""
+def _check_torch(tensor: Array, name: str) -> None:
+    if tensor.is_complex():
+        raise InvalidInput(f"Complex data not supported; found {tensor.dtype} in {name}.")
+    if str(tensor.layout) != "torch.strided":
+        raise InvalidInput(
+            f"{name} is a sparse torch tensor. Use {name}.to_dense(), or for labels a SciPy sparse "
+            "matrix."
+        )
+
+
+def check_label_matrix(Y: Array, n_rows: int, name: str = "Y") -> Array:
+    """Y as a dense 2-D array or a CSR matrix with `n_rows` finite rows; 1-D for one label."""
     if Y is None:
         raise InvalidInput(
             "requires y to be passed, but the target y is None: the space is learned from the "
             "labels Y (images × labels)."
         )
     if is_torch_array(Y):
+        _check_torch(Y, name)
         Y = Y.detach()
-        if Y.ndim != 2:
-            raise InvalidInput(f"Expected 2D tensor for Y (images × labels), got {Y.ndim}D.")
-        as_block(Y, name="Y")
-    else:
-        if not scipy.sparse.issparse(Y):
-            Y = np.asarray(Y)
-        if Y.ndim == 1:
-            if not np.isin(Y, (0, 1)).all():
-                raise InvalidInput(
-                    "Expected 2D array for Y (images × labels), got 1D array instead. If it holds "
-                    "class numbers, make one column a class. If it holds the weights of one "
-                    "label, Reshape your data with Y.reshape(-1, 1)."
-                )
-            Y = Y.reshape(-1, 1)  # one label, on some images
+    elif not scipy.sparse.issparse(Y):
+        Y = np.asarray(Y)
+    if Y.ndim == 1:
+        if not bool(((Y == 0) | (Y == 1)).all()):
+            raise InvalidInput(
+                f"Expected 2D array for {name} (images × labels), got 1D array instead. If it "
+                "holds class numbers, make one column a class. If it holds the weights of one "
+                f"label, Reshape your data with {name}.reshape(-1, 1)."
+            )
+        Y = Y.reshape(-1, 1)  # one label, on some images
+    if not is_torch_array(Y):
         Y = check_array(
-            Y, accept_sparse="csr", dtype="numeric", ensure_min_samples=0, input_name="Y"
+            Y, accept_sparse="csr", dtype="numeric", ensure_min_samples=0, input_name=name
         )
+    elif Y.ndim != 2 or Y.shape[1] < 1:
+        raise InvalidInput(f"Expected 2D tensor for {name}; found shape {tuple(Y.shape)}.")
+    else:
+        for rows in row_blocks(Y.shape[0], 8 * Y.shape[1]):
+            check_finite(Y[rows], name, first=rows.start)
     if Y.shape[0] != n_rows:
         raise InvalidInput(
-            f"X and Y must have one row an image; found inconsistent numbers: {n_rows} rows in X "
-            f"and {Y.shape[0]} in Y."
+            f"X and {name} must have one row an image; found inconsistent numbers: {n_rows} rows "
+            f"in X and {Y.shape[0]} in {name}."
         )
     return Y
+
+
+def any_nonzero(Y: Array) -> bool:
+    """Whether a dense or sparse matrix has an entry that is not zero; looks no further."""
+    if scipy.sparse.issparse(Y):
+        return bool(Y.data.any())
+    return any(bool((Y[rows] != 0).any()) for rows in row_blocks(Y.shape[0], 8 * Y.shape[1]))
 
 
 # --- linear algebra that the array API does not have -------------------------------------

@@ -1,9 +1,9 @@
 """Kernels between rows of two blocks: pure functions, and small objects that name them.
 
 The functions return the block K (n×m) of similarities between the rows of X (n×d) and
-of Y (m×d); no temporary is larger than that block. With ``Y=None`` the block is X with
-itself, exactly symmetric. Float32 and narrower input is computed in float32, all other in
-float64.
+of Y (m×d); temporaries are no larger than that block and the rows given. With ``Y=None`` the
+block is X with itself, exactly symmetric. Float32 and narrower input is computed in float32,
+all other in float64.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ from array_api_compat import is_torch_array
 from numpy.polynomial import Polynomial
 from numpy.polynomial.chebyshev import Chebyshev
 
-from tagkin.arrays import Array, as_block, block_rows, check_finite, mirror_lower, namespace
+from tagkin.arrays import (
+    Array,
+    as_block,
+    block_rows,
+    check_finite,
+    mirror_lower,
+    namespace,
+    row_blocks,
+)
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -193,7 +201,8 @@ def arc_cosine_kernel(
 
     A zero row has similarity 0 to everything, itself included; every other row of the
     normalised kernel has exactly 1 with itself. In float32, order 2 is within 5e-7 of the
-    closed form (times the norms where not normalised).
+    closed form (times the norms where not normalised). Order 0 has an infinite slope at θ = 0:
+    between equal rows of different blocks, rounding shows as its square root.
 
     Parameters
     ----------
@@ -249,15 +258,16 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
     xp = namespace(X)
     gamma = _inverse_mean_squared_distance(X) if gamma is None else gamma
     same = X is Y
-    # distances do not change when both sides move; near the origin their squares cancel less
-    centre = xp.mean(Y, axis=0)
-    X = X - centre
-    Y = X if same else Y - centre
+    # distances do not change when both sides move; near the origin their squares cancel less,
+    # and in units of the kernel's width they stay in range
+    centre, unit = xp.mean(Y, axis=0), math.sqrt(gamma)
+    X = (X - centre) * unit
+    Y = X if same else (Y - centre) * unit
     K = X @ Y.T
     K *= -2.0
     K += xp.sum(X * X, axis=1)[:, None]
     K += xp.sum(Y * Y, axis=1)[None, :]
-    _apply(lambda piece: xp.exp(xp.clip(piece, 0.0, None) * -gamma), K, lower=same)
+    _apply(lambda piece: xp.exp(-xp.clip(piece, 0.0, None)), K, lower=same)
     if same:
         _set_diagonal(K, 1.0)
     return mirror_lower(K) if same else K
@@ -266,8 +276,12 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
 def _inverse_mean_squared_distance(X: Array) -> float:
     """1 / mean ‖x − x'‖² over all pairs of rows: the mean is twice the total variance."""
     xp = namespace(X)
-    variance = float(xp.sum(xp.var(xp.astype(X, xp.float64), axis=0)))
-    return 1.0 / (2.0 * variance) if variance > 0 else 1.0
+    mean = xp.mean(X, axis=0, dtype=xp.float64)
+    total = 0.0
+    for rows in row_blocks(X.shape[0], 16 * X.shape[1]):
+        centred = X[rows] - mean
+        total += float(xp.sum(centred * centred))
+    return X.shape[0] / (2.0 * total) if total > 0 else 1.0
 
 
 def _chi2_distances(X: Array, Y: Array) -> Array:
@@ -305,6 +319,11 @@ def exp_chi2_kernel(X: Array, Y: Array | None = None, scale: float | None = None
     return K
 
 
+def _check_positive(name: str, value: float | None) -> None:
+    if value is not None and not 0 < value < math.inf:
+        raise InvalidInput(f"The {name} must be a positive number or None; found {value!r}.")
+
+
 # --- kernels as objects ------------------------------------------------------------------
 
 
@@ -325,6 +344,10 @@ class Kernel(ABC):
         """This kernel with missing constants estimated from the rows of X."""
         return self
 
+    def max_rank(self, n_features: int) -> float:
+        """The largest rank that a matrix of this kernel can have."""
+        return math.inf
+
     def diagonal(self, X: Array) -> Array:
         """k(x, x) for every row x, in float64."""
         xp = namespace(X)
@@ -338,6 +361,10 @@ class ArcCosine(Kernel):
     name: ClassVar[str] = "arc-cosine"
     order: int = 2
     normalized: bool = True
+
+    def __post_init__(self) -> None:
+        if self.order not in (0, 1, 2):
+            raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {self.order!r}.")
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return arc_cosine_kernel(X, Y, order=self.order, normalized=self.normalized)
@@ -359,9 +386,12 @@ class Linear(Kernel):
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return linear_kernel(X, Y)
 
+    def max_rank(self, n_features: int) -> float:
+        return n_features
+
     def diagonal(self, X: Array) -> Array:
         X = as_block(X, double=True)
-        return namespace(X).sum(X * X, axis=1)
+        return namespace(X).vecdot(X, X)
 
 
 @dataclass(frozen=True)
@@ -370,6 +400,9 @@ class RBF(Kernel):
 
     name: ClassVar[str] = "rbf"
     gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_positive("gamma of the RBF kernel", self.gamma)
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return rbf_kernel(X, Y, gamma=self.gamma)
@@ -387,13 +420,16 @@ class ExpChi2(Kernel):
     name: ClassVar[str] = "exp-chi2"
     scale: float | None = None
 
+    def __post_init__(self) -> None:
+        _check_positive("scale of the exp-χ² kernel", self.scale)
+
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return exp_chi2_kernel(X, Y, scale=self.scale)
 
     def settle(self, X: Array) -> ExpChi2:
         if self.scale is not None:
             return self
-        sample = as_block(X[:: max(1, X.shape[0] // 1000)])
+        sample = as_block(X[:: -(-X.shape[0] // 1000)])
         xp = namespace(sample)
         mean = float(xp.mean(xp.astype(_chi2_distances(sample, sample), xp.float64)))
         return replace(self, scale=mean if mean > 0 else 1.0)

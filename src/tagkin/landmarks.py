@@ -6,8 +6,8 @@ L Lᵀ = k(S, S): the Nyström approximation, exact when every image is a landma
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +16,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tagkin._pivoting import PartialGramSchmidt, pgso, rp_cholesky
 from tagkin.arrays import (
     Array,
     as_block,
     check_features,
+    check_finite,
     cholesky,
     namespace,
     row_blocks,
@@ -32,165 +34,6 @@ from tagkin.kernels import Kernel, as_kernel
 __all__ = ["LandmarkMap", "Landmarks", "PartialGramSchmidt", "pgso", "rp_cholesky"]
 
 SELECTIONS = ("rpcholesky", "pgso", "uniform")
-
-
-# --- partial Gram–Schmidt ----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PartialGramSchmidt:
-    """What `pgso` found: K ≈ R Rᵀ.
-
-    Attributes
-    ----------
-    pivots : int array of shape (m,)
-        The chosen rows, in the order in which they were chosen.
-    factor : array of shape (N, m)
-        R. Its rows at `pivots` form a lower triangular matrix L with L Lᵀ = K[pivots, pivots].
-    residual_trace : float
-        trace(K − R Rᵀ).
-    """
-
-    pivots: np.ndarray
-    factor: Array
-    residual_trace: float
-
-
-def pgso(
-    column: Callable[[int], Array],
-    diagonal: Array,
-    *,
-    max_rank: int | None = None,
-    eta: float = 0.0,
-) -> PartialGramSchmidt:
-    """Partial Gram–Schmidt orthogonalisation, the same as pivoted incomplete Cholesky.
-
-    Each step takes the row with the largest residual diagonal (the first on ties), from
-    kernel columns alone: K itself is never formed. It stops at `max_rank`, when the trace
-    of the residual is at most `eta`, or when nothing but rounding is left.
-
-    Parameters
-    ----------
-    column : function
-        ``column(j)`` returns column j of K, shape (N,).
-    diagonal : array of shape (N,)
-        The diagonal of K.
-    max_rank : int, default all
-    eta : float
-        Absolute bound on the residual trace.
-    """
-    xp = namespace(diagonal)
-    residual = xp.astype(diagonal, diagonal.dtype, copy=True)
-    n = residual.shape[0]
-    max_rank = n if max_rank is None else min(max_rank, n)
-    rounding = n * float(xp.finfo(residual.dtype).eps) * max(0.0, float(xp.max(residual)))
-    # Rᵀ, so that each step reads and writes whole rows
-    factor = xp.empty((max_rank, n), dtype=residual.dtype, device=residual.device)
-    pivots: list[int] = []
-    while len(pivots) < max_rank and float(xp.sum(residual)) > eta:
-        pivot = int(xp.argmax(residual))
-        largest = float(residual[pivot])
-        if largest <= rounding:
-            break
-        rank = len(pivots)
-        row = xp.astype(column(pivot), residual.dtype, copy=True)
-        row -= factor[:rank, pivot] @ factor[:rank]
-        row /= largest**0.5
-        # earlier pivots are spanned exactly; what rounding left there would break L's triangle
-        row[pivots] = 0.0
-        row[pivot] = largest**0.5
-        factor[rank] = row
-        residual -= row * row
-        residual[pivot] = 0.0
-        pivots.append(pivot)
-    return PartialGramSchmidt(
-        pivots=np.asarray(pivots, dtype=np.intp),
-        factor=factor[: len(pivots)].T,
-        residual_trace=max(0.0, float(xp.sum(residual))),
-    )
-
-
-# --- randomly pivoted Cholesky -----------------------------------------------------------
-
-
-def rp_cholesky(
-    kernel: Kernel, X: Array, max_rank: int, random_state: np.random.RandomState
-) -> np.ndarray:
-    """Pivots of randomly pivoted Cholesky, drawn in blocks by rejection sampling.
-
-    Each pivot is drawn with probability proportional to the residual diagonal given all
-    pivots before it (Chen, Epperly, Tropp, Webber 2023). A block of proposals is drawn from
-    the present residual and thinned so that what is accepted has exactly that distribution
-    (Epperly, Tropp, Webber 2024); the work is then matrix products.
-
-    Parameters
-    ----------
-    X : array of shape (N, d)
-    max_rank : int
-        Fewer pivots come back where the kernel matrix has a smaller numerical rank.
-
-    Returns
-    -------
-    pivots : int array of shape (m,)
-    """
-    xp = namespace(X)
-    n = X.shape[0]
-    diagonal = to_numpy(kernel.diagonal(X))
-    residual = diagonal.copy()
-    factor = None
-    # below this a residual is made of rounding
-    floor = 64 * float(xp.finfo(as_block(X[:1]).dtype).eps) * diagonal
-    residual[residual <= floor] = 0.0
-    pivots: list[int] = []
-    n_proposals = int(np.clip(max_rank // 4, 8, 512))
-    while len(pivots) < max_rank and residual.sum() > 0:
-        proposals = random_state.choice(n, size=n_proposals, p=residual / residual.sum())
-        block = to_numpy(kernel(X[proposals])).astype(np.float64)
-        if factor is not None:
-            known = factor[: len(pivots), proposals]
-            block -= to_numpy(known.T @ known)
-        accepted, L = _thin(block, max_rank - len(pivots), random_state)
-        if len(accepted) == 0:
-            # proposals with no residual left: their kernel values are rounding alone
-            residual[proposals] = 0.0
-            continue
-        chosen = proposals[accepted]
-        columns = kernel(X, X[chosen])
-        if factor is None:
-            factor = xp.empty((max_rank, n), dtype=columns.dtype, device=columns.device)
-        known = factor[: len(pivots)]
-        columns -= known.T @ known[:, chosen]
-        # L is small and well conditioned; its inverse turns the rest into a product
-        inverse = xp.asarray(np.linalg.inv(L), dtype=columns.dtype, device=columns.device)
-        new = inverse @ columns.T
-        factor[len(pivots) : len(pivots) + len(chosen)] = new
-        residual -= to_numpy(xp.sum(new * new, axis=0))
-        pivots.extend(chosen.tolist())
-        residual[residual <= floor] = 0.0
-        residual[pivots] = 0.0
-    return np.asarray(pivots, dtype=np.intp)
-
-
-def _thin(
-    block: np.ndarray, most: int, random_state: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the proposals to accept, at `most` so many, given their residual block (b×b).
-
-    Returns their indices and the Cholesky factor of their part of the block.
-    """
-    proposed = np.diagonal(block).copy()
-    left = proposed.copy()
-    smallest = 1e-4 * proposed  # of a residual so reduced, float32 blocks keep too few digits
-    factor = np.empty_like(block)  # rows: the Cholesky columns of those accepted so far
-    accepted: list[int] = []
-    for i, chance in enumerate(random_state.uniform(size=len(block))):
-        if len(accepted) < most and left[i] > smallest[i] and chance * proposed[i] < left[i]:
-            known = factor[: len(accepted)]
-            column = (block[i] - known[:, i] @ known) / np.sqrt(left[i])
-            factor[len(accepted)] = column
-            left -= column * column
-            accepted.append(i)
-    return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)
 
 
 # --- landmarks ---------------------------------------------------------------------------
@@ -222,8 +65,8 @@ class Landmarks:
         random_state: Any,
     ) -> Landmarks:
         """Landmarks among the rows of X (N×d); all of them where N ≤ `n_landmarks`."""
-        if n_landmarks < 1:
-            raise InvalidInput(f"n_landmarks must be at least 1; found {n_landmarks}.")
+        if not isinstance(n_landmarks, Integral) or n_landmarks < 1:
+            raise InvalidInput(f"n_landmarks must be a whole number from 1; found {n_landmarks!r}.")
         kernel = as_kernel(kernel)
         if not isinstance(selection, str):
             return cls._given(selection, X, kernel)
@@ -239,7 +82,10 @@ class Landmarks:
         if size < n:
             candidates = np.sort(rng.choice(n, size=size, replace=False))
         sample = X if len(candidates) == n else X[candidates]
+        if n <= n_landmarks or len(candidates) < n:
+            check_finite(as_block(sample, finite=False), rows=candidates)
         kernel = kernel.settle(sample)
+        _check_range(kernel, sample)
         if n > n_landmarks:
             candidates = candidates[_select(selection, kernel, sample, n_landmarks, rng)]
         if len(candidates) == 0:
@@ -254,7 +100,11 @@ class Landmarks:
                 f"The landmarks given as selection have {points.shape[1]} features and X has "
                 f"{X.shape[1]}."
             )
-        return cls(kernel.settle(points), as_block(points), None)
+        points = as_block(points, name="selection")
+        # a copy: the caller's array may change later
+        kernel = kernel.settle(points)
+        _check_range(kernel, points)
+        return cls(kernel, namespace(points).asarray(points, copy=True), None)
 
     @property
     def rounding(self) -> float:
@@ -265,9 +115,16 @@ class Landmarks:
         """k(S, S) in float64, shape (r, r)."""
         return self.kernel(as_block(self.points, double=True))
 
-    def columns(self, X: Array) -> Array:
-        """k(X, S), shape (n, r): one block, as large as X asks for."""
-        return self.kernel(X, self.points)
+    def columns(self, X: Array, *, first: int = 0) -> Array:
+        """k(X, S), shape (n, r): one block, as large as X asks for.
+
+        `first` is the number of its first row, for errors to name.
+        """
+        try:
+            return self.kernel(X, self.points)
+        except InvalidInput:
+            check_finite(as_block(X, finite=False), first=first)
+            raise
 
     def independent(self) -> tuple[Landmarks, Array, Array]:
         """Those linearly independent under the kernel, their k(S, S), and its factor L.
@@ -298,10 +155,23 @@ class Landmarks:
 
 def _n_candidates(n: int, n_landmarks: int) -> int:
     """How many images random selections look at: enough to find the rare ones, at a cost of
-    about a tenth of the fit, within 256 MiB for the kernel columns of the candidates.
+    about a tenth of the fit, and (above twice the landmarks) with at most 2²⁶ kernel values.
     """
     affordable = 2**26 // n_landmarks
     return min(n, max(2 * n_landmarks, min(max(2048, n // 10), affordable)))
+
+
+def _check_range(kernel: Kernel, X: Array) -> None:
+    """Refuse features on which the kernel overflows."""
+    xp = namespace(X)
+    blocks = row_blocks(X.shape[0], 16 * X.shape[1])
+    largest = max(float(xp.max(kernel.diagonal(X[rows]))) for rows in blocks)
+    dtype = as_block(X[:1], finite=False).dtype
+    if not largest < float(xp.finfo(dtype).max):
+        raise InvalidInput(
+            f"The kernel {kernel!r} leaves the range of {dtype} on these features (k(x, x) reaches "
+            f"{largest:.3g}). Scale the features down, or use a normalised kernel."
+        )
 
 
 def _only_zeros(candidates: Array) -> InvalidInput:
@@ -373,25 +243,28 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: Array, y: object = None) -> Self:
         """Choose the landmarks among the rows of X (N×d)."""
-        X = check_features(X)
-        validate_data(self, X, skip_check_array=True)
+        features = check_features(X)
         chosen = Landmarks.choose(
-            X, self.kernel, self.n_landmarks, self.selection, self.random_state
+            features, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
-        self.landmarks_, _, self.factor_ = chosen.independent()
+        landmarks, _, factor = chosen.independent()
+        validate_data(self, X, skip_check_array=True)
+        self.landmarks_, self.factor_ = landmarks, factor
         return self
 
     def transform(self, X: Array) -> Array:
         """Explicit features Φ (n×r) of the rows of X (n×d), in X's floating dtype."""
         check_is_fitted(self)
-        X = check_features(X)
+        features = check_features(X)
         validate_data(self, X, skip_check_array=True, reset=False)
+        X = features
         xp = namespace(X, self.factor_)
         r = self.factor_.shape[0]
         dtype = as_block(X[:1]).dtype
         features = xp.empty((X.shape[0], r), dtype=dtype, device=X.device)
         for rows in row_blocks(X.shape[0], 16 * r + 8 * X.shape[1]):
-            K = xp.astype(self.landmarks_.columns(X[rows]), xp.float64, copy=False)
+            K = self.landmarks_.columns(X[rows], first=rows.start)
+            K = xp.astype(K, xp.float64, copy=False)
             features[rows] = xp.astype(solve_triangular(self.factor_, K.T).T, dtype, copy=False)
         return features
 

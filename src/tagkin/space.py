@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Self
 
+import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -15,6 +18,7 @@ from tagkin._moments import Moments
 from tagkin._regression import Directions, from_kernel, from_moments
 from tagkin.arrays import (
     Array,
+    any_nonzero,
     as_block,
     check_features,
     check_label_matrix,
@@ -89,7 +93,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     Attributes
     ----------
     correlations_ : array of shape (n_components_,)
-        λ, descending; with ``scaling="unit"`` the empirical correlations.
+        λ, descending; with ``scaling="unit"`` the empirical correlations, in that order.
     n_components_ : int
     landmarks_ : Landmarks
     landmark_indices_ : int array of shape (r,), or None where an array was given
@@ -105,7 +109,9 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     features factors in float32 and refines the solution with float64 residuals. For given
     landmarks the result does not depend on the order or the blocks in which images come, nor
     on the number of threads or the device: cosines in the space agree to 1e-10 for float64
-    features and to 1e-4 for float32.
+    features and to 1e-3, mostly 1e-5, for float32. That is for normalised kernels and the
+    default regularization; rounding grows with the kernel's size over κ, so use float64
+    features where κ is small (below 0.05) or kernel values are large.
 
     References
     ----------
@@ -151,14 +157,23 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, X: Array, Y: Array = None) -> Self:
-        """Learn the space from features X (N×d) and labels Y (N×D, dense or sparse)."""
-        X, Y = self._validated(X, Y, first=True)
-        text = self._begin(X, Y)
-        if isinstance(self.selection, str) and X.shape[0] <= self.n_landmarks:
-            self._fit_exact(text)
+        """Learn the space from features X (N×d) and labels Y (N×D, dense or sparse).
+
+        If it fails, what was learned before stays.
+        """
+        features, Y = self._validated(X, Y, first=True)
+        view, text, landmarks = self._begin(features, Y)
+        n, d = features.shape
+        every = isinstance(self.selection, str) and n <= self.n_landmarks
+        # of a kernel of low rank, the independent landmarks are few and just as exact
+        if every and landmarks.kernel.max_rank(d) >= n:
+            solution, kept_text = self._solve_exactly(landmarks, text)
+            self._keep(X, view, landmarks, None, kept_text, solution)
         else:
-            gram = self._start_streaming(X, text)
-            self._solution = self._solve(gram)
+            landmarks, gram, _ = landmarks.independent()
+            moments = self._first_sums(features, text, landmarks)
+            solution = self._solve(landmarks, moments, gram)
+            self._keep(X, view, landmarks, moments, None, solution)
         return self
 
     def partial_fit(self, X: Array, Y: Array = None) -> Self:
@@ -169,16 +184,23 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         nothing of it is added.
         """
         first = not self.__sklearn_is_fitted__()
-        X, Y = self._validated(X, Y, first=first)
+        features, Y = self._validated(X, Y, first=first)
         if first:
-            self._start_streaming(X, self._begin(X, Y))
+            view, text, landmarks = self._begin(features, Y)
+            landmarks, _, _ = landmarks.independent()
+            moments = self._first_sums(features, text, landmarks)
+            self._keep(X, view, landmarks, moments, None, None)
         else:
-            self._sums().add(self._sums_of(X, self.text_view_.transform(Y)))
-        self._solution = None
+            self._sums().add(self._sums_of(features, Y))
+            self._solution = None
         return self
 
     def forget(self, X: Array, Y: Array) -> Self:
-        """Take images out again, given the labels that they were learned with."""
+        """Take images out again, given the labels that they were learned with.
+
+        The space holds sums, not images: it notices images that it cannot hold, not every one
+        that it never learned.
+        """
         self._check_fitted()
         X, Y = self._validated(X, Y, first=False)
         if X.shape[0] > self.n_images_ - 2:
@@ -186,77 +208,74 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"Cannot forget {X.shape[0]} of {self.n_images_} images: at least 2 must stay. "
                 "Fit a new space instead."
             )
-        sums = self._sums_of(X, self.text_view_.transform(Y))
-        surplus = self._sums().exceeded_by(sums)
-        if surplus is not None:
+        gone = self._sums_of(X, Y)
+        if not self._sums().holds(gone):
             raise InvalidInput(
-                f"Cannot forget images that were not learned: text feature {surplus} weighs more "
-                "in Y than in all images of the space. Pass the labels that these images were "
-                "learned with."
+                "Cannot forget images that were not learned: their features or labels weigh more "
+                "than those of all images of the space. Pass images that are in it, with the "
+                "labels that they were learned with."
             )
-        self._sums().subtract(sums)
+        self._sums().subtract(gone)
         self._solution = None
         return self
 
     def _validated(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
-        """X and Y checked; `first` also checks the parameters."""
-        if first:
-            self._check_parameters()
-        X = check_features(X, min_rows=2 if first else 1)
-        validate_data(self, X, skip_check_array=True, reset=first)
-        return X, check_label_matrix(Y, X.shape[0])
+        """Features and labels as arrays, checked together with the parameters."""
+        self._check_parameters()
+        features = check_features(X, min_rows=2 if first else 1)
+        if not first:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        return features, check_label_matrix(Y, features.shape[0])
 
     def _check_parameters(self) -> None:
-        if not 0 < self.regularization < math.inf:
+        if not isinstance(self.regularization, Real) or not 0 < self.regularization < math.inf:
             raise InvalidInput(
                 f"regularization must be a positive number; found {self.regularization!r}. "
                 "Without it every kernel CCA has trivial solutions."
             )
-        if self.scaling not in SCALINGS:
+        if not isinstance(self.scaling, str) or self.scaling not in SCALINGS:
             raise InvalidInput(
                 f"scaling must be one of {', '.join(SCALINGS)}; found {self.scaling!r}."
             )
-        if self.n_components is not None and self.n_components < 1:
-            raise InvalidInput(f"n_components must be at least 1; found {self.n_components}.")
+        m = self.n_components
+        if m is not None and (not isinstance(m, Integral) or m < 1):
+            raise InvalidInput(f"n_components must be a whole number from 1, or None; found {m!r}.")
 
-    def _begin(self, X: Array, Y: Array) -> Array:
-        """Fit the view and choose the landmarks; returns the text features."""
+    def _begin(self, X: Array, Y: Array) -> tuple[TextView, Array, Landmarks]:
+        """A fitted view, its text features, and landmarks among the images."""
         view = as_text_view(self.text_view)
         view.fit(Y)
-        text = view.transform(Y)
-        if not abs(text).sum() > 0:
+        text = check_label_matrix(view.transform(Y), X.shape[0], name="text features")
+        if not any_nonzero(text):
             raise InvalidInput(
                 f"No label at all: none of the {X.shape[0]} images carries any of the "
                 f"{Y.shape[1]} labels. A space is learned from labels; tag some images first."
             )
-        self.landmarks_ = Landmarks.choose(
+        landmarks = Landmarks.choose(
             X, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
-        self.text_view_ = view
-        return text
+        return view, text, landmarks
 
-    def _fit_exact(self, text: Array) -> None:
-        """Every image is a landmark: solve in the dual, with one factor of the N×N kernel."""
-        K = self.landmarks_.kernel(self.landmarks_.points)
-        xp = namespace(K)
-        largest = float(xp.max(xp.linalg.diagonal(K)))
-        mean = xp.mean(K, axis=0, dtype=xp.float64)
-        K -= xp.astype(mean, K.dtype)
-        K -= xp.mean(K, axis=1)[:, None]
-        self._check_varied(float(xp.max(xp.linalg.diagonal(K))), largest)
-        dense = like(text, mean)
-        directions = from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
-        self._moments, self._exact_text = None, text
-        self._solution = self._scaled(directions, mean)
+    def _keep(
+        self,
+        X: Array,
+        view: TextView,
+        landmarks: Landmarks,
+        moments: Moments | None,
+        exact_text: Array | None,
+        solution: Projection | None,
+    ) -> None:
+        """Replace what was learned, when all of it has succeeded."""
+        validate_data(self, X, skip_check_array=True, reset=True)
+        self.text_view_, self.landmarks_ = view, landmarks
+        self._moments, self._exact_text, self._solution = moments, exact_text, solution
 
-    def _start_streaming(self, X: Array, text: Array) -> Array:
-        """Keep the landmarks that are independent and sum over X; returns their k(S, S)."""
-        self.landmarks_, gram, _ = self.landmarks_.independent()
-        sample = self.landmarks_.columns(X[:: -(-X.shape[0] // 256)])
+    def _first_sums(self, X: Array, text: Array, landmarks: Landmarks) -> Moments:
+        """Sums over the first images, whose kernel columns give the shift of all to come."""
+        sample = landmarks.columns(X[:: -(-X.shape[0] // 256)])
         xp = namespace(sample)
         shift = xp.mean(xp.astype(sample, xp.float64), axis=0)
-        self._moments, self._exact_text = Moments.of(X, text, self.landmarks_, shift), None
-        return gram
+        return Moments.of(X, text, landmarks, shift)
 
     def _sums(self) -> Moments:
         """The sums over all images; after an exact fit they are made when first needed."""
@@ -267,19 +286,44 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self._exact_text = None
         return self._moments
 
-    def _sums_of(self, X: Array, text: Array) -> Moments:
+    def _sums_of(self, X: Array, Y: Array) -> Moments:
+        """Sums over further images, to be added or taken out."""
+        text = check_label_matrix(self.text_view_.transform(Y), X.shape[0], name="text features")
         return Moments.of(X, text, self.landmarks_, self._sums().shift)
 
     # --- solving -------------------------------------------------------------------------
 
-    def _solve(self, gram: Array = None) -> Projection:
+    def _solve_exactly(self, landmarks: Landmarks, text: Array) -> tuple[Projection, Array]:
+        """Every image is a landmark: the dual form, with one factor of the N×N kernel.
+
+        Returns the solution and the text features to keep for later sums, in float64.
+        """
+        points = landmarks.points
+        xp = namespace(points)
+        trace = float(xp.sum(landmarks.kernel.diagonal(points)))
+        # rounding of the kernel must stay small beside κ, or the solution is made of it
+        single = points.dtype == xp.float32 and trace * 1.2e-7 < 0.01 * self.regularization
+        K = landmarks.kernel(points) if single else landmarks.gram()
+        largest = float(xp.max(xp.linalg.diagonal(K)))
+        mean = xp.mean(K, axis=0, dtype=xp.float64)
+        K -= xp.astype(mean, K.dtype)
+        K -= xp.mean(K, axis=1)[:, None]
+        self._check_varied(float(xp.max(xp.linalg.diagonal(K))), landmarks, largest)
+        dense = like(text, mean)
+        directions = from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
+        kept = (
+            text.astype(np.float64) if scipy.sparse.issparse(text) else xp.asarray(dense, copy=True)
+        )
+        return self._scaled(directions, mean), kept
+
+    def _solve(self, landmarks: Landmarks, moments: Moments, gram: Array = None) -> Projection:
         """The directions from the sums; `gram` is k(S, S) where it is known."""
-        moments, landmarks = self._sums(), self.landmarks_
         gram = landmarks.gram() if gram is None else gram
         xp = namespace(gram)
         kernel_gram = moments.centred_kernel_gram()
-        variance = float(xp.max(xp.linalg.diagonal(kernel_gram))) / moments.count
-        self._check_varied(max(variance, 0.0) ** 0.5, float(xp.max(xp.linalg.diagonal(gram))))
+        variance = max(0.0, float(xp.max(xp.linalg.diagonal(kernel_gram)))) / moments.count
+        largest = float(xp.max(xp.linalg.diagonal(gram)))
+        self._check_varied(math.sqrt(variance), landmarks, largest)
         directions = from_moments(
             kernel_gram,
             gram,
@@ -290,23 +334,30 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
         return self._scaled(directions, moments.kernel_mean)
 
-    def _check_varied(self, variation: float, largest: float) -> None:
+    @staticmethod
+    def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> None:
         """Refuse images that look the same to the kernel, whose `largest` value is k(x, x)."""
-        if not variation > self.landmarks_.rounding * largest:
+        if not variation > landmarks.rounding * largest:
             raise InvalidInput(
                 "All images look the same to the kernel (constant features, "
-                f"n_features={self.n_features_in_}): nothing tells them apart. Check how the "
-                "features were made."
+                f"n_features={landmarks.points.shape[1]}): nothing tells them apart. Check how "
+                "the features were made."
             )
 
     def _scaled(self, directions: Directions, kernel_mean: Array) -> Projection:
         """The leading directions, with the length that `scaling` asks for."""
-        if directions.correlations.shape[0] == 0:
+        correlations = directions.correlations
+        if correlations.shape[0] == 0:
             raise InvalidInput(
                 "Labels and features are unrelated in these images: every correlation is zero. "
                 "Do all images carry the same labels?"
             )
-        correlations, weights = directions.correlations, directions.correlations
+        if float(correlations[0]) > 1.01:
+            raise InvalidInput(
+                f"The leading correlation is {float(correlations[0]):.3g}, which no set of images "
+                "has. Was an image forgotten that was not learned, or forgotten twice? Fit anew."
+            )
+        weights = correlations
         if self.scaling == "unit":
             correlations = directions.empirical_correlations
             weights = correlations / directions.visual_norms
@@ -314,15 +365,14 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             weights = namespace(weights).ones_like(weights)
         keep = slice(0, self.n_components)
         return Projection(
-            correlations[keep],
-            (directions.coefficients * weights)[:, keep],
-            kernel_mean,
+            correlations[keep], (directions.coefficients * weights)[:, keep], kernel_mean
         )
 
     def _solved(self) -> Projection:
         self._check_fitted()
         if self._solution is None:
-            self._solution = self._solve()
+            self._check_parameters()
+            self._solution = self._solve(self.landmarks_, self._sums())
         return self._solution
 
     # --- using ---------------------------------------------------------------------------
@@ -330,8 +380,9 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def transform(self, X: Array) -> Array:
         """Project features X (n×d) into the space: ψ (n × n_components_), in X's precision."""
         self._check_fitted()
-        X = check_features(X)
+        features = check_features(X)
         validate_data(self, X, skip_check_array=True, reset=False)
+        X = features
         xp = namespace(X, self.landmarks_.points)
         solution = self._solved()
         r, m = solution.coefficients.shape
@@ -339,7 +390,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         coefficients, mean = like(solution.coefficients, one), like(solution.kernel_mean, one)
         psi = xp.empty((X.shape[0], m), dtype=one.dtype, device=X.device)
         for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1])):
-            K = self.landmarks_.columns(X[rows])
+            K = self.landmarks_.columns(X[rows], first=rows.start)
             K -= xp.astype(mean, K.dtype, copy=False)
             psi[rows] = xp.astype(
                 K @ xp.astype(coefficients, K.dtype, copy=False), one.dtype, copy=False
@@ -348,7 +399,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def correlations_(self) -> Array:
-        """Canonical correlations, descending, shape (n_components_,)."""
+        """Canonical correlations, best first, shape (n_components_,)."""
         return self._solved().correlations
 
     @property
@@ -370,11 +421,15 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def describe(self) -> list[str]:
         """What this space is, in a few sentences."""
-        best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
         r, d = self.landmarks_.points.shape
+        try:
+            best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
+            solved = f"{self.n_components_} dimensions; the leading correlations are {best}."
+        except InvalidInput as error:
+            solved = f"Not to be used yet. {error}"
         return [
             f"Learned from {self.n_images_:,} images with {d:,} features.",
-            f"{self.n_components_} dimensions; the leading correlations are {best}.",
+            solved,
             f"{r:,} landmarks under the kernel {self.landmarks_.kernel!r}.",
         ]
 

@@ -6,12 +6,13 @@ and no others.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,10 @@ import safetensors
 import safetensors.numpy
 import scipy.sparse
 from array_api_compat import is_torch_array
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 import tagkin
-from tagkin.arrays import to_numpy
+from tagkin.arrays import on_device, to_numpy
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, StorageError
 
 __all__ = ["load", "save"]
@@ -60,54 +60,61 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     ----------
     model : a fitted estimator of tagkin
     folder : path
-        Made anew. An existing model is replaced only with `overwrite`, and a folder that is
-        not a model never.
+        Made anew. An existing model is replaced only with `overwrite`, when the new one is
+        complete; a folder with anything else in it never.
 
     Returns
     -------
     folder : Path
     """
-    folder = Path(folder).absolute()
-    if type(model).__name__ not in _HOMES or not isinstance(model, BaseEstimator):
-        raise InvalidInput(f"{type(model).__name__} is not a model that tagkin can save.")
-    if not any(name.endswith("_") for name in vars(model)):
-        raise NotFittedError(f"This {type(model).__name__} is not fitted yet; fit it, then save.")
-    _check_target(folder, overwrite)
+    folder = Path(folder).resolve()
+    name = type(model).__name__
+    if _HOMES.get(name) != type(model).__module__ or not hasattr(model, "describe"):
+        raise InvalidInput(f"{name} is not a model that tagkin can save.")
+    if not any(attribute.endswith("_") for attribute in vars(model)):
+        raise NotFittedError(f"This {name} is not fitted yet; fit it, then save.")
+    facts = model.describe()  # before encoding: what was streamed is solved for now
     arrays: dict[str, np.ndarray] = {}
     content = _encode(model, "model", arrays)
     try:
+        _check_target(folder, overwrite)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=folder.parent, prefix=f".{folder.name}-", ignore_cleanup_errors=True
         ) as scratch:
             fresh = Path(scratch) / folder.name
             fresh.mkdir()
-            _write(fresh, model, content, arrays)
-            _put_in_place(fresh, folder)
-    except OSError as error:
+            _write(fresh, content, arrays, _card(model, facts, arrays))
+            _put_in_place(fresh, folder, overwrite)
+    except StorageError:
+        raise
+    except (OSError, safetensors.SafetensorError) as error:
         raise StorageError(
-            f"Could not save the model to {folder}: {error.strerror or error}. "
-            "Nothing there was changed; free some space or choose another folder."
+            f"Could not save the model to {folder}: {getattr(error, 'strerror', None) or error}. "
+            "What was there before is still there; free some space or choose another folder."
         ) from error
     return folder
 
 
-def _check_target(folder: Path, overwrite: bool) -> None:
-    """Refuse to write where something would be lost."""
-    if not folder.exists():
+def _check_target(folder: Path, overwrite: bool, contents: Path | None = None) -> None:
+    """Refuse to write where something would be lost; `contents` is where it has been moved."""
+    contents = contents or folder
+    if not contents.exists():
         return
-    if not folder.is_dir():
+    if not contents.is_dir():
         raise StorageError(
             f"{folder} is a file; a model is saved as a folder. Choose another name."
         )
-    found = {path.name for path in folder.iterdir()}
+    found = {path.name for path in contents.iterdir()}
     if not found:
         return
     foreign = sorted(found - {_MODEL, _ARRAYS, _CARD})
-    if foreign or FORMAT not in (folder / _MODEL).read_text(errors="replace")[:100]:
+    model = contents / _MODEL
+    ours = model.is_file() and FORMAT in model.read_text(errors="replace")[:100]
+    if foreign or not ours:
         raise StorageError(
-            f"{folder} holds files that are not a tagkin model ({', '.join(foreign) or _MODEL}). "
-            "It is left alone; choose another folder."
+            f"{folder} holds files that are not a tagkin model "
+            f"({', '.join(foreign or sorted(found))}). It is left alone; choose another folder."
         )
     if not overwrite:
         raise StorageError(
@@ -116,7 +123,7 @@ def _check_target(folder: Path, overwrite: bool) -> None:
         )
 
 
-def _write(folder: Path, model: Any, content: Any, arrays: dict[str, np.ndarray]) -> None:
+def _write(folder: Path, content: Any, arrays: dict[str, np.ndarray], card: str) -> None:
     safetensors.numpy.save_file(arrays, folder / _ARRAYS)
     document = {
         "format": FORMAT,
@@ -127,25 +134,40 @@ def _write(folder: Path, model: Any, content: Any, arrays: dict[str, np.ndarray]
         "content": content,
     }
     (folder / _MODEL).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    (folder / _CARD).write_text(_card(model, arrays))
+    (folder / _CARD).write_text(card)
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
 
 
-def _put_in_place(fresh: Path, folder: Path) -> None:
+def _put_in_place(fresh: Path, folder: Path, overwrite: bool) -> None:
     """Rename the finished folder to its name; a model that was there goes only after that."""
-    if not folder.exists() or not any(folder.iterdir()):
-        fresh.replace(folder)
-        return
-    old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-replaced-"))
-    folder.replace(old)
     try:
+        fresh.replace(folder)  # fails where a folder with something in it stands
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    else:
+        return
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=_aside_prefix(folder)))
+    try:
+        folder.replace(aside)
+    except OSError:
+        aside.rmdir()
+        raise
+    try:
+        # looked at again: between the first look and now, anything may have been put there
+        _check_target(folder, overwrite, contents=aside)
         fresh.replace(folder)
     except OSError:
-        old.replace(folder)
+        aside.replace(folder)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside_prefix(folder: Path) -> str:
+    """How the name of a folder begins that holds a model while it is being replaced."""
+    return f".{folder.name}-replaced-"
 
 
 def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -179,19 +201,19 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     return {"$class": name, "state": state}
 
 
-def _card(model: Any, arrays: dict[str, np.ndarray]) -> str:
+def _card(model: Any, facts: list[str], arrays: dict[str, np.ndarray]) -> str:
     """A page for people: what the model is, what it was made from, how to load it."""
     size = sum(a.nbytes for a in arrays.values()) / 2**20
     parameters = "\n".join(
         f"| `{name}` | {'array' if hasattr(value, 'shape') else f'`{value!r}`'} |"
         for name, value in sorted(model.get_params(deep=False).items())
     )
-    facts = "\n".join(f"- {fact}" for fact in model.describe())
+    listed = "\n".join(f"- {fact}" for fact in facts)
     return f"""# {type(model).__name__}
 
 A model of tagkin {tagkin.__version__}, {size:.1f} MiB.
 
-{facts}
+{listed}
 
 ```python
 import tagkin
@@ -221,30 +243,34 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
         Put the model's arrays on it as torch tensors; by default they are NumPy arrays.
     """
     folder = Path(folder)
-    document = _read_document(folder)
-    path = folder / _ARRAYS
-    if not path.is_file():
-        raise DamagedModel(f"{folder} is incomplete: {_ARRAYS} is missing. Save the model again.")
-    if _sha256(path) != document["arrays_sha256"]:
-        raise DamagedModel(
-            f"{path} is not as it was saved (its checksum differs): truncated or changed. "
-            "Restore it from a copy, or save the model again."
-        )
     try:
-        arrays = safetensors.numpy.load_file(path)
-    except (safetensors.SafetensorError, OSError) as error:
-        raise DamagedModel(f"{path} cannot be read: {error}.") from error
-    return _decode(document["content"], arrays, _placer(device))
+        document = _read_document(folder)
+        arrays = _read_arrays(folder / _ARRAYS, document.get("arrays_sha256"))
+        model = _decode(document.get("content"), arrays, device)
+    except (StorageError, MissingExtra, InvalidInput):
+        raise
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be read: {error.strerror or error}.") from error
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise DamagedModel(
+            f"{folder / _MODEL} does not describe a model ({error!r}). Save the model again."
+        ) from error
+    if not hasattr(model, "describe"):
+        raise DamagedModel(f"{folder} holds {type(model).__name__}, which is not a model.")
+    return model
 
 
 def _read_document(folder: Path) -> dict[str, Any]:
     path = folder / _MODEL
+    if not folder.exists():
+        aside = sorted(folder.absolute().parent.glob(_aside_prefix(folder.absolute()) + "*"))
+        hint = f" A save was interrupted: rename {aside[-1]} back to it." if aside else ""
+        raise StorageError(f"{folder} is not a tagkin model: it does not exist.{hint}")
     if not path.is_file():
-        found = "it does not exist" if not folder.exists() else f"it holds no {_MODEL}"
-        raise StorageError(f"{folder} is not a tagkin model: {found}.")
+        raise StorageError(f"{folder} is not a tagkin model: it holds no {_MODEL}.")
     try:
         document = json.loads(path.read_text())
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedModel(f"{path} cannot be read ({error}). Save the model again.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DamagedModel(f"{path} was not written by tagkin.")
@@ -262,44 +288,57 @@ def _read_document(folder: Path) -> dict[str, Any]:
     return document
 
 
-def _decode(value: Any, arrays: dict[str, np.ndarray], place: Callable[[np.ndarray], Any]) -> Any:
+def _read_arrays(path: Path, checksum: Any) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise DamagedModel(f"{path.parent} is incomplete: {path.name} is missing.")
+    if _sha256(path) != checksum:
+        raise DamagedModel(
+            f"{path} is not as it was saved (its checksum differs): truncated or changed. "
+            "Restore it from a copy, or save the model again."
+        )
+    try:
+        return safetensors.numpy.load_file(path)
+    except safetensors.SafetensorError as error:
+        raise DamagedModel(f"{path} cannot be read: {error}.") from error
+
+
+def _decode(value: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
     """The inverse of `_encode`."""
     if isinstance(value, list):
-        return [_decode(v, arrays, place) for v in value]
+        return [_decode(v, arrays, device) for v in value]
     if not isinstance(value, dict):
         return value
     if "$strings" in value:
         return np.asarray(value["$strings"], dtype=object)
     if "$array" in value:
-        if value["$array"] not in arrays:
-            raise DamagedModel(f"The array {value['$array']!r} is missing from {_ARRAYS}.")
-        return place(arrays[value["$array"]])
+        array = arrays[value["$array"]]
+        # indices stay on the host, where they are used
+        return array if device is None or array.dtype.kind in "iu" else on_device(array, device)
     if "$csr" in value:
-        parts = _decode(value["$csr"], arrays, lambda array: array)
+        parts = _decode(value["$csr"], arrays, None)
         return scipy.sparse.csr_array(
             (parts["data"], parts["indices"], parts["indptr"]), shape=value["shape"]
         )
-    if "$class" not in value:
-        return {k: _decode(v, arrays, place) for k, v in value.items()}
-    name = value["$class"]
+    if "$class" in value:
+        return _build(value["$class"], _decode(value["state"], arrays, device))
+    return {k: _decode(v, arrays, device) for k, v in value.items()}
+
+
+def _build(name: str, state: dict[str, Any]) -> Any:
+    """An object of a listed class, with exactly the attributes that it has."""
     if name not in _HOMES:
         raise DamagedModel(f"{name!r} is not a class that tagkin loads.")
-    made = object.__new__(getattr(import_module(_HOMES[name]), name))
-    made.__dict__.update({k: _decode(v, arrays, place) for k, v in value["state"].items()})
+    cls = getattr(import_module(_HOMES[name]), name)
+    if is_dataclass(cls):
+        fits = set(state) == {field.name for field in fields(cls)}
+    else:
+        parameters = set(cls._get_param_names())
+        fits = parameters <= set(state) and not (set(state) - parameters) & set(dir(cls))
+    if not fits:
+        raise DamagedModel(f"{name} cannot have the attributes {sorted(state)}.")
+    made = object.__new__(cls)
+    made.__dict__.update(state)
     return made
-
-
-def _placer(device: Any) -> Callable[[np.ndarray], Any]:
-    if device is None:
-        return lambda array: array
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtra(
-            "Loading to a device needs torch: pip install 'tagkin[torch]'."
-        ) from error
-    # indices stay on the host, where they are used
-    return lambda a: a if a.dtype.kind in "iu" else torch.from_numpy(a).to(device)
 
 
 def _sha256(path: Path) -> str:

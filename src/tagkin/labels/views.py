@@ -60,7 +60,7 @@ def as_text_view(view: str | TextView) -> TextView:
                 "with fit(Y) and transform(Y)."
             )
         return _VIEWS[view]()
-    if not isinstance(view, TextView):
+    if isinstance(view, type) or not isinstance(view, TextView):
         raise InvalidInput(
             f"text_view must be a name or an object with fit and transform; found {view!r}."
         )
