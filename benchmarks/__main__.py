@@ -4,7 +4,6 @@ About fifteen minutes on two cores, most of it the peers' at 4,000 images.
 """
 
 import datetime
-import json
 import os
 import platform
 from typing import Any
@@ -14,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 import tagkin
 from benchmarks import against_peers, report
-from benchmarks.process import ROOT, run_json, say
+from benchmarks.process import run_json, say
 
 LIMIT = ((20_000, 1280, 1024), (100_000, 256, 2048), (20_000, 1280, 4096))
 GROWTH = (12_500, 25_000, 50_000, 100_000, 150_000, 200_000)
@@ -52,10 +51,7 @@ def main() -> None:
         "growth": [fit(n, 256, 1024, 3) for n in GROWTH],
         "peers": against_peers.measure(),
     }
-    docs = ROOT / "docs"
-    (docs / "benchmarks.json").write_text(json.dumps(results, indent=1) + "\n")
-    report.draw_growth(results["growth"], docs / "images" / "benchmarks-growth.svg")
-    (docs / "benchmarks.md").write_text(report.page(results))
+    report.write(results)
     say("wrote docs/benchmarks.md")
 
 

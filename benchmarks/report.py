@@ -1,5 +1,9 @@
-"""From measurements to docs/benchmarks.md and its figure: a pure function of the numbers."""
+"""From measurements to docs/benchmarks.md and its figure: a pure function of the numbers.
 
+``python -m benchmarks.report`` writes them anew from the stored docs/benchmarks.json.
+"""
+
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,9 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.against_peers import PEERS
+from benchmarks.process import ROOT
 
+DOCS = ROOT / "docs"
 MIB = 2**20
 
 
@@ -79,13 +85,14 @@ without the permutation importances that its `fit` adds and that cost more than 
 
 def _limit_section(rows: list[dict[str, Any]]) -> str:
     table = _table(
-        ["images × features, landmarks", "fit", "plain products", "ratio", "peak memory"],
+        ["images × features, landmarks", "fit", "plain products", "ratio", "CPU", "peak memory"],
         [
             [
                 f"{row['images']:,} × {row['features']:,}, {row['landmarks']:,}",
                 f"{row['fit_seconds']:.2f} s",
                 f"{row['product_seconds']:.2f} s",
                 f"**{row['ratio']:.2f}**",
+                f"{row['cpu_seconds']:.1f} s",
                 f"{row['peak_bytes'] / MIB:,.0f} MiB",
             ]
             for row in rows
@@ -112,12 +119,13 @@ def line_fit(rows: list[dict[str, Any]]) -> tuple[float, float, float]:
 def _growth_section(rows: list[dict[str, Any]]) -> str:
     slope, intercept, r2 = line_fit(rows)
     table = _table(
-        ["images", "fit", "time an image", "peak memory"],
+        ["images", "fit", "an image", "CPU", "peak memory"],
         [
             [
                 f"{row['images']:,}",
                 f"{row['fit_seconds']:.2f} s",
                 f"{1e6 * row['fit_seconds'] / row['images']:.0f} µs",
+                f"{row['cpu_seconds']:.1f} s",
                 f"{row['peak_bytes'] / MIB:,.0f} MiB",
             ]
             for row in rows
@@ -154,3 +162,15 @@ def draw_growth(rows: list[dict[str, Any]], path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
+
+
+def write(results: dict[str, Any]) -> None:
+    """Numbers, figure and page."""
+    (DOCS / "images").mkdir(parents=True, exist_ok=True)
+    (DOCS / "benchmarks.json").write_text(json.dumps(results, indent=1) + "\n")
+    draw_growth(results["growth"], DOCS / "images" / "benchmarks-growth.svg")
+    (DOCS / "benchmarks.md").write_text(page(results))
+
+
+if __name__ == "__main__":
+    write(json.loads((DOCS / "benchmarks.json").read_text()))

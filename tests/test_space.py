@@ -567,6 +567,18 @@ def test_errors_say_what_was_found_and_what_to_do(collection):
             use(SemanticSpace())
 
 
+@pytest.mark.parametrize("selection", ["rpcholesky", "pgso", "uniform", "given"])
+@pytest.mark.parametrize("row", [0, 117, 3001, 5999])
+def test_the_row_of_a_bad_feature_is_named(selection, row):
+    """Whether it is a candidate, in the sample for the shift, or met in a later block."""
+    X, Y, _ = make_collection(n=6000)
+    X[row, 2] = np.inf
+    chosen = make_collection(n=20).X if selection == "given" else selection
+    space = SemanticSpace(n_landmarks=20, selection=chosen, random_state=0)
+    with memory_budget(100_000), pytest.raises(InvalidInput, match=rf"infinity in row {row}\."):
+        space.fit(X, Y)
+
+
 def test_two_images_are_enough():
     X, Y = np.eye(3)[:2], np.eye(2)
     space = SemanticSpace().fit(X, Y)

@@ -70,7 +70,8 @@ class Moments:
         """
         moments = cls.zeros(shift, text.shape[1])
         for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1])):
-            moments.add_block(landmarks.columns(X[rows], first=rows.start), text[rows])
+            K = landmarks.columns(X[rows], rows=range(rows.start, rows.stop))
+            moments.add_block(K, text[rows])
         return moments
 
     def add_block(self, K: Array, text: Array) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,18 +119,13 @@ def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: st
     return block
 
 
-def check_finite(
-    block: Array, name: str = "X", *, first: int = 0, rows: np.ndarray | None = None
-) -> None:
-    """Refuse NaN and infinity, naming the row.
-
-    The block is the rows of a larger array that begin at `first`, or whose indices are `rows`.
-    """
+def check_finite(block: Array, name: str = "X", *, rows: Sequence[int] | None = None) -> None:
+    """Refuse NaN and infinity; `rows` are the numbers by which an error names the rows."""
     xp = namespace(block)
     if bool(xp.all(xp.isfinite(block))):
         return
     bad = to_numpy(~xp.all(xp.isfinite(block), axis=1)).nonzero()[0]
-    row = int(bad[0]) + first if rows is None else int(rows[bad[0]])
+    row = bad[0] if rows is None else rows[bad[0]]
     others = f" and {len(bad) - 1} more of the {len(block)} rows looked at" if len(bad) > 1 else ""
     raise InvalidInput(
         f"Input {name} contains NaN or infinity in row {row}{others}. Remove those images or "
@@ -238,7 +233,7 @@ def check_label_matrix(Y: Array, n_rows: int, name: str = "Y") -> Array:
         raise InvalidInput(f"Expected 2D tensor for {name}; found shape {tuple(Y.shape)}.")
     else:
         for rows in row_blocks(Y.shape[0], 8 * Y.shape[1]):
-            check_finite(Y[rows], name, first=rows.start)
+            check_finite(Y[rows], name, rows=range(rows.start, rows.stop))
     if Y.shape[0] != n_rows:
         raise InvalidInput(
             f"X and {name} must have one row an image; found inconsistent numbers: {n_rows} rows "

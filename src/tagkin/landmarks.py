@@ -6,6 +6,7 @@ L Lᵀ = k(S, S): the Nyström approximation, exact when every image is a landma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -82,8 +83,8 @@ class Landmarks:
         if size < n:
             candidates = np.sort(rng.choice(n, size=size, replace=False))
         sample = X if len(candidates) == n else X[candidates]
-        if n <= n_landmarks or len(candidates) < n:
-            check_finite(as_block(sample, finite=False), rows=candidates)
+        for rows in row_blocks(len(candidates), 8 * X.shape[1]):
+            check_finite(as_block(sample[rows], finite=False), rows=candidates[rows])
         kernel = kernel.settle(sample)
         _check_range(kernel, sample)
         if n > n_landmarks:
@@ -115,15 +116,15 @@ class Landmarks:
         """k(S, S) in float64, shape (r, r)."""
         return self.kernel(as_block(self.points, double=True))
 
-    def columns(self, X: Array, *, first: int = 0) -> Array:
+    def columns(self, X: Array, *, rows: Sequence[int] | None = None) -> Array:
         """k(X, S), shape (n, r): one block, as large as X asks for.
 
-        `first` is the number of its first row, for errors to name.
+        `rows` are the numbers by which an error names the rows of X.
         """
         try:
             return self.kernel(X, self.points)
         except InvalidInput:
-            check_finite(as_block(X, finite=False), first=first)
+            check_finite(as_block(X, finite=False), rows=rows)
             raise
 
     def independent(self) -> tuple[Landmarks, Array, Array]:
@@ -263,7 +264,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         dtype = as_block(X[:1]).dtype
         features = xp.empty((X.shape[0], r), dtype=dtype, device=X.device)
         for rows in row_blocks(X.shape[0], 16 * r + 8 * X.shape[1]):
-            K = self.landmarks_.columns(X[rows], first=rows.start)
+            K = self.landmarks_.columns(X[rows], rows=range(rows.start, rows.stop))
             K = xp.astype(K, xp.float64, copy=False)
             features[rows] = xp.astype(solve_triangular(self.factor_, K.T).T, dtype, copy=False)
         return features

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -272,7 +272,8 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _first_sums(self, X: Array, text: Array, landmarks: Landmarks) -> Moments:
         """Sums over the first images, whose kernel columns give the shift of all to come."""
-        sample = landmarks.columns(X[:: -(-X.shape[0] // 256)])
+        some = range(0, X.shape[0], -(-X.shape[0] // 256))
+        sample = landmarks.columns(X[:: some.step], rows=some)
         xp = namespace(sample)
         shift = xp.mean(xp.astype(sample, xp.float64), axis=0)
         return Moments.of(X, text, landmarks, shift)
@@ -311,9 +312,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._check_varied(float(xp.max(xp.linalg.diagonal(K))), landmarks, largest)
         dense = like(text, mean)
         directions = from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
-        kept = (
-            text.astype(np.float64) if scipy.sparse.issparse(text) else xp.asarray(dense, copy=True)
-        )
+        kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
         return self._scaled(directions, mean), kept
 
     def _solve(self, landmarks: Landmarks, moments: Moments, gram: Array = None) -> Projection:
@@ -390,7 +389,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         coefficients, mean = like(solution.coefficients, one), like(solution.kernel_mean, one)
         psi = xp.empty((X.shape[0], m), dtype=one.dtype, device=X.device)
         for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1])):
-            K = self.landmarks_.columns(X[rows], first=rows.start)
+            K = self.landmarks_.columns(X[rows], rows=range(rows.start, rows.stop))
             K -= xp.astype(mean, K.dtype, copy=False)
             psi[rows] = xp.astype(
                 K @ xp.astype(coefficients, K.dtype, copy=False), one.dtype, copy=False
