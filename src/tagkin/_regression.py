@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tagkin.arrays import Array, cholesky, eigh, namespace, row_blocks, solve_triangular
+from tagkin.arrays import Array, cholesky, eigh, namespace, solve_triangular
 
-__all__ = ["Directions", "Root", "from_kernel", "from_moments", "ridge_solve"]
+__all__ = ["Directions", "Root", "from_kernel", "from_moments"]
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,40 @@ class Directions:
 
 
 class Root:
-    """A square root of a symmetric positive (semi-)definite matrix, to solve with.
+    """A square root A^½ of a symmetric positive definite matrix, to solve with.
 
-    A Cholesky factor where there is one. A matrix that is singular up to rounding gets its
-    eigenvectors instead, with the directions dropped in which it is nothing but rounding: so
-    it never fails.
+    Held as a Cholesky factor, or as a matrix W with W Wᵀ = A⁻¹ on the directions that count.
     """
 
-    def __init__(self, A: Array, rounding: float):
-        self._factor = cholesky(A)
-        if self._factor is None:
-            values, vectors = eigh(A)
-            keep = values > rounding * values[-1]
-            self._scaled = vectors[:, keep] / namespace(A).sqrt(values[keep])
+    def __init__(self, *, factor: Array = None, inverse: Array = None):
+        self._factor, self._inverse = factor, inverse
+
+    @classmethod
+    def of(cls, A: Array) -> Root:
+        """Root of A. If A is singular up to rounding, the directions that are rounding go."""
+        factor = cholesky(A)
+        if factor is not None:
+            return cls(factor=factor)
+        values, vectors = eigh(A)
+        keep = values > A.shape[0] * float(namespace(A).finfo(A.dtype).eps) * values[-1]
+        return cls(inverse=vectors[:, keep] / namespace(A).sqrt(values[keep]))
+
+    @classmethod
+    def of_visual(cls, kernel_gram: Array, landmark_gram: Array, regularization: float) -> Root:
+        """Root of KᵀK + κ k(S, S), that is of Z + κI in kernel columns.
+
+        Where float32 rounding in KᵀK outweighs κ k(S, S), the sum is not positive definite.
+        Z itself, with its negative eigenvalues set to what they stand for, zero, always is.
+        """
+        xp = namespace(kernel_gram)
+        factor = cholesky(kernel_gram + regularization * landmark_gram)
+        if factor is not None:
+            return cls(factor=factor)
+        landmarks = cls.of(landmark_gram)
+        Z = landmarks.half(landmarks.half(kernel_gram).T)
+        values, vectors = eigh((Z + Z.T) / 2)
+        roots = xp.sqrt(xp.clip(values, 0.0, None) + regularization)
+        return cls(inverse=landmarks.half_transposed(vectors / roots))
 
     @classmethod
     def of_text(cls, gram: Array, regularization: float) -> Root:
@@ -70,70 +91,27 @@ class Root:
         Duplicate labels, labels on no image or exactly one label an image leave directions in
         which nothing varies; rounding elsewhere would make dimensions of them.
         """
-        root = cls.__new__(cls)
         xp = namespace(gram)
         # sums over a million images round to less than this; a label on one image weighs more
         bound = 1e-10 * float(xp.max(xp.linalg.diagonal(gram)))
-        plain = cholesky(gram)
-        if plain is not None and float(xp.min(xp.linalg.diagonal(plain))) ** 2 > bound:
-            root._factor = cholesky(_plus_diagonal(gram, regularization))
-            return root
+        factor = cholesky(gram)
+        if factor is not None and float(xp.min(xp.linalg.diagonal(factor))) ** 2 > bound:
+            return cls(factor=cholesky(_plus_diagonal(gram, regularization)))
         values, vectors = eigh(gram)
         keep = values > bound
-        root._factor = None
-        root._scaled = vectors[:, keep] / xp.sqrt(values[keep] + regularization)
-        return root
+        return cls(inverse=vectors[:, keep] / xp.sqrt(values[keep] + regularization))
 
     def half(self, B: Array) -> Array:
         """A^-½ B."""
         if self._factor is None:
-            return self._scaled.T @ B
+            return self._inverse.T @ B
         return solve_triangular(self._factor, B)
 
     def half_transposed(self, B: Array) -> Array:
         """A^-½ᵀ B, so that ``half_transposed(half(B))`` is A⁻¹ B."""
         if self._factor is None:
-            return self._scaled @ B
+            return self._inverse @ B
         return solve_triangular(self._factor, B, transposed=True)
-
-
-def ridge_solve(K: Array, regularization: float, B: Array) -> Array:
-    """(K + κI)⁻¹ B for a kernel matrix K (N×N), whose diagonal is overwritten, and B (N×q).
-
-    A float32 kernel is factored in float32, and the solution refined with float64 residuals
-    to 1e-7; where that does not converge, and for float64 kernels, the factor is float64.
-    """
-    xp = namespace(K)
-    _plus_diagonal(K, regularization)
-    if K.dtype == xp.float32:
-        solution = _refined_solve(K, B)
-        if solution is not None:
-            return solution
-    root = Root(xp.astype(K, xp.float64, copy=False), float(xp.finfo(xp.float64).eps))
-    return root.half_transposed(root.half(B))
-
-
-def _refined_solve(A: Array, B: Array, tolerance: float = 1e-7) -> Array | None:
-    """A⁻¹ B of a float32 matrix by iterative refinement; None where it does not converge."""
-    xp = namespace(A)
-    L = cholesky(A)
-    if L is None:
-        return None
-    solution = xp.zeros_like(B)
-    residual, last = B, None
-    for _ in range(6):
-        step = solve_triangular(L, xp.astype(residual, A.dtype))
-        step = xp.astype(solve_triangular(L, step, transposed=True), B.dtype)
-        solution += step
-        size = float(xp.max(xp.abs(step)))
-        # steps shrink by a constant factor, so the last two tell what is still missing
-        if last is not None and size * (size / last) <= tolerance * float(xp.max(xp.abs(solution))):
-            return solution
-        residual = xp.empty_like(B)
-        for rows in row_blocks(A.shape[0], 256 * A.shape[1]):
-            residual[rows] = B[rows] - xp.astype(A[rows], B.dtype) @ solution
-        last = size
-    return None
 
 
 def from_moments(
@@ -142,7 +120,6 @@ def from_moments(
     cross: Array,
     text_gram: Array,
     regularization: float,
-    rounding: float,
 ) -> Directions:
     """Directions from centred sums over the images.
 
@@ -152,11 +129,9 @@ def from_moments(
     landmark_gram : (r, r), k(S, S)
     cross : (r, q), KᵀT̂
     text_gram : (q, q), T̂ᵀT̂
-    rounding : float
-        Relative precision of the sums.
     """
     xp = namespace(kernel_gram)
-    visual = Root(kernel_gram + regularization * landmark_gram, rounding)
+    visual = Root.of_visual(kernel_gram, landmark_gram, regularization)
     text = Root.of_text(text_gram, regularization)
     B = text.half(visual.half(cross).T).T
     U, correlations, V = _svd(B)
@@ -181,10 +156,15 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     text : (N, q), the centred text features, float64
     """
     xp = namespace(kernel)
-    text_root = Root(_plus_diagonal(text.T @ text, regularization), float(xp.finfo(text.dtype).eps))
+    text_root = Root.of_text(text.T @ text, regularization)
     whitened = text_root.half(text.T).T
+    visual = Root.of(_plus_diagonal(kernel, regularization))
+    right = xp.astype(whitened, kernel.dtype, copy=False)
+    dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
+    # T and K are centred, so (K+κI)⁻¹ T is; what rounding left of a mean would meet the whole
+    # mean of the uncentred kernel of new images
+    dual = dual - xp.mean(dual, axis=0)
     # a = (K+κI)⁻¹ T, hence K a = T − κ a
-    dual = ridge_solve(kernel, regularization, whitened)
     projected = whitened - regularization * dual
     squares = whitened.T @ projected
     eps = float(xp.finfo(kernel.dtype).eps)

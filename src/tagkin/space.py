@@ -106,12 +106,13 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     -----
     Blocks are float32 where the features are (float32, float16, 8- and 16-bit integers) and
     float64 otherwise; sums and factors are float64, except that an exact fit of float32
-    features factors in float32 and refines the solution with float64 residuals. For given
+    features factors the float32 kernel as long as its rounding is small beside κ. For given
     landmarks the result does not depend on the order or the blocks in which images come, nor
     on the number of threads or the device: cosines in the space agree to 1e-10 for float64
-    features and to 1e-3, mostly 1e-5, for float32. That is for normalised kernels and the
-    default regularization; rounding grows with the kernel's size over κ, so use float64
-    features where κ is small (below 0.05) or kernel values are large.
+    features and to 1e-3, mostly 1e-5, for float32. That is for normalised kernels, the default
+    regularization and features of 64 numbers or more; rounding grows with the kernel's size
+    over κ, so use float64 features where κ is small (below 0.05), kernel values are large or
+    features are few.
 
     References
     ----------
@@ -329,7 +330,6 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             moments.centred_cross(),
             moments.centred_text_gram(),
             self.regularization,
-            landmarks.rounding,
         )
         return self._scaled(directions, moments.kernel_mean)
 
