@@ -62,7 +62,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     It solves (K^V+κI)⁻¹ K^T (K^T+κI)⁻¹ K^V α = λ²α (the paper's equation 12) for centred
     kernels and projects an image to ψ = K^V A R (equation 13); neighbours are then found by
     cosine. The answer comes from sums over the images and a matrix of the size of the
-    landmarks: memory does not grow with the number of images, and images can be added
+    landmarks: memory is bounded whatever the number of images, and images can be added
     (`partial_fit`) and taken out (`forget`) later.
 
     Parameters
