@@ -95,10 +95,13 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     correlations_ : array of shape (n_components_,)
         λ, descending; with ``scaling="unit"`` the empirical correlations, in that order.
     n_components_ : int
+        Dimensions of the space.
     landmarks_ : Landmarks
+        The kernel with its constants, and the landmarks' features.
     landmark_indices_ : int array of shape (r,), or None where an array was given
         The landmarks' rows in the X of `fit`, or of the first `partial_fit`.
-    text_view_ : the fitted view
+    text_view_ : TextView
+        The fitted view.
     n_images_ : int
         Images learned from, less those forgotten.
 
