@@ -93,6 +93,33 @@ def test_float32_keeps_its_digits_whatever_the_regularization():
         assert np.abs(found - cosines(wide.transform(scale * X_new))).max() < 1e-4
 
 
+@pytest.mark.parametrize(
+    ("kernel", "dtype"),
+    [
+        (Linear(), np.float32),
+        (Linear(), np.uint8),
+        (ArcCosine(normalized=False), np.float32),
+        (ArcCosine(1, normalized=False), np.uint8),
+    ],
+)
+@pytest.mark.parametrize("n_landmarks", [100, 1000])
+def test_narrow_features_under_kernels_that_amplify_rounding(kernel, n_landmarks, dtype):
+    """Linear and un-normalised kernels take float64 blocks by themselves."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((600, 10)) < 0.2).astype(float)
+    X = Y @ rng.random((10, 32)) + 0.5 * rng.random((600, 32))
+    X = (40 * X if dtype == np.uint8 else X).astype(dtype)
+    narrow = SemanticSpace(kernel=kernel, n_landmarks=n_landmarks, random_state=0).fit(X, Y)
+    chosen = X[narrow.landmark_indices_].astype(np.float64)
+    wide = SemanticSpace(kernel=kernel, selection=chosen).fit(X.astype(np.float64), Y)
+    for _ in range(2):
+        psi = narrow.transform(X)
+        assert psi.dtype == np.float32
+        assert np.abs(cosines(psi) - cosines(wide.transform(X.astype(np.float64)))).max() < 1e-3
+        narrow.partial_fit(X[:5], Y[:5])
+        wide.partial_fit(X[:5].astype(np.float64), Y[:5])
+
+
 def test_ontology_like_views_are_the_dense_equation(collection):
     """A text kernel Y S Yᵀ, through a view with features Y S^½."""
     X, Y, X_new = collection
@@ -394,8 +421,9 @@ def test_labels_in_any_form(make, collection, as_array):
 
 def test_one_label_needs_no_column(collection):
     X, Y, X_new = collection
-    found = SemanticSpace().fit(X, Y[:, 0])
-    assert (found.transform(X_new) == SemanticSpace().fit(X, Y[:, :1]).transform(X_new)).all()
+    expected = SemanticSpace().fit(X, Y[:, :1]).transform(X_new)
+    for labels in (Y[:, 0], scipy.sparse.coo_array(Y[:, 0])):
+        assert (SemanticSpace().fit(X, labels).transform(X_new) == expected).all()
 
 
 def test_many_rare_labels_stay_sparse(collection):
@@ -546,6 +574,7 @@ def test_errors_say_what_was_found_and_what_to_do(collection):
     refused("scaling must be one of", scaling=np.array(["unit", "none"]))
     refused("n_components must be a whole number from 1, or None; found 0", n_components=0)
     refused("n_components must be a whole number from 1, or None; found 2.5", n_components=2.5)
+    refused("n_components must be a whole number from 1, or None; found True", n_components=True)
     refused("n_landmarks must be a whole number from 1; found None", n_landmarks=None)
     refused("regularization must be a positive number; found 'a'", regularization="a")
     refused("Input selection contains NaN", selection=nan)

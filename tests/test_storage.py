@@ -128,6 +128,11 @@ def test_a_folder_of_something_else_is_never_touched(space, saved, tmp_path):
         with pytest.raises(StorageError, match=f"not a tagkin model \\({found}\\)"):
             save(space, tmp_path / folder, overwrite=True)
     assert (tmp_path / "photos" / "a.jpg").read_bytes() == b"precious"
+    (saved / "notes.txt").unlink()
+    (saved / "README.md").unlink()
+    (saved / "README.md").mkdir()
+    with pytest.raises(StorageError, match=r"not a tagkin model \(README\.md\)"):
+        save(space, saved, overwrite=True)
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError, match="is a file"):
         save(space, tmp_path / "file", overwrite=True)
@@ -149,6 +154,13 @@ def test_what_appears_while_saving_is_not_touched(space, saved, overwrite, monke
         save(space, target, overwrite=overwrite)
     assert (target / "photo.jpg").read_bytes() == b"precious"
     assert not list(saved.parent.glob(".*"))
+
+
+def test_impossible_paths_are_refused(space, tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path in (tmp_path / "loop", tmp_path / "nul\0"):
+        with pytest.raises(StorageError, match="Could not save"):
+            save(space, path)
 
 
 def test_a_link_to_a_model_is_followed(space, saved, tmp_path):
@@ -290,8 +302,9 @@ def test_a_stream_is_solved_when_it_is_saved_or_says_why_not(collection, tmp_pat
 
 @needs_torch
 def test_an_unknown_device_is_named(saved):
-    with pytest.raises(InvalidInput, match="torch cannot use the device 'toaster'"):
-        load(saved, device="toaster")
+    for device in ("toaster", object()):
+        with pytest.raises(InvalidInput, match="torch cannot use the device"):
+            load(saved, device=device)
 
 
 def test_other_versions_and_foreign_folders_are_named(saved, tmp_path):

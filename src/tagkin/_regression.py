@@ -92,8 +92,9 @@ class Root:
         which nothing varies; rounding elsewhere would make dimensions of them.
         """
         xp = namespace(gram)
-        # sums over a million images round to less than this; a label on one image weighs more
-        bound = 1e-10 * float(xp.max(xp.linalg.diagonal(gram)))
+        # sums over a million images round to less than this; labels vary by more, unless their
+        # weights are a million times apart
+        bound = 1e-12 * float(xp.max(xp.linalg.diagonal(gram)))
         factor = cholesky(gram)
         if factor is not None and float(xp.min(xp.linalg.diagonal(factor))) ** 2 > bound:
             return cls(factor=cholesky(_plus_diagonal(gram, regularization)))

@@ -95,7 +95,7 @@ def on_device(array: np.ndarray, where: Any) -> Any:
         raise MissingExtra("A device needs torch: pip install 'tagkin[torch]'.") from error
     try:
         return torch.from_numpy(array).to(where)
-    except RuntimeError as error:
+    except (AssertionError, RuntimeError, TypeError) as error:
         raise InvalidInput(f"torch cannot use the device {where!r}: {error}") from error
 
 
@@ -217,6 +217,8 @@ def check_label_matrix(Y: Array, n_rows: int, name: str = "Y") -> Array:
         Y = Y.detach()
     elif not scipy.sparse.issparse(Y):
         Y = np.asarray(Y)
+    if Y.ndim == 1 and scipy.sparse.issparse(Y):
+        Y = Y.toarray()
     if Y.ndim == 1:
         if not bool(((Y == 0) | (Y == 1)).all()):
             raise InvalidInput(

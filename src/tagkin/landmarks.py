@@ -6,6 +6,7 @@ L Lᵀ = k(S, S): the Nyström approximation, exact when every image is a landma
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -106,6 +107,19 @@ class Landmarks:
         kernel = kernel.settle(points)
         _check_range(kernel, points)
         return cls(kernel, namespace(points).asarray(points, copy=True), None)
+
+    def precise(self, regularization: float) -> Landmarks:
+        """These landmarks, in float64 where float32 kernel columns would not do.
+
+        Rounding in the sums is amplified by the condition of k(S, S), which for a kernel of low
+        rank has no bound, and weighs against κ in units of the kernel's values.
+        """
+        xp = namespace(self.points)
+        largest = float(xp.max(self.kernel.diagonal(self.points)))
+        low_rank = self.kernel.max_rank(self.points.shape[1]) < math.inf
+        if low_rank or largest > 20 * regularization:
+            return replace(self, points=as_block(self.points, double=True))
+        return self
 
     @property
     def rounding(self) -> float:

@@ -109,13 +109,12 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     -----
     Blocks are float32 where the features are (float32, float16, 8- and 16-bit integers) and
     float64 otherwise; sums and factors are float64, except that an exact fit of float32
-    features factors the float32 kernel as long as its rounding is small beside κ. For given
+    features factors the float32 kernel as long as its rounding is small beside κ. Where float32
+    would not do (a linear kernel, kernel values above 20 κ), blocks are float64 too. For given
     landmarks the result does not depend on the order or the blocks in which images come, nor
     on the number of threads or the device: cosines in the space agree to 1e-10 for float64
-    features and to 1e-3, mostly 1e-5, for float32. That is for normalised kernels, the default
-    regularization and features of 64 numbers or more; rounding grows with the kernel's size
-    over κ, so use float64 features where κ is small (below 0.05), kernel values are large or
-    features are few.
+    features. For float32 features they agree to 1e-4 in an exact fit; with landmarks to about
+    1e-4 as a rule, and to a few 1e-2 at worst, where very many images hardly differ.
 
     References
     ----------
@@ -232,7 +231,8 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return features, check_label_matrix(Y, features.shape[0])
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.regularization, Real) or not 0 < self.regularization < math.inf:
+        kappa = self.regularization
+        if isinstance(kappa, bool) or not isinstance(kappa, Real) or not 0 < kappa < math.inf:
             raise InvalidInput(
                 f"regularization must be a positive number; found {self.regularization!r}. "
                 "Without it every kernel CCA has trivial solutions."
@@ -242,7 +242,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"scaling must be one of {', '.join(SCALINGS)}; found {self.scaling!r}."
             )
         m = self.n_components
-        if m is not None and (not isinstance(m, Integral) or m < 1):
+        if m is not None and (isinstance(m, bool) or not isinstance(m, Integral) or m < 1):
             raise InvalidInput(f"n_components must be a whole number from 1, or None; found {m!r}.")
 
     def _begin(self, X: Array, Y: Array) -> tuple[TextView, Array, Landmarks]:
@@ -258,7 +258,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         landmarks = Landmarks.choose(
             X, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
-        return view, text, landmarks
+        return view, text, landmarks.precise(self.regularization)
 
     def _keep(
         self,
@@ -357,7 +357,9 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if float(correlations[0]) > 1.01:
             raise InvalidInput(
                 f"The leading correlation is {float(correlations[0]):.3g}, which no set of images "
-                "has. Was an image forgotten that was not learned, or forgotten twice? Fit anew."
+                "has. Either rounding outweighs the regularization: pass float64 features, or "
+                "scale them down. Or an image was forgotten that was not learned, or forgotten "
+                "twice: fit anew."
             )
         weights = correlations
         if self.scaling == "unit":
@@ -389,14 +391,14 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         solution = self._solved()
         r, m = solution.coefficients.shape
         one = as_block(X[:1])
-        coefficients, mean = like(solution.coefficients, one), like(solution.kernel_mean, one)
+        dtype = xp.result_type(one, self.landmarks_.points)
+        coefficients = xp.astype(solution.coefficients, dtype, copy=False)
+        mean = xp.astype(solution.kernel_mean, dtype, copy=False)
         psi = xp.empty((X.shape[0], m), dtype=one.dtype, device=X.device)
         for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1])):
             K = self.landmarks_.columns(X[rows], rows=range(rows.start, rows.stop))
-            K -= xp.astype(mean, K.dtype, copy=False)
-            psi[rows] = xp.astype(
-                K @ xp.astype(coefficients, K.dtype, copy=False), one.dtype, copy=False
-            )
+            K -= mean
+            psi[rows] = xp.astype(K @ coefficients, one.dtype, copy=False)
         return psi
 
     @property

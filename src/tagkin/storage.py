@@ -7,6 +7,7 @@ and no others.
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -67,7 +68,6 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     -------
     folder : Path
     """
-    folder = Path(folder).resolve()
     name = type(model).__name__
     if _HOMES.get(name) != type(model).__module__ or not hasattr(model, "describe"):
         raise InvalidInput(f"{name} is not a model that tagkin can save.")
@@ -77,6 +77,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     arrays: dict[str, np.ndarray] = {}
     content = _encode(model, "model", arrays)
     try:
+        folder = Path(folder).resolve()
         _check_target(folder, overwrite)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
@@ -88,7 +89,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
             _put_in_place(fresh, folder, overwrite)
     except StorageError:
         raise
-    except (OSError, safetensors.SafetensorError) as error:
+    except (OSError, RuntimeError, ValueError, safetensors.SafetensorError) as error:
         raise StorageError(
             f"Could not save the model to {folder}: {getattr(error, 'strerror', None) or error}. "
             "What was there before is still there; free some space or choose another folder."
@@ -105,13 +106,14 @@ def _check_target(folder: Path, overwrite: bool, contents: Path | None = None) -
         raise StorageError(
             f"{folder} is a file; a model is saved as a folder. Choose another name."
         )
-    found = {path.name for path in contents.iterdir()}
+    found = {path.name: path.is_file() for path in contents.iterdir()}
     if not found:
         return
-    foreign = sorted(found - {_MODEL, _ARRAYS, _CARD})
+    ours = {_MODEL, _ARRAYS, _CARD}
+    foreign = sorted(name for name, is_file in found.items() if name not in ours or not is_file)
     model = contents / _MODEL
-    ours = model.is_file() and FORMAT in model.read_text(errors="replace")[:100]
-    if foreign or not ours:
+    written = model.is_file() and FORMAT in model.read_text(errors="replace")[:100]
+    if foreign or not written:
         raise StorageError(
             f"{folder} holds files that are not a tagkin model "
             f"({', '.join(foreign or sorted(found))}). It is left alone; choose another folder."
@@ -263,8 +265,9 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
 def _read_document(folder: Path) -> dict[str, Any]:
     path = folder / _MODEL
     if not folder.exists():
-        aside = sorted(folder.absolute().parent.glob(_aside_prefix(folder.absolute()) + "*"))
-        hint = f" A save was interrupted: rename {aside[-1]} back to it." if aside else ""
+        beside = folder.absolute().parent.glob(glob.escape(_aside_prefix(folder)) + "*")
+        aside = sorted((p.stat().st_mtime, p) for p in beside if (p / _MODEL).is_file())
+        hint = f" A save was interrupted: rename {aside[-1][1]} back to it." if aside else ""
         raise StorageError(f"{folder} is not a tagkin model: it does not exist.{hint}")
     if not path.is_file():
         raise StorageError(f"{folder} is not a tagkin model: it holds no {_MODEL}.")
