@@ -17,8 +17,8 @@ from tagkin.landmarks import Landmarks
 
 __all__ = ["Moments"]
 
-# A dense product does about 50 times the multiplications a second of a sparse one.
-_SPARSE_PAYS_BELOW = 0.02
+# A dense product does about 10 times the multiplications a second of a sparse one.
+_SPARSE_PAYS_BELOW = 0.1
 
 
 @dataclass

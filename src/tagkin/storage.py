@@ -112,7 +112,9 @@ def _check_target(folder: Path, overwrite: bool, contents: Path | None = None) -
     ours = {_MODEL, _ARRAYS, _CARD}
     foreign = sorted(name for name, is_file in found.items() if name not in ours or not is_file)
     model = contents / _MODEL
-    written = model.is_file() and FORMAT in model.read_text(errors="replace")[:100]
+    written = (
+        model.is_file() and FORMAT in model.read_text(encoding="utf-8", errors="replace")[:100]
+    )
     if foreign or not written:
         raise StorageError(
             f"{folder} holds files that are not a tagkin model "
@@ -135,8 +137,9 @@ def _write(folder: Path, content: Any, arrays: dict[str, np.ndarray], card: str)
         "content_sha256": _content_sha256(content),
         "content": content,
     }
-    (folder / _MODEL).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    (folder / _CARD).write_text(card)
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    (folder / _MODEL).write_text(text, encoding="utf-8")
+    (folder / _CARD).write_text(card, encoding="utf-8")
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
@@ -272,7 +275,7 @@ def _read_document(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise StorageError(f"{folder} is not a tagkin model: it holds no {_MODEL}.")
     try:
-        document = json.loads(path.read_text())
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise DamagedModel(f"{path} cannot be read ({error}). Save the model again.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
