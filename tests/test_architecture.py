@@ -15,7 +15,7 @@ PACKAGE = ROOT / "src" / "tagkin"
 # The modules of tagkin that each room may import. One direction, no way back.
 FOUNDATION = {"errors", "arrays"}
 ALLOWED = {
-    "__init__": {"arrays", "landmarks", "space", "storage"},
+    "__init__": {"arrays", "landmarks", "neighbors", "space", "storage", "transfer"},
     "errors": set(),
     "arrays": {"errors"},
     "kernels": FOUNDATION,
@@ -25,12 +25,14 @@ ALLOWED = {
     "_moments": FOUNDATION | {"landmarks"},
     "_regression": FOUNDATION,
     "space": FOUNDATION | {"kernels", "labels", "landmarks", "_moments", "_regression"},
+    "neighbors": FOUNDATION,
+    "transfer": FOUNDATION | {"neighbors"},
     "storage": FOUNDATION,
 }
 
 # What tagkin may import from outside, and the one module that may import it.
 EVERYWHERE = {"array_api_compat", "numpy", "safetensors", "scipy", "sklearn"}
-OPTIONAL = {"torch": {"arrays"}}
+OPTIONAL = {"faiss": {"neighbors"}, "torch": {"arrays", "neighbors"}}
 
 # Rooms that know arrays only: no files, no network, no terminal.
 PURE = set(ALLOWED) - {"__init__", "storage"}

@@ -35,12 +35,16 @@ class Directions:
         ω: the projection of an image on direction j is (k(x, S) − mean) ω_j.
     visual_norms, text_norms : arrays of shape (m,)
         Norms of the projections of all training images on each direction of either view.
+    readout : array of shape (m, q)
+        Σ Vᵀ (G+κI)^½: times an image's projections it is φᵀ (Z+κI)⁻¹ C, the ridge regression of
+        the centred text features.
     """
 
     correlations: Array
     coefficients: Array
     visual_norms: Array
     text_norms: Array
+    readout: Array
 
     @property
     def empirical_correlations(self) -> Array:
@@ -114,6 +118,12 @@ class Root:
             return self._inverse @ B
         return solve_triangular(self._factor, B, transposed=True)
 
+    def times(self, B: Array) -> Array:
+        """A^½ B, the inverse of `half` on the directions that count."""
+        if self._factor is None:
+            return self._inverse @ (B / namespace(B).sum(self._inverse**2, axis=0)[:, None])
+        return namespace(B).tril(self._factor) @ B
+
 
 def from_moments(
     kernel_gram: Array,
@@ -137,7 +147,8 @@ def from_moments(
     B = text.half(visual.half(cross).T).T
     U, correlations, V = _svd(B)
     text_directions = text.half_transposed(V)
-    coefficients = visual.half_transposed(U) * _signs(text_directions)
+    signs = _signs(text_directions)
+    coefficients = visual.half_transposed(U) * signs
     # wᵀ(Z+κI)w = 1 on both sides, so ‖Φw‖² = wᵀZw = 1 − κ‖w‖²
     visual_length = xp.sum(coefficients * (landmark_gram @ coefficients), axis=0)
     return Directions(
@@ -145,6 +156,7 @@ def from_moments(
         coefficients,
         _root_of_rest(visual_length, regularization),
         _root_of_rest(xp.sum(text_directions**2, axis=0), regularization),
+        (text.times(V) * (signs * correlations)).T,
     )
 
 
@@ -172,13 +184,15 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     rounding = 8 * eps if kernel.dtype == xp.float32 else kernel.shape[0] * eps
     correlations, V = _descending_roots((squares + squares.T) / 2, rounding)
     text_directions = text_root.half_transposed(V)
-    coefficients = dual @ (V / correlations) * _signs(text_directions)
+    signs = _signs(text_directions)
+    coefficients = dual @ (V / correlations) * signs
     projections = projected @ (V / correlations)
     return Directions(
         correlations,
         coefficients,
         xp.sqrt(xp.sum(projections**2, axis=0)),
         _root_of_rest(xp.sum(text_directions**2, axis=0), regularization),
+        (text_root.times(V) * (signs * correlations)).T,
     )
 
 

@@ -49,11 +49,16 @@ def regularization_of_public_code(kappa: float) -> float:
 
 @dataclass(frozen=True)
 class Projection:
-    """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients."""
+    """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
+
+    The ridge regression of the text features from the visual kernel is text_mean + ψ readout.
+    """
 
     correlations: Array
     coefficients: Array
     kernel_mean: Array
+    text_mean: Array
+    readout: Array
 
 
 class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -96,6 +101,10 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         λ, descending; with ``scaling="unit"`` the empirical correlations, in that order.
     n_components_ : int
         Dimensions of the space.
+    readout_ : array of shape (n_components_, q)
+        ``text_mean_ + psi @ readout_`` is the ridge regression of the text features.
+    text_mean_ : array of shape (q,)
+        Mean of the text features.
     landmarks_ : Landmarks
         The kernel with its constants, and the landmarks' features.
     landmark_indices_ : int array of shape (r,), or None where an array was given
@@ -315,9 +324,10 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         K -= xp.mean(K, axis=1)[:, None]
         self._check_varied(float(xp.max(xp.linalg.diagonal(K))), landmarks, largest)
         dense = like(text, mean)
-        directions = from_kernel(K, dense - xp.mean(dense, axis=0), self.regularization)
+        text_mean = xp.mean(dense, axis=0)
+        directions = from_kernel(K, dense - text_mean, self.regularization)
         kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
-        return self._scaled(directions, mean), kept
+        return self._scaled(directions, mean, text_mean), kept
 
     def _solve(self, landmarks: Landmarks, moments: Moments, gram: Array = None) -> Projection:
         """The directions from the sums; `gram` is k(S, S) where it is known."""
@@ -334,7 +344,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             moments.centred_text_gram(),
             self.regularization,
         )
-        return self._scaled(directions, moments.kernel_mean)
+        return self._scaled(directions, moments.kernel_mean, moments.text_sum / moments.count)
 
     @staticmethod
     def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> None:
@@ -346,7 +356,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "the features were made."
             )
 
-    def _scaled(self, directions: Directions, kernel_mean: Array) -> Projection:
+    def _scaled(self, directions: Directions, kernel_mean: Array, text_mean: Array) -> Projection:
         """The leading directions, with the length that `scaling` asks for."""
         correlations = directions.correlations
         if correlations.shape[0] == 0:
@@ -369,7 +379,11 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             weights = namespace(weights).ones_like(weights)
         keep = slice(0, self.n_components)
         return Projection(
-            correlations[keep], (directions.coefficients * weights)[:, keep], kernel_mean
+            correlations[keep],
+            (directions.coefficients * weights)[:, keep],
+            kernel_mean,
+            text_mean,
+            (directions.readout / weights[:, None])[keep, :],
         )
 
     def _solved(self) -> Projection:
@@ -410,6 +424,20 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def n_components_(self) -> int:
         """Dimensions of the space."""
         return self._solved().correlations.shape[0]
+
+    @property
+    def readout_(self) -> Array:
+        """Text features from places in the space, shape (n_components_, q).
+
+        ``text_mean_ + psi @ readout_`` is the kernel ridge regression of the text features
+        (of the labels, with the indicator view), which the space holds at no cost.
+        """
+        return self._solved().readout
+
+    @property
+    def text_mean_(self) -> Array:
+        """Mean of the text features over the images, shape (q,)."""
+        return self._solved().text_mean
 
     @property
     def landmark_indices_(self) -> Array:

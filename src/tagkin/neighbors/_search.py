@@ -1,0 +1,242 @@
+"""The exact search in blocks: matrix products find candidates, pairs decide.
+
+The rounding of a matrix product depends on how the work was cut. So all points within that
+rounding of the k-th best score are candidates, and the distance of each is computed again as a
+sum over its own pair of vectors. The result does not depend on the blocks, and equal points
+have equal distances.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from array_api_compat import device, is_torch_array
+
+from tagkin.arrays import Array, namespace, row_blocks
+from tagkin.neighbors.base import Neighbors
+
+_TILE_COLUMNS = 8192
+_FEW_POINTS = 16_384  # up to here all scores of a query are looked at
+_SAMPLED = 16  # of more points, one in so many sets the bar that candidates must pass
+
+
+class Scorer:
+    """Scores that rank as the distances do: q·p for unit vectors, else q·p − ‖p‖²/2."""
+
+    def __init__(self, points: Array, metric: str):
+        xp = namespace(points)
+        self.points = points
+        self.euclidean = metric == "euclidean"
+        norms = xp.linalg.vector_norm(points, axis=1)
+        self.half_squares = norms * norms / 2
+        self.longest = float(xp.max(norms))
+        self.is_zero = norms == 0
+
+    def scores(self, queries: Array, some: Any, out: Array | None = None) -> Array:
+        """Scores (n × number of points) for the points that a slice selects."""
+        transposed = self.points[some].T
+        if out is None:
+            out = queries @ transposed
+        elif is_torch_array(out):
+            import torch
+
+            torch.matmul(queries, transposed, out=out)
+        else:
+            np.matmul(queries, transposed, out=out)
+        if self.euclidean:
+            out -= self.half_squares[some]
+        return out
+
+    def rounding(self, queries: Array) -> Array:
+        """A bound on the rounding of the difference of two scores of each query, shape (n, 1)."""
+        xp = namespace(queries)
+        length = xp.linalg.vector_norm(queries, axis=1, keepdims=True)
+        size = self.longest * (length + (self.longest if self.euclidean else 0))
+        return float(xp.finfo(queries.dtype).eps) * (queries.shape[1] + 8) * size
+
+    def distances(self, queries: Array, candidates: Array) -> Array:
+        """Distance of each query (n×m) to each of its own candidates (n×w), pair by pair."""
+        xp = namespace(queries)
+        difference = self.points[candidates]
+        difference -= queries[:, None, :]
+        if is_torch_array(difference):
+            squares = xp.sum(difference * difference, axis=2)
+        else:
+            squares = np.einsum("nwm,nwm->nw", difference, difference)
+        if self.euclidean:
+            return xp.sqrt(squares)
+        # for unit vectors 1 − q·p = ‖q − p‖²/2, which keeps its digits where they are near
+        zero = self.is_zero[candidates] | xp.all(queries == 0, axis=1)[:, None]
+        return xp.where(zero, xp.ones_like(squares), squares / 2)
+
+
+def search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
+    """The k nearest `points` of each query; both as `metric` needs them (unit or centred)."""
+    xp = namespace(queries, points)
+    queries = xp.astype(queries, points.dtype, copy=False)
+    scorer = Scorer(points, metric)
+    n, n_points = queries.shape[0], points.shape[0]
+    indices = xp.empty((n, k), dtype=xp.int64, device=device(points))
+    distances = xp.empty((n, k), dtype=points.dtype, device=device(points))
+    bar = _Bar(n_points, k)
+    columns = bar.sampled + 2 * _TILE_COLUMNS if bar.useful else 2 * n_points
+    for rows in row_blocks(n, points.dtype.itemsize * (columns + 16 * k)):
+        block = queries[rows]
+        find = bar.candidates if bar.useful else _candidates_among_all
+        candidates, crowded = find(scorer, block, k)
+        indices[rows], distances[rows] = _ranked(scorer, block, candidates, k)
+        for row in xp.nonzero(crowded)[0]:
+            place = rows.start + int(row)
+            indices[place], distances[place] = _search_one(scorer, queries[place], k)
+    return Neighbors(indices, distances)
+
+
+def _candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
+    """From every score: the k best, and what rounding may have put behind them.
+
+    Returns candidates (n×w), ascending and filled up with −1, and which queries (n,) have too
+    many to list.
+    """
+    xp = namespace(queries)
+    scores = scorer.scores(queries, slice(None))
+    kept = scores >= _kth_largest(scores, k) - scorer.rounding(queries)
+    counts = xp.sum(xp.astype(kept, xp.int64), axis=1)
+    crowded = counts > 4 * k + 64
+    kept &= ~crowded[:, None]
+    rows, columns = xp.nonzero(kept)
+    return _padded(rows, columns, counts * ~crowded), crowded
+
+
+class _Bar:
+    """A score that candidates must pass, set by a sample of the points.
+
+    It is the `rank`-th best in the sample, so that about rank × N / sampled points pass, and
+    k or more with near certainty.
+    """
+
+    def __init__(self, n_points: int, k: int):
+        self.stride = min(_SAMPLED, max(1, n_points // 4096))
+        self.sampled = -(-n_points // self.stride)
+        expected = k / self.stride
+        self.rank = math.ceil(expected + 4 * math.sqrt(expected) + 4)
+        self.useful = n_points > _FEW_POINTS and 4 * self.rank < self.sampled
+
+    def candidates(self, scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
+        """As `_candidates_among_all`; also left aside are queries where fewer than k pass."""
+        xp = namespace(queries)
+        slack = scorer.rounding(queries)
+        sample = scorer.scores(queries, slice(None, None, self.stride))
+        bar = _kth_largest(sample, self.rank) - slack
+        crowd = 8 * self.rank * self.stride
+        counts = xp.zeros(queries.shape[0], dtype=xp.int64, device=device(queries))
+        parts = []
+        for start, scores in _tiles(scorer, queries):
+            rows, columns, values = _passing(scores, bar)
+            parts.append((rows, columns + start, values))
+            counts += _counts(rows, queries.shape[0])
+            # a crowd of equal points would fill the memory: such a query is left aside
+            bar = xp.where((counts > crowd)[:, None], xp.full_like(bar, math.inf), bar)
+        aside = (counts < k) | (counts > crowd)
+        rows, columns, values = (xp.concat(part) for part in zip(*parts, strict=True))
+        kept = xp.nonzero(~aside[rows])[0]
+        rows, columns, values = rows[kept], columns[kept], values[kept]
+        order = xp.argsort(rows, stable=True)
+        rows, columns, values = rows[order], columns[order], values[order]
+        counts = counts * ~aside
+        if rows.shape[0]:
+            spread = _padded(rows, values, counts, fill=-math.inf)
+            best = _kth_largest(spread, min(k, spread.shape[1]))
+            near = xp.nonzero(values >= (best - slack)[rows, 0])[0]
+            rows, columns = rows[near], columns[near]
+            counts = _counts(rows, queries.shape[0])
+        crowded = aside | (counts > 4 * k + 64)
+        kept = xp.nonzero(~crowded[rows])[0]
+        return _padded(rows[kept], columns[kept], counts * ~crowded), crowded
+
+
+def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
+    """(first column, scores) of consecutive tiles of the points, in one buffer."""
+    xp = namespace(queries)
+    n, n_points = queries.shape[0], scorer.points.shape[0]
+    buffer = xp.empty(n * _TILE_COLUMNS, dtype=queries.dtype, device=device(queries))
+    for start in range(0, n_points, _TILE_COLUMNS):
+        stop = min(start + _TILE_COLUMNS, n_points)
+        out = buffer[: n * (stop - start)].reshape(n, stop - start)
+        yield start, scorer.scores(queries, slice(start, stop), out)
+
+
+def _passing(scores: Array, bar: Array) -> tuple[Array, Array, Array]:
+    """Rows, columns and values of the scores at or above their row's bar, row by row."""
+    xp = namespace(scores)
+    flat = xp.nonzero((scores >= bar).reshape(-1))[0]
+    rows = flat // scores.shape[1]
+    return rows, flat - rows * scores.shape[1], scores.reshape(-1)[flat]
+
+
+def _counts(rows: Array, n: int) -> Array:
+    """How often each of 0 … n−1 occurs."""
+    if is_torch_array(rows):
+        import torch
+
+        return torch.bincount(rows, minlength=n)
+    return np.bincount(rows, minlength=n)
+
+
+def _kth_largest(scores: Array, k: int) -> Array:
+    """The k-th largest of each row, shape (n, 1)."""
+    if is_torch_array(scores):
+        import torch
+
+        return torch.topk(scores, k, dim=1).values[:, -1:]
+    place = scores.shape[1] - k
+    return np.partition(scores, place, axis=1)[:, place : place + 1]
+
+
+def _padded(rows: Array, values: Array, counts: Array, fill: float = -1) -> Array:
+    """Values of each row, which come row by row, side by side: shape (n, largest count)."""
+    xp = namespace(values)
+    n, where = counts.shape[0], device(values)
+    width = int(xp.max(counts)) if n else 0
+    padded = xp.full((n, width), fill, dtype=values.dtype, device=where)
+    starts = xp.cumulative_sum(counts) - counts
+    padded[rows, xp.arange(rows.shape[0], device=where) - starts[rows]] = values
+    return padded
+
+
+def _ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[Array, Array]:
+    """The k nearest of each query's candidates; rows without candidates are left to others."""
+    xp = namespace(queries)
+    n, width = candidates.shape
+    indices = xp.zeros((n, k), dtype=xp.int64, device=device(queries))
+    distances = xp.zeros((n, k), dtype=queries.dtype, device=device(queries))
+    if width < k:
+        return indices, distances
+    itemsize = queries.dtype.itemsize
+    for rows in row_blocks(n, width * (2 * itemsize * queries.shape[1] + 32)):
+        some = candidates[rows]
+        absent = some < 0
+        far = scorer.distances(queries[rows], xp.where(absent, xp.zeros_like(some), some))
+        far = xp.where(absent, xp.full_like(far, math.inf), far)
+        # candidates ascend, so that a stable sort puts the lower index first
+        order = xp.argsort(far, axis=1, stable=True)[:, :k]
+        indices[rows] = xp.take_along_axis(some, order, axis=1)
+        distances[rows] = xp.take_along_axis(far, order, axis=1)
+    return indices, distances
+
+
+def _search_one(scorer: Scorer, query: Array, k: int) -> tuple[Array, Array]:
+    """One query against all points: for those with crowds of candidates."""
+    xp = namespace(query)
+    query = query[None, :]
+    scores = scorer.scores(query, slice(None))
+    near = xp.nonzero((scores >= _kth_largest(scores, k) - scorer.rounding(query))[0])[0]
+    parts = [
+        scorer.distances(query, near[None, rows])[0]
+        for rows in row_blocks(near.shape[0], 16 * query.shape[1])
+    ]
+    far = xp.concat(parts)
+    order = xp.argsort(far, stable=True)[:k]
+    return near[order], far[order]

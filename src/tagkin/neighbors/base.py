@@ -1,0 +1,146 @@
+"""What every search for neighbours takes and gives, exact or not."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import NamedTuple, Protocol, Self, runtime_checkable
+
+import numpy as np
+from array_api_compat import device
+
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_features,
+    check_finite,
+    namespace,
+    row_blocks,
+    to_numpy,
+)
+from tagkin.errors import InvalidInput
+
+__all__ = ["METRICS", "NeighborIndex", "Neighbors", "recall"]
+
+METRICS = ("cosine", "euclidean")
+
+
+class Neighbors(NamedTuple):
+    """The neighbours of n queries, nearest first; of equal distances the lower index first.
+
+    An approximate search that finds fewer than asked for fills up with index −1 at distance ∞.
+    """
+
+    indices: Array
+    """Rows of the points, int array of shape (n, k)."""
+    distances: Array
+    """1 − cosine, or Euclidean, shape (n, k)."""
+
+
+@runtime_checkable
+class NeighborIndex(Protocol):
+    """A searchable set of points (N×m)."""
+
+    n_points_: int
+
+    def fit(self, points: Array) -> Self:
+        """Take the points, shape (N, m)."""
+
+    def add(self, points: Array) -> Self:
+        """Add points; they get the next indices."""
+
+    def kneighbors(
+        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
+    ) -> Neighbors:
+        """The nearest points of each query; `exclude` (n,) holds one index a query to leave out."""
+
+
+def check_metric(metric: str) -> None:
+    """Refuse a metric that there is none of."""
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise InvalidInput(f"metric must be one of {', '.join(METRICS)}; found {metric!r}.")
+
+
+def check_queries(queries: Array, n_features: int, name: str = "queries") -> Array:
+    """Queries as a 2-D array of the points' width."""
+    queries = check_features(queries, name=name)
+    if queries.shape[1] != n_features:
+        raise InvalidInput(
+            f"Found {name} with {queries.shape[1]} features where the points have {n_features}. "
+            "Project both with the same space, or compute both with the same network."
+        )
+    return queries
+
+
+def check_n_neighbors(n_neighbors: int, n_points: float, *, excluding: bool = False) -> None:
+    """Refuse more neighbours than there are points (less one where each query leaves one out)."""
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral) or n_neighbors < 1:
+        raise InvalidInput(f"n_neighbors must be a whole number from 1; found {n_neighbors!r}.")
+    available = n_points - excluding
+    if n_neighbors > available:
+        left_out = ", one of which each query leaves out" if excluding else ""
+        raise InvalidInput(
+            f"Asked for {n_neighbors} neighbours among {n_points} points{left_out}. Ask for at "
+            f"most {available}."
+        )
+
+
+def check_excluded(exclude: Array, n_queries: int, n_points: int) -> np.ndarray:
+    """One index a query, on the host."""
+    exclude = to_numpy(exclude)
+    whole = exclude.dtype.kind in "iu" and exclude.shape == (n_queries,)
+    if not whole or (exclude.size and not -1 <= exclude.min() <= exclude.max() < n_points):
+        raise InvalidInput(
+            f"exclude must hold one index from −1 (none) to {n_points - 1} for each of the "
+            f"{n_queries} queries; found shape {exclude.shape}, dtype {exclude.dtype}."
+        )
+    return exclude
+
+
+def finite_block(rows: Array, block: slice, name: str) -> Array:
+    """A block of rows in float64, checked to be finite."""
+    wide = as_block(rows[block], double=True, finite=False)
+    check_finite(wide, name, rows=range(block.start, block.stop))
+    return wide
+
+
+def unit_rows(rows: Array, name: str) -> Array:
+    """Rows divided by their length, in float (n×m); a zero row stays zero."""
+    xp = namespace(rows)
+    dtype = as_block(rows[:1], finite=False).dtype
+    unit = xp.empty(rows.shape, dtype=dtype, device=device(rows))
+    for block in row_blocks(rows.shape[0], 24 * rows.shape[1]):
+        wide = finite_block(rows, block, name)
+        # brought to a largest entry of 1 first: squares of extreme numbers leave float64's range
+        wide = _over(wide, xp.max(xp.abs(wide), axis=1))
+        unit[block] = xp.astype(_over(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
+    return unit
+
+
+def _over(rows: Array, lengths: Array) -> Array:
+    xp = namespace(rows)
+    return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
+
+
+def without_excluded(found: Neighbors, exclude: np.ndarray) -> Neighbors:
+    """Drop the excluded index from each list of k+1, or the last where it is not in it."""
+    xp = namespace(found.indices)
+    n, width = found.indices.shape
+    excluded = xp.asarray(exclude, device=device(found.indices))
+    hit = found.indices == excluded[:, None]
+    place = xp.where(xp.any(hit, axis=1), xp.argmax(xp.astype(hit, xp.int64), axis=1), width - 1)
+    keep = xp.arange(width, device=device(found.indices))[None, :] != place[:, None]
+    return Neighbors(*(array[keep].reshape(n, width - 1) for array in found))
+
+
+def recall(found: Array, exact: Array) -> float:
+    """Share of the exact neighbours (n×k) that are among those found (n×k'), over all queries."""
+    found, exact = to_numpy(found), to_numpy(exact)
+    if found.ndim != 2 or exact.ndim != 2 or found.shape[0] != exact.shape[0] or not exact.size:
+        raise InvalidInput(
+            "recall compares two lists of neighbours of the same queries; found shapes "
+            f"{found.shape} and {exact.shape}."
+        )
+    # one key for (query, neighbour), so that one look-up serves all queries
+    span = int(max(found.max(initial=0), exact.max())) + 2
+    offset = span * np.arange(exact.shape[0])[:, None]
+    return float(np.isin(exact + offset, found + offset).mean())

@@ -1,0 +1,183 @@
+"""Exact nearest neighbours by cosine or Euclidean distance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+import numpy as np
+from array_api_compat import device
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from tagkin.arrays import Array, as_block, check_features, namespace, row_blocks
+from tagkin.neighbors._search import search
+from tagkin.neighbors.base import (
+    Neighbors,
+    check_excluded,
+    check_metric,
+    check_n_neighbors,
+    check_queries,
+    finite_block,
+    unit_rows,
+    without_excluded,
+)
+
+__all__ = ["ExactNeighbors", "nearest"]
+
+
+class ExactNeighbors(BaseEstimator):
+    """Exact top-k search by cosine or Euclidean distance.
+
+    Time grows with queries × points; memory beyond the points stays within the budget
+    (`tagkin.memory_budget`).
+
+    Parameters
+    ----------
+    metric : "cosine" or "euclidean"
+        1 − cosine, where a zero vector is at distance 1 from everything; or the Euclidean
+        distance.
+
+    Attributes
+    ----------
+    points_ : array of shape (N, m)
+        The points as they are searched: of unit length for the cosine, else centred.
+    n_points_ : int
+        N.
+
+    Notes
+    -----
+    Distances are float32 for float32 and narrower features, else float64. They are sums over the
+    differences of two vectors, so that they are accurate for near points, too, and the same
+    whatever the memory budget and the number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin.neighbors import ExactNeighbors
+    >>> index = ExactNeighbors("euclidean").fit(np.array([[0.0, 0.0], [3.0, 4.0], [1.0, 0.0]]))
+    >>> index.kneighbors(np.array([[0.0, 0.0]]), 2).indices
+    array([[0, 2]])
+    """
+
+    def __init__(self, metric: str = "cosine"):
+        self.metric = metric
+
+    def fit(self, points: Array) -> Self:
+        """Take the points (N×m)."""
+        check_metric(self.metric)
+        points = check_features(points, name="points")
+        center = _mean(points) if self.metric == "euclidean" else None
+        self.points_, self._center = _settled(points, center, "points"), center
+        return self
+
+    def add(self, points: Array) -> Self:
+        """Add points; they get the next indices."""
+        self._check_fitted()
+        points = check_queries(points, self.points_.shape[1], "points")
+        fresh = _settled(points, self._center, "points")
+        xp = namespace(self.points_, fresh)
+        self.points_ = xp.concat([self.points_, xp.astype(fresh, self.points_.dtype)])
+        return self
+
+    @property
+    def n_points_(self) -> int:
+        """How many points there are."""
+        self._check_fitted()
+        return int(self.points_.shape[0])
+
+    def kneighbors(
+        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
+    ) -> Neighbors:
+        """The nearest points of each query, nearest first; of equal ones the lower index first.
+
+        Parameters
+        ----------
+        queries : array of shape (n, m)
+        n_neighbors : int
+        exclude : int array of shape (n,), optional
+            One index a query that is left out, such as its own; −1 for none.
+        """
+        self._check_fitted()
+        queries = check_queries(queries, self.points_.shape[1])
+        namespace(queries, self.points_)
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
+        queries_settled = _settled(queries, self._center, "queries")
+        if exclude is None:
+            return search(queries_settled, self.points_, int(n_neighbors), self.metric)
+        exclude = check_excluded(exclude, queries.shape[0], self.n_points_)
+        found = search(queries_settled, self.points_, int(n_neighbors) + 1, self.metric)
+        return without_excluded(found, exclude)
+
+    def kneighbors_by_group(
+        self, queries: Array, groups: Sequence[np.ndarray], n_neighbors: int
+    ) -> Iterator[Neighbors]:
+        """The nearest points of each query within each group of points, group after group.
+
+        Parameters
+        ----------
+        queries : array of shape (n, m)
+        groups : int arrays
+            Points of each group, ascending.
+        n_neighbors : int
+            All points of a group that has fewer.
+
+        Yields
+        ------
+        neighbors : Neighbors of shape (n, min(n_neighbors, points in the group))
+        """
+        self._check_fitted()
+        queries = check_queries(queries, self.points_.shape[1])
+        xp = namespace(queries, self.points_)
+        check_n_neighbors(n_neighbors, math.inf)
+        settled = _settled(queries, self._center, "queries")
+        for group in groups:
+            members = xp.asarray(group, device=device(queries))
+            k = min(int(n_neighbors), len(group))
+            found = search(settled, self.points_[members], k, self.metric)
+            yield Neighbors(members[found.indices], found.distances)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "points_"):
+            raise NotFittedError("This ExactNeighbors has no points yet. Call fit(points) first.")
+
+
+def nearest(
+    queries: Array,
+    points: Array,
+    n_neighbors: int,
+    *,
+    metric: str = "cosine",
+    exclude: Array | None = None,
+) -> Neighbors:
+    """The nearest `points` (N×m) of each of the `queries` (n×m), exactly.
+
+    ``nearest(Z, Z, k, exclude=np.arange(len(Z)))`` gives the neighbours of each image among the
+    others.
+    """
+    return ExactNeighbors(metric).fit(points).kneighbors(queries, n_neighbors, exclude=exclude)
+
+
+def _settled(rows: Array, center: Array | None, name: str) -> Array:
+    """Rows as they are searched: of unit length, or less `center` where there is one.
+
+    Centring leaves distances as they are and makes the numbers smaller that are squared.
+    """
+    if center is None:
+        return unit_rows(rows, name)
+    xp = namespace(rows, center)
+    dtype = as_block(rows[:1], finite=False).dtype
+    centred = xp.empty(rows.shape, dtype=dtype, device=device(rows))
+    for block in row_blocks(rows.shape[0], 24 * rows.shape[1]):
+        wide = finite_block(rows, block, name)
+        centred[block] = xp.astype(wide - center, dtype)
+    return centred
+
+
+def _mean(points: Array) -> Array:
+    xp = namespace(points)
+    total = xp.zeros(points.shape[1], dtype=xp.float64, device=device(points))
+    for rows in row_blocks(points.shape[0], 16 * points.shape[1]):
+        total += xp.sum(finite_block(points, rows, "points"), axis=0)
+    return total / points.shape[0]

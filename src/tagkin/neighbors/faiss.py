@@ -1,0 +1,159 @@
+"""FAISS behind the contract of the exact search: its flat index, or any approximate one."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to_numpy
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.neighbors.base import (
+    Neighbors,
+    check_excluded,
+    check_metric,
+    check_n_neighbors,
+    check_queries,
+    finite_block,
+    unit_rows,
+    without_excluded,
+)
+
+__all__ = ["FaissNeighbors"]
+
+
+class FaissNeighbors(BaseEstimator):
+    """A FAISS index (``pip install 'tagkin[faiss]'``) behind the contract of `ExactNeighbors`.
+
+    Parameters
+    ----------
+    factory : str, default "Flat"
+        FAISS's own description of the index: "Flat" is exact; "HNSW32", "IVF1024,Flat",
+        "IVF4096,PQ32" are approximate, faster and, in part, smaller.
+    search : str, default ""
+        FAISS's search settings, such as "nprobe=32" or "efSearch=128"; more is slower and finds
+        more. `recall` measures how much against the exact search.
+    metric : "cosine" or "euclidean"
+        As for `ExactNeighbors`.
+
+    Attributes
+    ----------
+    points_ : float32 array of shape (N, m)
+        The points as they are searched, from which a loaded model builds its index again.
+    n_points_ : int
+        N.
+
+    Notes
+    -----
+    FAISS computes in float32 on the processor; arrays of other kinds are converted. Equal
+    distances come with the lower index first, but which of equal points are found at the k-th
+    place is FAISS's choice. An approximate index that finds fewer than asked for fills up with
+    index −1 at distance ∞.
+    """
+
+    _not_stored = ("_index",)
+
+    def __init__(self, factory: str = "Flat", search: str = "", metric: str = "cosine"):
+        self.factory = factory
+        self.search = search
+        self.metric = metric
+
+    def fit(self, points: Array) -> Self:
+        """Take the points (N×m), train the index where it needs that, and fill it."""
+        check_metric(self.metric)
+        rows = self._settled(check_features(points, name="points"), "points")
+        index = self._built(rows)
+        self.points_, self._index = rows, index
+        return self
+
+    def add(self, points: Array) -> Self:
+        """Add points; they get the next indices. A trained index keeps its training."""
+        self._check_fitted()
+        rows = self._settled(check_queries(points, self.points_.shape[1], "points"), "points")
+        self._filled().add(rows)
+        self.points_ = np.concatenate([self.points_, rows])
+        return self
+
+    @property
+    def n_points_(self) -> int:
+        """How many points there are."""
+        self._check_fitted()
+        return int(self.points_.shape[0])
+
+    def kneighbors(
+        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
+    ) -> Neighbors:
+        """As `ExactNeighbors.kneighbors`, up to what the index finds."""
+        self._check_fitted()
+        queries = check_queries(queries, self.points_.shape[1])
+        excluding = exclude is not None
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=excluding)
+        rows = self._settled(queries, "queries")
+        values, indices = self._filled().search(rows, int(n_neighbors) + excluding)
+        distances = self._distances(values)
+        distances[indices < 0] = np.inf
+        order = np.lexsort((indices, distances), axis=1)
+        found = Neighbors(
+            np.take_along_axis(indices, order, axis=1),
+            np.take_along_axis(distances, order, axis=1),
+        )
+        if excluding:
+            excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
+            found = without_excluded(found, excluded)
+        if isinstance(queries, np.ndarray):
+            return found
+        xp = namespace(queries)
+        indices = xp.asarray(found.indices, device=queries.device)
+        return Neighbors(indices, like(found.distances, xp.astype(queries[:0], xp.float32)))
+
+    def _settled(self, rows: Array, name: str) -> np.ndarray:
+        rows = to_numpy(rows)
+        if self.metric == "cosine":
+            return np.ascontiguousarray(unit_rows(rows, name), dtype=np.float32)
+        settled = np.empty(rows.shape, dtype=np.float32)
+        for block in row_blocks(rows.shape[0], 16 * rows.shape[1]):
+            settled[block] = finite_block(rows, block, name)
+        return settled
+
+    def _distances(self, values: np.ndarray) -> np.ndarray:
+        if self.metric == "euclidean":
+            return np.sqrt(np.maximum(values, 0))
+        return np.maximum(1 - values, 0)
+
+    def _built(self, rows: np.ndarray) -> Any:
+        faiss = _faiss()
+        metric = faiss.METRIC_L2 if self.metric == "euclidean" else faiss.METRIC_INNER_PRODUCT
+        try:
+            index = faiss.index_factory(rows.shape[1], self.factory, metric)
+            if not index.is_trained:
+                index.train(rows)
+            index.add(rows)
+            if self.search:
+                faiss.ParameterSpace().set_index_parameters(index, self.search)
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise InvalidInput(
+                f"FAISS cannot build the index {self.factory!r} with the search settings "
+                f"{self.search!r} over {len(rows)} points of {rows.shape[1]} dimensions: {reason}"
+            ) from error
+        return index
+
+    def _filled(self) -> Any:
+        """The index; after loading it is built again from the points."""
+        if not hasattr(self, "_index"):
+            self._index = self._built(self.points_)
+        return self._index
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "points_"):
+            raise NotFittedError("This FaissNeighbors has no points yet. Call fit(points) first.")
+
+
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        raise MissingExtra("FAISS is not installed: pip install 'tagkin[faiss]'.") from error
+    return faiss

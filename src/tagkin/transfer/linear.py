@@ -1,0 +1,180 @@
+"""Linear methods: least squares for all labels at once, squared hinge, ridge."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from sklearn.svm import LinearSVC
+from sklearn.utils.validation import validate_data
+
+from tagkin.arrays import Array, as_block, check_finite, like, namespace, row_blocks, to_numpy
+from tagkin.errors import InvalidInput
+from tagkin.transfer.base import LabelTransfer, check_number
+
+__all__ = ["LinearSVM", "RidgeTransfer"]
+
+LOSSES = ("least-squares", "squared-hinge")
+
+
+class LinearTransfer(LabelTransfer):
+    """Scores that are linear in Z: f(I, t) = bₜ + ⟨wₜ, z⟩."""
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
+    def decision_function(self, Z: Array) -> Array:
+        """Score of every label for every image, shape (n, D)."""
+        places = self._checked_queries(Z)
+        xp = namespace(places)
+        one = as_block(places[:1])
+        coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
+        scores = xp.empty((places.shape[0], coef.shape[1]), dtype=one.dtype, device=one.device)
+        for rows in row_blocks(places.shape[0], 8 * (places.shape[1] + coef.shape[1])):
+            block = as_block(places[rows], finite=False)
+            check_finite(block, "Z", rows=range(rows.start, rows.stop))
+            scores[rows] = block @ coef + intercept
+        return scores
+
+    def _keep(self, Z: Array, coef: np.ndarray, intercept: np.ndarray) -> Self:
+        validate_data(self, Z, skip_check_array=True, reset=True)
+        self.coef_, self.intercept_ = coef, intercept
+        self.n_labels_ = coef.shape[1]
+        return self
+
+    def describe(self) -> list[str]:
+        """What this model is, in a few sentences."""
+        m, d = self.coef_.shape
+        return [f"Linear scores of {d:,} labels from {m:,} dimensions."]
+
+
+class RidgeTransfer(LinearTransfer):
+    """Ridge regression of the labels: Ŷ = mean + (z − z̄) W, W = (ZᵀZ + κI)⁻¹ ZᵀY, centred.
+
+    In the semantic space the regression has been done already: `of_space` reads the labels off a
+    fitted space, at no cost.
+
+    Parameters
+    ----------
+    regularization : float, default 0.5
+        κ > 0.
+
+    Attributes
+    ----------
+    coef_ : array of shape (m, D)
+        W.
+    intercept_ : array of shape (D,)
+        mean − z̄ W.
+    n_labels_ : int
+        D.
+    """
+
+    def __init__(self, regularization: float = 0.5):
+        self.regularization = regularization
+
+    def fit(self, Z: Array, Y: Array = None) -> Self:
+        """Learn from places Z (N×m) and labels Y (N×D)."""
+        check_number("regularization", self.regularization, above=0)
+        places, labels = self._validated(Z, Y)
+        return self._keep(Z, *_least_squares(places, labels, self.regularization))
+
+    @classmethod
+    def of_space(cls, space: Any) -> Self:
+        """The kernel ridge regression that a fitted `SemanticSpace` holds, read off its places.
+
+        The labels are those of the space (with another textual view than the indicator, its text
+        features). Where the space keeps all its dimensions, the scores for ``space.transform(X)``
+        are the regression's own, K^V (K^V + κI)⁻¹ Y plus the mean.
+        """
+        model = cls(float(space.regularization))
+        coef, intercept = to_numpy(space.readout_), to_numpy(space.text_mean_)
+        model.coef_, model.intercept_ = np.array(coef), np.array(intercept)
+        model.n_features_in_, model.n_labels_ = coef.shape
+        return model
+
+
+class LinearSVM(LinearTransfer):
+    """One linear classifier a label: f(I, t) = bₜ + ⟨wₜ, z⟩.
+
+    It minimises ‖w‖²/2 + C Σ loss(yᵢ (b + ⟨w, zᵢ⟩)), y = ±1.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Weight of the loss. Choose it by cross-validation (`tagkin.evaluation.choose`).
+    loss : "least-squares" or "squared-hinge"
+        (1 − m)²/2, as the paper has it: solved for all labels at once; or max(0, 1 − m)², by
+        liblinear, label after label.
+
+    Attributes
+    ----------
+    coef_ : array of shape (m, D)
+        wₜ in columns.
+    intercept_ : array of shape (D,)
+        bₜ. It is not regularised (squared hinge: hardly).
+    n_labels_ : int
+        D.
+
+    Notes
+    -----
+    A label on no image, or on all, is not learned: its score is −1, or 1, everywhere.
+    """
+
+    def __init__(self, C: float = 1.0, loss: str = "least-squares"):
+        self.C = C
+        self.loss = loss
+
+    def fit(self, Z: Array, Y: Array = None) -> Self:
+        """Learn from places Z (N×m) and labels Y (N×D)."""
+        check_number("C", self.C, above=0)
+        if not isinstance(self.loss, str) or self.loss not in LOSSES:
+            raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")
+        places, labels = self._validated(Z, Y)
+        if self.loss == "least-squares":
+            coef, intercept = _least_squares(places, labels, 1 / self.C)
+            return self._keep(Z, 2 * coef, 2 * intercept - 1)  # from 0 and 1 to −1 and 1
+        return self._keep(Z, *self._hinged(places, labels))
+
+    def _hinged(
+        self, places: Array, labels: scipy.sparse.csr_array
+    ) -> tuple[np.ndarray, np.ndarray]:
+        rows = to_numpy(as_block(places, double=True))
+        by_label = labels.tocsc()
+        d = labels.shape[1]
+        counts = np.diff(by_label.indptr)
+        coef, intercept = np.zeros((rows.shape[1], d)), np.where(counts == len(rows), 1.0, -1.0)
+        for t in np.flatnonzero((counts > 0) & (counts < len(rows))):
+            carries = np.zeros(len(rows), dtype=int)
+            carries[by_label.indices[by_label.indptr[t] : by_label.indptr[t + 1]]] = 1
+            # a large scale, since liblinear regularises the intercept by its inverse
+            machine = LinearSVC(C=self.C, dual=False, intercept_scaling=100, random_state=0)
+            machine.fit(rows, carries)
+            coef[:, t], intercept[t] = machine.coef_[0], machine.intercept_[0]
+        return coef, intercept
+
+
+def _least_squares(
+    places: Array, labels: scipy.sparse.csr_array, regularization: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients (m×D) and intercepts (D,) of ridge regression, in blocks, in float64."""
+    n, m = places.shape
+    xp = namespace(places)
+    some = as_block(places[:: -(-n // 256)], double=True)
+    shift = xp.mean(some, axis=0)  # near the mean, so that little cancels below
+    gram, cross, total = np.zeros((m, m)), np.zeros((m, labels.shape[1])), np.zeros(m)
+    for rows in row_blocks(n, 24 * m):
+        block = as_block(places[rows], double=True, finite=False)
+        check_finite(block, "Z", rows=range(rows.start, rows.stop))
+        shifted = block - shift
+        gram += to_numpy(shifted.T @ shifted)
+        block = to_numpy(shifted)
+        total += block.sum(axis=0)
+        cross += (labels[rows].T @ block).T
+    mean, label_mean = total / n, labels.sum(axis=0, dtype=np.float64) / n
+    gram -= n * np.outer(mean, mean)
+    cross -= n * np.outer(mean, label_mean)
+    gram[np.diag_indices(m)] += regularization
+    coef = scipy.linalg.solve(gram, cross, assume_a="pos", check_finite=False)
+    return coef, label_mean - (mean + to_numpy(shift)) @ coef

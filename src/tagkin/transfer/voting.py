@@ -1,0 +1,179 @@
+"""Neighbours vote: NNvot and tag relevance."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from tagkin.arrays import Array, to_numpy
+from tagkin.errors import InvalidInput
+from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.transfer.kin import NeighborTransfer, first_of_each
+
+__all__ = ["NeighborVoting", "TagRelevance"]
+
+
+class NeighborVoting(NeighborTransfer):
+    """NNvot: a label's score is the number of neighbours that carry it, f(I, t) = kₜ.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 100
+        K; all images where there are fewer.
+    metric : "cosine" or "euclidean"
+        How far images are apart.
+    index : index of `tagkin.neighbors`, optional
+        Searches instead of the exact search, such as ``FaissNeighbors("HNSW32")``; it has its own
+        metric.
+
+    Attributes
+    ----------
+    labels_ : CSR array of shape (N, D)
+        The labels that pass to others.
+    n_labels_ : int
+        D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin.transfer import NeighborVoting
+    >>> Z = np.array([[1, 0], [2, 0], [0, 1]])
+    >>> Y = np.array([[1, 0], [1, 1], [0, 1]])
+    >>> NeighborVoting(n_neighbors=2).fit(Z, Y).decision_function(np.array([[3.0, 0.1]]))
+    array([[2., 1.]])
+    """
+
+    def __init__(
+        self, n_neighbors: int = 100, metric: str = "cosine", index: NeighborIndex | None = None
+    ):
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.index = index
+
+    def _weights(self, found: Neighbors) -> np.ndarray:
+        return (found.indices >= 0).astype(np.float64)
+
+
+class TagRelevance(NeighborTransfer):
+    """Tag relevance: votes beyond what a label's frequency explains, f(I, t) = kₜ − K nₜ/|S|.
+
+    With `users` (the owner of each image, given to `fit`) at most one neighbour a user speaks,
+    the nearest one, so that one person's habits do not count many times.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 100
+        K; fewer where there are not as many images, or users.
+    metric : "cosine" or "euclidean"
+        How far images are apart.
+    index : index of `tagkin.neighbors`, optional
+        Searches instead of the exact search.
+
+    Attributes
+    ----------
+    labels_ : CSR array of shape (N, D)
+        The labels that pass to others.
+    n_labels_ : int
+        D.
+    users_ : int array of shape (N,), or None
+        Number of each image's owner.
+
+    References
+    ----------
+    Li, Snoek, Worring. Learning social tag relevance by neighbor voting. IEEE Transactions on
+    Multimedia, 2009.
+    """
+
+    users_: np.ndarray | None
+    _user_names: np.ndarray | None
+
+    def __init__(
+        self, n_neighbors: int = 100, metric: str = "cosine", index: NeighborIndex | None = None
+    ):
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.index = index
+
+    def fit(self, Z: Array, Y: Array = None, users: Array | None = None) -> Self:
+        """Take places Z (N×m), labels Y (N×D) and, for one vote a user, each image's owner (N,)."""
+        names, codes = _numbered(users, np.shape(Z)[0] if np.ndim(Z) else 0)
+        super().fit(Z, Y)
+        self._user_names, self.users_ = names, codes
+        return self
+
+    def partial_fit(self, Z: Array, Y: Array = None, users: Array | None = None) -> Self:
+        """Add images, perhaps with new labels; with `users` if the first ones came with them."""
+        if not self.__sklearn_is_fitted__():
+            return self.fit(Z, Y, users)
+        n = np.shape(Z)[0] if np.ndim(Z) else 0
+        if (users is None) != (self.users_ is None):
+            found = "no users" if users is None else "users"
+            raise InvalidInput(
+                f"Found {found} for images added to a model that was fitted "
+                f"{'without' if self.users_ is None else 'with'} them."
+            )
+        names, codes = self._user_names, None
+        if self.users_ is not None and names is not None:
+            fresh, own = _numbered(users, n)
+            names, everyone = np.unique(np.concatenate([names, fresh]), return_inverse=True)
+            old, new = everyone[: -len(fresh)], everyone[-len(fresh) :]
+            codes = np.concatenate([old[self.users_], new[own]])
+        super().partial_fit(Z, Y)
+        self._user_names, self.users_ = names, codes
+        return self
+
+    def fit_neighbors(
+        self, indices: Array, distances: Array, Y: Array, users: Array | None = None
+    ) -> Self:
+        """As for every method by neighbours, and each image's owner (N,)."""
+        names, codes = _numbered(users, np.shape(indices)[0] if np.ndim(indices) else 0)
+        super().fit_neighbors(indices, distances, Y)
+        self._user_names, self.users_ = names, codes
+        return self
+
+    def kneighbors(self, Z: Array) -> Neighbors:
+        """The neighbours that speak for each image; with users, the nearest of each.
+
+        Where there are fewer than `n_neighbors` users, lists end with index −1.
+        """
+        if not self.__sklearn_is_fitted__() or self.users_ is None:
+            return super().kneighbors(Z)
+        places, index = self._checked_queries(Z), self._searchable()
+        width = min(self.n_neighbors, index.n_points_)
+        while True:
+            found = self._cut(Neighbors(*map(to_numpy, index.kneighbors(places, width))))
+            full = found.indices.shape[1] == self.n_neighbors and (found.indices >= 0).all()
+            if full or width == index.n_points_:
+                return found
+            width = min(2 * width, index.n_points_)
+
+    def _cut(self, found: Neighbors) -> Neighbors:
+        users = getattr(self, "users_", None)
+        if users is None:
+            return super()._cut(found)
+        owners = np.where(found.indices >= 0, users[np.maximum(found.indices, 0)], -1)
+        speaking = first_of_each(owners) & (owners >= 0)
+        order = np.argsort(~speaking, axis=1, kind="stable")[:, : self.n_neighbors]
+        kept = np.take_along_axis(speaking, order, axis=1)
+        indices, distances = (np.take_along_axis(part, order, axis=1) for part in found)
+        return Neighbors(np.where(kept, indices, -1), np.where(kept, distances, np.inf))
+
+    def _weights(self, found: Neighbors) -> np.ndarray:
+        return (found.indices >= 0).astype(np.float64)
+
+    def _scores(self, votes: np.ndarray, found: Neighbors) -> np.ndarray:
+        speakers = (found.indices >= 0).sum(axis=1, keepdims=True)
+        votes -= speakers * (self.labels_.sum(axis=0) / self.labels_.shape[0])
+        return votes
+
+
+def _numbered(users: Array | None, n_images: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The distinct users, sorted, and each image's place among them."""
+    if users is None:
+        return np.empty(0, dtype=object), None
+    names = np.asarray([str(user) for user in to_numpy(np.asarray(users)).tolist()], dtype=object)
+    if names.shape != (n_images,):
+        raise InvalidInput(f"Found {len(names)} users for {n_images} images; pass one an image.")
+    distinct, codes = np.unique(names, return_inverse=True)
+    return distinct, codes

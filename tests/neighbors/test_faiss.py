@@ -1,0 +1,97 @@
+"""FAISS behind the contract, and recall against the exact search."""
+
+import builtins
+
+import numpy as np
+import pytest
+
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.neighbors import ExactNeighbors, FaissNeighbors, NeighborIndex, recall
+
+
+@pytest.fixture(autouse=True)
+def faiss():
+    return pytest.importorskip(
+        "faiss", reason="faiss is not installed: pip install 'tagkin[faiss]'"
+    )
+
+
+def drawn(n, m, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, m)).astype(np.float32)
+
+
+def test_both_keep_the_contract():
+    assert isinstance(ExactNeighbors().fit(drawn(5, 3)), NeighborIndex)
+    assert isinstance(FaissNeighbors().fit(drawn(5, 3)), NeighborIndex)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("exclude", [None, np.arange(50)])
+def test_the_flat_index_is_the_exact_search(metric, exclude, as_array):
+    points = drawn(700, 12)
+    queries = points[:50]
+    exact = ExactNeighbors(metric).fit(points).kneighbors(queries, 10, exclude=exclude)
+    index = FaissNeighbors(metric=metric).fit(as_array(points))
+    found = index.kneighbors(as_array(queries), 10, exclude=exclude)
+    assert type(found.indices) is type(as_array(exact.indices))
+    np.testing.assert_array_equal(np.asarray(found.indices), exact.indices)
+    np.testing.assert_allclose(np.asarray(found.distances), exact.distances, atol=2e-3)
+
+
+def test_an_approximate_index_finds_most_and_more_when_it_looks_longer():
+    points, queries = drawn(5000, 16), drawn(200, 16, seed=1)
+    exact = ExactNeighbors().fit(points).kneighbors(queries, 20)
+    shares = [
+        recall(
+            FaissNeighbors("IVF64,Flat", f"nprobe={n}").fit(points).kneighbors(queries, 20).indices,
+            exact.indices,
+        )
+        for n in (1, 8, 64)
+    ]
+    assert 0.05 < shares[0] < shares[1] < shares[2]
+    assert shares[2] == 1
+
+
+def test_what_is_not_found_is_marked():
+    """With one of 40 cells looked at, 300 neighbours are not to be had."""
+    found = FaissNeighbors("IVF40,Flat").fit(drawn(2000, 8)).kneighbors(drawn(5, 8, seed=1), 300)
+    missing = found.indices < 0
+    assert missing.any()
+    assert np.isinf(found.distances[missing]).all()
+    assert (np.diff(missing.astype(int), axis=1) >= 0).all(), "missing ones come last"
+
+
+def test_adding_and_equal_points():
+    points = drawn(30, 4)
+    index = FaissNeighbors().fit(points).add(points)
+    found = index.kneighbors(points[:6], 2)
+    np.testing.assert_array_equal(found.indices, np.stack([np.arange(6), np.arange(6) + 30], 1))
+
+
+def test_recall_counts():
+    assert recall(np.array([[1, 2], [3, 4]]), np.array([[2, 5], [4, 3]])) == 0.75
+    assert recall(np.array([[1, -1]]), np.array([[1, 0]])) == 0.5
+    assert recall(np.array([[1], [2]]), np.array([[2], [1]])) == 0
+    with pytest.raises(InvalidInput, match="shapes"):
+        recall(np.zeros((2, 1), int), np.zeros((3, 1), int))
+
+
+@pytest.mark.parametrize(
+    "index", [FaissNeighbors("Nonsense"), FaissNeighbors("IVF4,Flat", "efSearch=3")]
+)
+def test_what_faiss_refuses_is_said(index):
+    with pytest.raises(InvalidInput, match="FAISS cannot build the index"):
+        index.fit(drawn(300, 4))
+
+
+def test_without_faiss_the_install_command_is_named(monkeypatch):
+    real = builtins.__import__
+
+    def no_faiss(name, *args, **kwargs):
+        if name == "faiss":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", no_faiss)
+    with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[faiss\]'"):
+        FaissNeighbors().fit(drawn(5, 3))
