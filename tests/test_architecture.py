@@ -24,6 +24,7 @@ ALLOWED = {
     "landmarks": FOUNDATION | {"kernels", "_pivoting"},
     "_moments": FOUNDATION | {"landmarks"},
     "_regression": FOUNDATION,
+    "evaluation": FOUNDATION | {"neighbors", "transfer"},
     "space": FOUNDATION | {"kernels", "labels", "landmarks", "_moments", "_regression"},
     "storage": FOUNDATION,
 }
