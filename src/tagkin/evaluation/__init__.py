@@ -10,6 +10,7 @@ from tagkin.evaluation.metrics import (
     precision_recall_at,
     top_labels,
 )
+from tagkin.evaluation.neighborhoods import neighborhood_jaccard
 
 __all__ = [
     "average_precision",
@@ -18,6 +19,7 @@ __all__ = [
     "mean_average_precision",
     "mean_image_average_precision",
     "n_plus",
+    "neighborhood_jaccard",
     "precision_recall_at",
     "top_labels",
 ]
