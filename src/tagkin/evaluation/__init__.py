@@ -1,5 +1,11 @@
 """How good are scores, neighbourhoods and probabilities? Measures, calibration, reports."""
 
+from tagkin.evaluation.calibration import (
+    LabelCalibrator,
+    ReliabilityCurve,
+    expected_calibration_error,
+    reliability_curve,
+)
 from tagkin.evaluation.metrics import (
     average_precision,
     evaluate,
@@ -13,13 +19,17 @@ from tagkin.evaluation.metrics import (
 from tagkin.evaluation.neighborhoods import neighborhood_jaccard
 
 __all__ = [
+    "LabelCalibrator",
+    "ReliabilityCurve",
     "average_precision",
     "evaluate",
+    "expected_calibration_error",
     "label_precision_recall_at",
     "mean_average_precision",
     "mean_image_average_precision",
     "n_plus",
     "neighborhood_jaccard",
     "precision_recall_at",
+    "reliability_curve",
     "top_labels",
 ]
