@@ -17,14 +17,19 @@ from tagkin.evaluation.metrics import (
     top_labels,
 )
 from tagkin.evaluation.neighborhoods import neighborhood_jaccard
+from tagkin.evaluation.plots import draw_reliability
+from tagkin.evaluation.report import LabelReport, label_report
 
 __all__ = [
     "LabelCalibrator",
+    "LabelReport",
     "ReliabilityCurve",
     "average_precision",
+    "draw_reliability",
     "evaluate",
     "expected_calibration_error",
     "label_precision_recall_at",
+    "label_report",
     "mean_average_precision",
     "mean_image_average_precision",
     "n_plus",
