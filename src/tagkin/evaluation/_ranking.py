@@ -74,7 +74,7 @@ def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
     row_start = np.r_[0, np.cumsum(n_positives[::-1])[:-1]][::-1]
     positives_above = first - row_start[group_row]
 
-    # the difference of digammas loses about 1e-16 · above · log(m): nothing one could see
+    # the difference of digammas errs by 1e-15 or so, and c (A+1) times that: 1e-9 for 10⁶ images
     harmonic = np.where(m == 1, 1 / (above + 1), digamma(above + m + 1) - digamma(above + 1))
     c = (p - 1) / np.maximum(m - 1, 1)
     gain = p / m * (c * m + (positives_above + 1 - c * (above + 1)) * harmonic)
