@@ -20,8 +20,9 @@ ESTIMATORS = {
 }
 
 # Text views take label matrices, which may be sparse, and no features: the battery, which
-# feeds them features, does not apply.
-NO_BATTERY = {"IndicatorView"}
+# feeds them features, does not apply. Nor does it to a calibrator, which takes scores: as many
+# columns as there are labels.
+NO_BATTERY = {"IndicatorView", "LabelCalibrator"}
 
 
 def estimator_classes():

@@ -23,13 +23,16 @@ __all__ = [
     "Array",
     "any_nonzero",
     "as_block",
+    "bincount",
     "block_rows",
     "check_features",
     "check_finite",
     "check_label_matrix",
     "cholesky",
     "eigh",
+    "kth_largest",
     "like",
+    "matmul",
     "memory_budget",
     "mirror_lower",
     "namespace",
@@ -251,7 +254,35 @@ def any_nonzero(Y: Array) -> bool:
     return any(bool((Y[rows] != 0).any()) for rows in row_blocks(Y.shape[0], 8 * Y.shape[1]))
 
 
-# --- linear algebra that the array API does not have -------------------------------------
+# --- what the array API does not have -----------------------------------------------------
+
+
+def matmul(A: Array, B: Array, out: Array) -> Array:
+    """A B, written into `out`."""
+    if is_torch_array(out):
+        import torch
+
+        return torch.matmul(A, B, out=out)
+    return np.matmul(A, B, out=out)
+
+
+def bincount(values: Array, n: int) -> Array:
+    """How often each of 0 … n−1 occurs among `values`, shape (n,)."""
+    if is_torch_array(values):
+        import torch
+
+        return torch.bincount(values, minlength=n)
+    return np.bincount(values, minlength=n)
+
+
+def kth_largest(rows: Array, k: int) -> Array:
+    """The k-th largest entry of each row, shape (n, 1)."""
+    if is_torch_array(rows):
+        import torch
+
+        return torch.topk(rows, k, dim=1).values[:, -1:]
+    place = rows.shape[1] - k
+    return np.partition(rows, place, axis=1)[:, place : place + 1]
 
 
 def cholesky(A: Array) -> Array | None:

@@ -41,6 +41,7 @@ _HOMES = {
     "ArcCosine": "tagkin.kernels",
     "ExpChi2": "tagkin.kernels",
     "IndicatorView": "tagkin.labels.views",
+    "LabelCalibrator": "tagkin.evaluation.calibration",
     "LandmarkMap": "tagkin.landmarks",
     "Landmarks": "tagkin.landmarks",
     "Linear": "tagkin.kernels",

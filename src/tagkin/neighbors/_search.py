@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device, is_torch_array
 
-from tagkin.arrays import Array, namespace, row_blocks
+from tagkin.arrays import Array, bincount, kth_largest, matmul, namespace, row_blocks
 from tagkin.neighbors.base import Neighbors
 
 _TILE_COLUMNS = 8192
@@ -40,12 +40,8 @@ class Scorer:
         transposed = self.points[some].T
         if out is None:
             out = queries @ transposed
-        elif is_torch_array(out):
-            import torch
-
-            torch.matmul(queries, transposed, out=out)
         else:
-            np.matmul(queries, transposed, out=out)
+            matmul(queries, transposed, out)
         if self.euclidean:
             out -= self.half_squares[some]
         return out
@@ -102,7 +98,7 @@ def _candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array
     """
     xp = namespace(queries)
     scores = scorer.scores(queries, slice(None))
-    kept = scores >= _kth_largest(scores, k) - scorer.rounding(queries)
+    kept = scores >= kth_largest(scores, k) - scorer.rounding(queries)
     counts = xp.sum(xp.astype(kept, xp.int64), axis=1)
     crowded = counts > 4 * k + 64
     kept &= ~crowded[:, None]
@@ -129,14 +125,14 @@ class _Bar:
         xp = namespace(queries)
         slack = scorer.rounding(queries)
         sample = scorer.scores(queries, slice(None, None, self.stride))
-        bar = _kth_largest(sample, self.rank) - slack
+        bar = kth_largest(sample, self.rank) - slack
         crowd = 8 * self.rank * self.stride
         counts = xp.zeros(queries.shape[0], dtype=xp.int64, device=device(queries))
         parts = []
         for start, scores in _tiles(scorer, queries):
             rows, columns, values = _passing(scores, bar)
             parts.append((rows, columns + start, values))
-            counts += _counts(rows, queries.shape[0])
+            counts += bincount(rows, queries.shape[0])
             # a crowd of equal points would fill the memory: such a query is left aside
             bar = xp.where((counts > crowd)[:, None], xp.full_like(bar, math.inf), bar)
         aside = (counts < k) | (counts > crowd)
@@ -148,10 +144,10 @@ class _Bar:
         counts = counts * ~aside
         if rows.shape[0]:
             spread = _padded(rows, values, counts, fill=-math.inf)
-            best = _kth_largest(spread, min(k, spread.shape[1]))
+            best = kth_largest(spread, min(k, spread.shape[1]))
             near = xp.nonzero(values >= (best - slack)[rows, 0])[0]
             rows, columns = rows[near], columns[near]
-            counts = _counts(rows, queries.shape[0])
+            counts = bincount(rows, queries.shape[0])
         crowded = aside | (counts > 4 * k + 64)
         kept = xp.nonzero(~crowded[rows])[0]
         return _padded(rows[kept], columns[kept], counts * ~crowded), crowded
@@ -174,25 +170,6 @@ def _passing(scores: Array, bar: Array) -> tuple[Array, Array, Array]:
     flat = xp.nonzero((scores >= bar).reshape(-1))[0]
     rows = flat // scores.shape[1]
     return rows, flat - rows * scores.shape[1], scores.reshape(-1)[flat]
-
-
-def _counts(rows: Array, n: int) -> Array:
-    """How often each of 0 … n−1 occurs."""
-    if is_torch_array(rows):
-        import torch
-
-        return torch.bincount(rows, minlength=n)
-    return np.bincount(rows, minlength=n)
-
-
-def _kth_largest(scores: Array, k: int) -> Array:
-    """The k-th largest of each row, shape (n, 1)."""
-    if is_torch_array(scores):
-        import torch
-
-        return torch.topk(scores, k, dim=1).values[:, -1:]
-    place = scores.shape[1] - k
-    return np.partition(scores, place, axis=1)[:, place : place + 1]
 
 
 def _padded(rows: Array, values: Array, counts: Array, fill: float = -1) -> Array:
@@ -232,7 +209,7 @@ def _search_one(scorer: Scorer, query: Array, k: int) -> tuple[Array, Array]:
     xp = namespace(query)
     query = query[None, :]
     scores = scorer.scores(query, slice(None))
-    near = xp.nonzero((scores >= _kth_largest(scores, k) - scorer.rounding(query))[0])[0]
+    near = xp.nonzero((scores >= kth_largest(scores, k) - scorer.rounding(query))[0])[0]
     parts = [
         scorer.distances(query, near[None, rows])[0]
         for rows in row_blocks(near.shape[0], 16 * query.shape[1])

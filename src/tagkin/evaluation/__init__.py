@@ -1,0 +1,40 @@
+"""How good are scores, neighbourhoods and probabilities? Measures, calibration, reports."""
+
+from tagkin.evaluation.calibration import (
+    LabelCalibrator,
+    ReliabilityCurve,
+    expected_calibration_error,
+    reliability_curve,
+)
+from tagkin.evaluation.metrics import (
+    average_precision,
+    evaluate,
+    label_precision_recall_at,
+    mean_average_precision,
+    mean_image_average_precision,
+    n_plus,
+    precision_recall_at,
+    top_labels,
+)
+from tagkin.evaluation.neighborhoods import neighborhood_jaccard
+from tagkin.evaluation.plots import draw_reliability
+from tagkin.evaluation.report import LabelReport, label_report
+
+__all__ = [
+    "LabelCalibrator",
+    "LabelReport",
+    "ReliabilityCurve",
+    "average_precision",
+    "draw_reliability",
+    "evaluate",
+    "expected_calibration_error",
+    "label_precision_recall_at",
+    "label_report",
+    "mean_average_precision",
+    "mean_image_average_precision",
+    "n_plus",
+    "neighborhood_jaccard",
+    "precision_recall_at",
+    "reliability_curve",
+    "top_labels",
+]

@@ -1,0 +1,180 @@
+"""Probabilities from scores when most labels are rare: what they share is learned from all.
+
+A label's scores are summarised by a hundred groups of neighbouring ranks; everything else is
+computed from those (D, G) tables, whatever the number of images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from tagkin.arrays import Array, row_blocks
+from tagkin.evaluation._inputs import read_scores
+from tagkin.evaluation._ranking import count_below
+
+__all__ = ["ScoreTable", "fit_link", "fit_sigmoids", "summarize"]
+
+_GROUPS = 128
+_ROUNDS = 30
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Images of each label in groups by score, highest first: arrays of shape (D, G).
+
+    A group may be empty; images with equal scores are in one group.
+    """
+
+    lowest: np.ndarray  # the lowest score of the group
+    mean: np.ndarray  # its mean score
+    count: np.ndarray  # its images
+    positives: np.ndarray  # those that carry the label
+
+
+def summarize(S: Array, labels: csr_array) -> ScoreTable:
+    """Group every label's images by rank: one by one at the top, wider further down."""
+    n, n_labels = S.shape
+    # positives stand at the top: group sizes grow with the rank
+    ends = np.unique(np.ceil(np.geomspace(1, n, _GROUPS)).astype(np.intp))
+    tables = np.empty((4, n_labels, len(ends)))
+    by_label = csr_array(labels.T)
+    for columns in row_blocks(n_labels, 40 * n + 64 * labels.nnz // n_labels):
+        scores = np.ascontiguousarray(read_scores(S, slice(None), columns=columns, finite=True).T)
+        tables[:, columns] = _summarize_rows(scores, by_label[columns], ends)
+    return ScoreTable(*tables)
+
+
+def _summarize_rows(scores: np.ndarray, positives: csr_array, ends: np.ndarray) -> np.ndarray:
+    """The four tables for a block of labels, whose scores are the rows."""
+    n_rows, n = scores.shape
+    shape = n_rows, len(ends)
+    ascending = np.sort(scores, axis=1)
+    lowest = ascending[:, n - ends]
+    row = np.repeat(np.arange(n_rows), len(ends))
+    # a group ends where its lowest score does, not between equal scores
+    start = count_below(ascending, row, lowest.ravel()).reshape(shape)
+    count = np.diff(n - start, axis=1, prepend=0)
+    sums = np.zeros((n_rows, n + 1))
+    np.cumsum(ascending, axis=1, dtype=np.float64, out=sums[:, 1:])
+    total = np.diff(sums[:, -1:] - np.take_along_axis(sums, start, axis=1), axis=1, prepend=0)
+    highest = np.take_along_axis(ascending, np.minimum(start + np.maximum(count, 1), n) - 1, axis=1)
+    mean = np.clip(total / np.maximum(count, 1), lowest, highest)  # exact for equal scores
+
+    row = np.repeat(np.arange(n_rows), np.diff(positives.indptr))
+    reached = count_below(lowest[:, ::-1], row, scores[row, positives.indices], or_equal=True)
+    place = row * len(ends) + len(ends) - reached
+    found = np.bincount(place, minlength=n_rows * len(ends)).reshape(shape)
+    return np.stack([lowest, mean, count, found])
+
+
+def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
+    """The increasing function from scores to log-odds that serves all labels together.
+
+    Isotonic regression on all labels' groups. Each of its steps counts one image of the
+    average kind more, so that no log-odds are infinite, and stands at its mean score; between
+    steps the function is linear.
+
+    Returns
+    -------
+    scores, log_odds : float64 arrays of shape (k,), both increasing
+    """
+    used = table.count > 0
+    scores, inverse = np.unique(table.mean[used], return_inverse=True)
+    count = np.bincount(inverse, table.count[used])
+    positives = np.bincount(inverse, table.positives[used])
+    average = (positives.sum() + 0.5) / (count.sum() + 1)
+    for extra in (0, 1):  # one image more may undo the order of small steps: twice, then
+        rate = (positives + extra * average) / (count + extra)
+        steps = isotonic_regression(rate, weights=count + extra)
+        first = steps.blocks[:-1]
+        scores = np.add.reduceat(scores * count, first) / np.add.reduceat(count, first)
+        positives, count = (np.add.reduceat(part, first) for part in (positives, count))
+    return scores, logit(steps.x[first])
+
+
+def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
+    """Slope and intercept of every label, P = σ(a z + b), partially pooled.
+
+    The pairs (a, b) are drawn towards a normal distribution, which is learned with them
+    (expectation maximisation with Laplace's approximation, empirical Bayes): a label with many
+    positives goes its own way, a rare one that of the others.
+
+    Parameters
+    ----------
+    z : array of shape (D, G)
+        Log-odds of each group under the link.
+    table : ScoreTable
+
+    Returns
+    -------
+    sigmoids : float64 array of shape (D, 2)
+        Slopes, which are not negative, and intercepts.
+    """
+    n_labels = len(z)
+    link = np.array([1.0, 0.0])  # the sigmoid that leaves the link as it is
+    sigmoids, mean, covariance = np.tile(link, (n_labels, 1)), link, np.eye(2)
+    for _ in range(_ROUNDS):
+        precision = np.linalg.inv(covariance)
+        sigmoids, curvature = _descend(sigmoids, z, table, mean, precision)
+        # one more label, at the link with unit spread, keeps a vocabulary of one label sane
+        mean = (sigmoids.sum(axis=0) + link) / (n_labels + 1)
+        offset = sigmoids - mean
+        spread = offset.T @ offset + np.linalg.inv(curvature).sum(axis=0)
+        covariance = (spread + np.eye(2)) / (n_labels + 1)
+    return sigmoids
+
+
+def _descend(
+    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Newton's method for all labels at once, slopes kept from falling below 0."""
+    loss = _loss(sigmoids, z, table, mean, precision)
+    for _ in range(50):
+        gradient, curvature = _derivatives(sigmoids, z, table, mean, precision)
+        step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        held = (sigmoids[:, 0] == 0) & (gradient[:, 0] > 0)
+        step[held, 0] = 0
+        step[held, 1] = gradient[held, 1] / curvature[held, 1, 1]
+        length = np.ones(len(z))
+        for _ in range(30):
+            new = sigmoids - length[:, None] * step
+            new[:, 0] = np.maximum(new[:, 0], 0)
+            new_loss = _loss(new, z, table, mean, precision)
+            worse = new_loss > loss * (1 + 1e-10)  # and not by rounding
+            if not worse.any():
+                break
+            length[worse] /= 2
+        new[worse], new_loss[worse] = sigmoids[worse], loss[worse]
+        moved = np.abs(new - sigmoids).max()
+        sigmoids, loss = new, new_loss
+        if moved < 1e-6:
+            break
+    return sigmoids, curvature
+
+
+def _loss(
+    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
+) -> np.ndarray:
+    """Negative log-likelihood of every label, plus the distance from the common sigmoid."""
+    log_odds = sigmoids[:, :1] * z + sigmoids[:, 1:]
+    misfit = table.count * np.logaddexp(0, log_odds) - table.positives * log_odds
+    offset = sigmoids - mean
+    return misfit.sum(axis=1) + 0.5 * ((offset @ precision) * offset).sum(axis=1)
+
+
+def _derivatives(
+    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient (D, 2) and Hessian (D, 2, 2) of the loss."""
+    p = expit(sigmoids[:, :1] * z + sigmoids[:, 1:])
+    excess, weight = table.count * p - table.positives, table.count * p * (1 - p)
+    gradient = np.stack([(excess * z).sum(axis=1), excess.sum(axis=1)], axis=1)
+    corner = (weight * z).sum(axis=1)
+    curvature = np.stack([(weight * z * z).sum(axis=1), corner, corner, weight.sum(axis=1)], axis=1)
+    offset = sigmoids - mean
+    return gradient + offset @ precision, curvature.reshape(-1, 2, 2) + precision

@@ -1,0 +1,215 @@
+"""From scores to probabilities, so that the number of labels can fit each image."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from tagkin.arrays import Array, as_block, like, namespace, row_blocks, to_numpy
+from tagkin.errors import InvalidInput
+from tagkin.evaluation._inputs import check_count, check_pair, check_scores, read_scores
+from tagkin.evaluation._pooling import fit_link, fit_sigmoids, summarize
+
+__all__ = [
+    "LabelCalibrator",
+    "ReliabilityCurve",
+    "expected_calibration_error",
+    "reliability_curve",
+]
+
+# Images that the calibrated probability counts for beside the held-out images themselves. On
+# fresh images of Corel5k, votes reached .76 with 10 where .8 was wanted, and .83 with 30.
+_PRIOR_IMAGES = 30
+
+
+class LabelCalibrator(BaseEstimator):
+    """Probabilities of labels, learned from scores of images that were held out.
+
+    P(t | s) = σ(aₜ g(s) + bₜ). The link g is one increasing function for all labels: the log-odds
+    at each score, by isotonic regression. Slope aₜ ≥ 0 and intercept bₜ are the label's own,
+    drawn towards those of all labels as far as the labels agree with each other (empirical
+    Bayes). A label with many positives is fit by them; one with few or none by what holds for
+    the others. Probabilities never fall as the score rises.
+
+    Fit it on images that the scores were not learned from: scores of training images are too
+    good.
+
+    Attributes
+    ----------
+    n_labels_ : int
+        Labels, D.
+    n_images_ : int
+        Held-out images that were learned from.
+    link_scores_, link_log_odds_ : arrays of shape (k,)
+        The link g: linear in between, constant outside.
+    slopes_, intercepts_ : arrays of shape (D,)
+        aₜ and bₜ.
+    cut_scores_, cut_precision_ : arrays of shape (D, G)
+        Scores at which a label may be cut, from the highest, and the precision expected of the
+        images that score as high or higher.
+
+    Notes
+    -----
+    On neighbours' votes and ridge scores of Flickr8k, COCO and Corel5k the held-out log-loss was
+    below that of a sigmoid for each label (Platt) with the same pooling, and below that of an
+    isotonic regression for each label. Scores that were brought to one scale label by label gain
+    nothing from a common link: there a pooled sigmoid did as well, and better on Corel5k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin.evaluation import LabelCalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> S = rng.random((2000, 3))
+    >>> Y = rng.random((2000, 3)) < S**2
+    >>> calibrator = LabelCalibrator().fit(S, Y)
+    >>> calibrator.predict_proba([[0.1, 0.6, 0.9]]).round(1)
+    array([[0. , 0.4, 0.8]])
+    """
+
+    def fit(self, S: Array, Y: Array) -> Self:
+        """Learn from scores S (n×D), finite, and labels Y (n×D, dense or sparse)."""
+        labels, S = check_pair(Y, S)
+        table = summarize(S, labels)
+        scores, log_odds = fit_link(table)
+        z = np.interp(table.mean, scores, log_odds)
+        slopes, intercepts = fit_sigmoids(z, table).T
+        self.n_images_, self.n_labels_ = S.shape
+        self.link_scores_, self.link_log_odds_ = scores, log_odds
+        self.slopes_, self.intercepts_ = slopes.copy(), intercepts.copy()
+
+        p = expit(slopes[:, None] * z + intercepts[:, None])
+        images, positives, expected = (
+            np.cumsum(part, axis=1) for part in (table.count, table.positives, table.count * p)
+        )
+        prior = _PRIOR_IMAGES * expected / images
+        self.cut_scores_ = table.lowest
+        self.cut_precision_ = (positives + prior) / (images + _PRIOR_IMAGES)
+        return self
+
+    def predict_proba(self, S: Array) -> Array:
+        """Probability of every label for every image, (n, D), as an array of S's kind.
+
+        Float32 where S is (or narrower), otherwise float64.
+        """
+        S = self._check_scores(S)
+        xp = namespace(S)
+        P = xp.empty(tuple(S.shape), dtype=as_block(S[:1], finite=False).dtype, device=S.device)
+        scores, log_odds = to_numpy(self.link_scores_), to_numpy(self.link_log_odds_)
+        slopes, intercepts = to_numpy(self.slopes_), to_numpy(self.intercepts_)
+        for rows in row_blocks(S.shape[0], 32 * S.shape[1]):
+            z = np.interp(read_scores(S, rows, finite=True), scores, log_odds)
+            z *= slopes
+            z += intercepts
+            P[rows] = like(expit(z, out=z), P)
+        return P
+
+    def thresholds(self, precision: float) -> np.ndarray:
+        """Each label's lowest score from which on its suggestions are right often enough.
+
+        The precision of "score ≥ threshold" is estimated on the held-out images and drawn
+        towards what their calibrated probabilities promise, (positives + 30 p̄) / (images + 30),
+        where p̄ is the mean probability of those images. A label with one positive that happens
+        to lead its ranking so gets no threshold by luck.
+
+        Parameters
+        ----------
+        precision : float
+            Wanted share of right suggestions, above 0 and at most 1.
+
+        Returns
+        -------
+        thresholds : float64 array of shape (D,)
+            Suggest label t where ``S[:, t] >= thresholds[t]``; ∞ where the label cannot reach
+            the precision.
+        """
+        check_is_fitted(self)
+        if isinstance(precision, bool) or not 0 < precision <= 1:
+            raise InvalidInput(f"precision lies above 0 and at most at 1; found {precision!r}.")
+        cuts, reached = to_numpy(self.cut_scores_), to_numpy(self.cut_precision_) >= precision
+        lowest = cuts.shape[1] - 1 - np.argmax(reached[:, ::-1], axis=1)
+        found = np.take_along_axis(cuts, lowest[:, None], axis=1)[:, 0]
+        return np.where(reached.any(axis=1), found, np.inf)
+
+    def describe(self) -> list[str]:
+        """What this calibrator is, in a few sentences."""
+        slopes = to_numpy(self.slopes_)
+        half = np.isfinite(self.thresholds(0.5)).sum()
+        return [
+            f"Probabilities of {self.n_labels_:,} labels, learned from the scores of "
+            f"{self.n_images_:,} held-out images.",
+            f"The labels' slopes lie between {slopes.min():.2f} and {slopes.max():.2f}, where 1 "
+            "is the slope of all labels together.",
+            f"{half:,} labels can be suggested with a precision of 0.5.",
+        ]
+
+    def _check_scores(self, S: Array) -> Array:
+        check_is_fitted(self)
+        S = check_scores(S)
+        if S.shape[1] != self.n_labels_:
+            raise InvalidInput(
+                f"S has {S.shape[1]} columns, but scores of {self.n_labels_} labels were fitted. "
+                "Pass the same labels in the same order, or fit again."
+            )
+        return S
+
+
+# --- are probabilities what they say? ----------------------------------------------------
+
+
+class ReliabilityCurve(NamedTuple):
+    """Probabilities in bins of equal width: arrays of shape (n_bins,), NaN in empty bins."""
+
+    predicted: np.ndarray  # mean probability
+    observed: np.ndarray  # share of pairs where the image carries the label
+    n_pairs: np.ndarray  # pairs of an image and a label
+
+
+def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
+    """How often labels are there, against how probable they were said to be.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n, D)
+    P : array of shape (n, D)
+        Probabilities.
+    n_bins : int
+        Bins of equal width from 0 to 1. (Bins of equal mass would all but one lie at 0, where
+        nearly all pairs of an image and a label are.)
+
+    Returns
+    -------
+    curve : ReliabilityCurve
+        Mean prediction, observed frequency and number of pairs in every bin.
+    """
+    labels, P = check_pair(Y, P, ("Y", "P"))
+    n_bins = check_count(n_bins, "n_bins")
+    count, positives = np.zeros(n_bins, dtype=np.intp), np.zeros(n_bins)
+    predicted = np.zeros(n_bins)
+    for rows in row_blocks(P.shape[0], 32 * P.shape[1]):
+        p = read_scores(P, rows, finite=True, name="P").astype(np.float64, copy=False)
+        if p.min() < 0 or p.max() > 1:
+            raise InvalidInput(
+                f"P holds {p.min() if p.min() < 0 else p.max():.3g}, which is no probability. "
+                "LabelCalibrator makes probabilities of scores."
+            )
+        bins = np.minimum((p * n_bins).astype(np.intp), n_bins - 1)
+        count += np.bincount(bins.ravel(), minlength=n_bins)
+        predicted += np.bincount(bins.ravel(), p.ravel(), n_bins)
+        positives += np.bincount(bins[labels[rows].nonzero()], minlength=n_bins)
+    with np.errstate(invalid="ignore"):
+        return ReliabilityCurve(predicted / count, positives / count, count)
+
+
+def expected_calibration_error(Y: Array, P: Array, n_bins: int = 15) -> float:
+    """Mean distance between prediction and frequency, Σ_b |predicted − observed| n_b / n.
+
+    Takes what `reliability_curve` does; every pair of an image and a label counts the same.
+    """
+    curve = reliability_curve(Y, P, n_bins)
+    distance = np.abs(curve.predicted - curve.observed)
+    return float(np.nansum(distance * curve.n_pairs) / curve.n_pairs.sum())

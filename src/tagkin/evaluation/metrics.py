@@ -1,0 +1,224 @@
+"""How good are scores? Average precision, and precision and recall of the n best labels.
+
+Y (n×D) says which image carries which label: dense or sparse, everything but zero counts.
+S (n×D) holds scores, higher is better: NumPy or torch, of any real dtype. Infinite scores
+rank like others (−∞ is "never"); NaN is refused. S is read in blocks under the memory budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tagkin.arrays import Array, row_blocks
+from tagkin.errors import InvalidInput
+from tagkin.evaluation._inputs import check_count, check_pair, check_scores, read_scores
+from tagkin.evaluation._ranking import best_in_rows, expected_precision, stable_precision
+
+__all__ = [
+    "average_precision",
+    "evaluate",
+    "label_precision_recall_at",
+    "mean_average_precision",
+    "mean_image_average_precision",
+    "n_plus",
+    "precision_recall_at",
+    "top_labels",
+]
+
+_TIES = {"expected": expected_precision, "stable": stable_precision}
+
+
+# --- rankings ----------------------------------------------------------------------------
+
+
+def average_precision(Y: Array, S: Array, *, ties: str = "expected") -> np.ndarray:
+    """Average precision of every label: all images ranked by its score.
+
+    AP(t) = 1/n₊ Σ_k (positives among the first k) / k, summed over the ranks k at which an
+    image that carries t stands; not interpolated.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n, D)
+    S : array of shape (n, D)
+    ties : "expected" or "stable"
+        Images with equal scores: the exact expectation over all their orders, or the image
+        with the lower index first.
+
+    Returns
+    -------
+    precision : float64 array of shape (D,)
+        NaN for labels that no image carries.
+
+    Examples
+    --------
+    >>> from tagkin.evaluation import average_precision
+    >>> average_precision([[1, 1], [0, 0], [0, 1]], [[3, 1], [2, 1], [1, 1]])
+    array([1.        , 0.80555556])
+    """
+    labels, S = check_pair(Y, S)
+    return _label_precision(labels, S, ties)
+
+
+def mean_average_precision(Y: Array, S: Array, *, ties: str = "expected") -> float:
+    """MAP: `average_precision`, mean over the labels that some image carries."""
+    labels, S = check_pair(Y, S)
+    return _mean(_label_precision(labels, S, ties))
+
+
+def mean_image_average_precision(Y: Array, S: Array, *, ties: str = "expected") -> float:
+    """MiAP: average precision of every image, its labels ranked; mean over images with a label.
+
+    Parameters are those of `average_precision`; with ``ties="stable"`` the label with the lower
+    index comes first.
+    """
+    labels, S = check_pair(Y, S)
+    return _mean(_image_precision(labels, S, ties))
+
+
+def _label_precision(labels: csr_array, S: Array, ties: str) -> np.ndarray:
+    by_label = csr_array(labels.T)
+    precision = np.empty(S.shape[1])
+    for columns in row_blocks(S.shape[1], _ranking_bytes(by_label)):
+        scores = np.ascontiguousarray(read_scores(S, slice(None), columns=columns).T)
+        precision[columns] = _rule(ties)(scores, by_label[columns])
+    return precision
+
+
+def _image_precision(labels: csr_array, S: Array, ties: str) -> np.ndarray:
+    precision = np.empty(S.shape[0])
+    for rows in row_blocks(S.shape[0], _ranking_bytes(labels)):
+        precision[rows] = _rule(ties)(read_scores(S, rows), labels[rows])
+    return precision
+
+
+def _ranking_bytes(positives: csr_array) -> int:
+    """Memory that a row takes: four numbers an entry, and a dozen a positive."""
+    n_rows, length = positives.shape
+    return 32 * length + 96 * positives.nnz // n_rows
+
+
+def _rule(ties: str) -> Callable[[np.ndarray, csr_array], np.ndarray]:
+    if ties not in _TIES:
+        raise InvalidInput(f"ties must be one of {', '.join(_TIES)}; found {ties!r}.")
+    return _TIES[ties]
+
+
+def _mean(precision: np.ndarray) -> float:
+    if np.isnan(precision).all():
+        raise InvalidInput(
+            "No image carries any label: Y is zero everywhere. There is nothing to be precise "
+            "about; check that Y and S are of the same images."
+        )
+    return float(np.nanmean(precision))
+
+
+# --- the n best labels -------------------------------------------------------------------
+
+
+def top_labels(S: Array, n: int = 5) -> np.ndarray:
+    """The n best labels of every image.
+
+    Parameters
+    ----------
+    S : array of shape (n_images, D)
+    n : int
+        More than there are labels means all of them.
+
+    Returns
+    -------
+    labels : int array of shape (n_images, min(n, D))
+        Best first; of equal scores, the label with the lower index.
+    """
+    S = check_scores(S)
+    n = min(check_count(n, "n"), S.shape[1])
+    best = np.empty((S.shape[0], n), dtype=np.intp)
+    for rows in row_blocks(S.shape[0], 16 * S.shape[1]):
+        best[rows] = best_in_rows(read_scores(S, rows), n)
+    return best
+
+
+def label_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Precision and recall of every label when each image is given its n best labels.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n_images, D)
+    S : array of shape (n_images, D)
+    n : int
+        Labels given to every image, see `top_labels`.
+
+    Returns
+    -------
+    precision : float64 array of shape (D,)
+        Of the images given the label, the share that carries it; 0 if none is given it.
+    recall : float64 array of shape (D,)
+        Of the images that carry the label, the share that is given it; 0 if none carries it.
+    """
+    labels, S = check_pair(Y, S)
+    return precision_recall(labels, assign_best(S, n))
+
+
+def precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[float, float]:
+    """Prec@n and Rec@n: `label_precision_recall_at`, mean over all labels.
+
+    Labels that are never given, or that no image carries, count as 0.
+    """
+    precision, recall = label_precision_recall_at(Y, S, n)
+    return float(precision.mean()), float(recall.mean())
+
+
+def n_plus(Y: Array, S: Array, n: int = 5) -> int:
+    """N+: how many labels have a recall above 0 when each image is given its n best labels."""
+    return int(np.count_nonzero(label_precision_recall_at(Y, S, n)[1]))
+
+
+def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
+    """Every measure of the paper's protocol.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n_images, D)
+    S : array of shape (n_images, D)
+    n : int
+        Labels given to every image, for precision, recall and N+.
+
+    Returns
+    -------
+    measures : dict
+        "MAP", "precision", "recall", "n_plus" and "MiAP", ties resolved by expectation.
+    """
+    labels, S = check_pair(Y, S)
+    precision, recall = precision_recall(labels, assign_best(S, n))
+    return {
+        "MAP": _mean(_label_precision(labels, S, "expected")),
+        "precision": float(precision.mean()),
+        "recall": float(recall.mean()),
+        "n_plus": int(np.count_nonzero(recall)),
+        "MiAP": _mean(_image_precision(labels, S, "expected")),
+    }
+
+
+def assign_best(S: Array, n: int) -> csr_array:
+    """The n best labels of every image as a boolean matrix (n_images, D)."""
+    best = np.sort(top_labels(S, n), axis=1)
+    n_images, n = best.shape
+    starts = np.arange(0, n_images * n + 1, n)
+    return csr_array((np.ones(best.size, dtype=bool), best.ravel(), starts), shape=tuple(S.shape))
+
+
+def precision_recall(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Per-label precision and recall (D,) of assigned labels; 0 where there is nothing to count."""
+    hits = label_counts(labels.multiply(assigned))
+    return (
+        hits / np.maximum(label_counts(assigned), 1),
+        hits / np.maximum(label_counts(labels), 1),
+    )
+
+
+def label_counts(positions: csr_array) -> np.ndarray:
+    """Images of each label (D,), from a boolean CSR matrix."""
+    return np.bincount(positions.tocsr().indices, minlength=positions.shape[1])

@@ -1,0 +1,139 @@
+"""Figures of reports. matplotlib is imported when one is drawn; nothing is shown or saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tagkin.arrays import Array
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.evaluation._inputs import check_count
+from tagkin.evaluation.calibration import reliability_curve
+
+__all__ = ["draw_labels", "draw_reliability"]
+
+# Of Paul Tol's bright scheme, which the colour-blind can tell apart.
+_BLUE, _RED, _GREY = "#4477AA", "#EE6677", "#BBBBBB"
+# How numbers are written, legible over the line of the mean.
+_TEXT = {
+    "va": "center",
+    "fontsize": 8,
+    "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+}
+
+
+def draw_labels(
+    names: np.ndarray, precision: np.ndarray, support: np.ndarray, n_labels: int = 40
+) -> Any:
+    """Average precision of labels as sorted bars, and beside it how many images carry them.
+
+    Parameters
+    ----------
+    names : str array of shape (D,)
+    precision : array of shape (D,)
+        Average precision; labels with NaN are left out and counted.
+    support : int array of shape (D,)
+    n_labels : int
+        Where there are more, the best and the worst are shown, with a gap between them.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    """
+    shown, rows, gap = _choose(precision, max(2, check_count(n_labels, "n_labels")))
+    figure = _figure(8, 1.4 + 0.22 * (rows[-1] + 1))
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=[3, 1])
+    left.barh(rows, precision[shown], color=_BLUE)
+    left.axvline(np.nanmean(precision), color=_RED, linewidth=1, zorder=0)
+    left.set(xlim=(0, 1.1), xticks=np.linspace(0, 1, 6), xlabel="average precision")
+    right.barh(rows, support[shown], color=_GREY)
+    right.set(xscale="log", xlim=(0.5, 6 * support[shown].max()), xlabel="images")
+    right.minorticks_off()
+    # names are not formulas, whatever signs they hold
+    left.set_yticks(rows, [_shortened(name) for name in names[shown]], fontsize=8, parse_math=False)
+    left.set_ylim(rows[-1] + 0.6, -0.6)
+    for row, label in zip(rows, shown, strict=True):
+        _write(left, row, precision[label], f"{precision[label]:.2f}")
+        _write(right, row, support[label], f"{support[label]:,}")
+    for axes in (left, right):
+        axes.tick_params(axis="y", length=0)
+        axes.spines[["top", "right"]].set_visible(False)
+    if gap is not None:
+        hidden = np.count_nonzero(~np.isnan(precision)) - len(shown)
+        left.text(0.5, gap, f"{hidden:,} labels in between", ha="center", **_TEXT)
+    figure.suptitle(_title(precision), fontsize=10)
+    return figure
+
+
+def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
+    """How often labels are there against how probable they were said to be.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n, D)
+    P : array of shape (n, D)
+        Probabilities, such as those of `LabelCalibrator.predict_proba`.
+    n_bins : int
+        See `reliability_curve`.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    """
+    curve = reliability_curve(Y, P, n_bins)
+    share = curve.n_pairs / curve.n_pairs.sum()
+    error = np.nansum(np.abs(curve.predicted - curve.observed) * share)
+    figure = _figure(5, 6)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    filled = curve.n_pairs > 0
+    above.plot([0, 1], [0, 1], color=_GREY, linestyle="--", label="as predicted")
+    above.plot(curve.predicted[filled], curve.observed[filled], "o-", color=_BLUE, label="observed")
+    above.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of images with the label")
+    above.legend(frameon=False, loc="upper left")
+    edges = np.linspace(0, 1, n_bins + 1)
+    below.bar(edges[:-1], curve.n_pairs, width=1 / n_bins, align="edge", color=_GREY, ec="white")
+    below.set(yscale="log", ylim=(0.5, None), ylabel="pairs", xlabel="predicted probability")
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"Expected calibration error {error:.2g}", fontsize=10)
+    return figure
+
+
+def _figure(width: float, height: float) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("A figure needs matplotlib: pip install 'tagkin[plot]'.") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _choose(precision: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray, float | None]:
+    """The labels to show, best first, the rows to show them in, and the row of the gap if any."""
+    measured = np.flatnonzero(~np.isnan(precision))
+    if not len(measured):
+        raise InvalidInput("No label is on any image: there is nothing to draw.")
+    order = measured[np.argsort(-precision[measured], kind="stable")]
+    if len(order) <= n_labels:
+        return order, np.arange(len(order)), None
+    best = (n_labels + 1) // 2
+    place = np.arange(n_labels)
+    shown = np.where(place < best, order[:n_labels], order[-n_labels:])
+    return shown, place + 2 * (place >= best), best + 0.5
+
+
+def _write(axes: Any, row: float, value: float, text: str) -> None:
+    """A number at the end of its bar."""
+    axes.annotate(text, (value, row), xytext=(4, 0), textcoords="offset points", **_TEXT)
+
+
+def _title(precision: np.ndarray) -> str:
+    missing = np.count_nonzero(np.isnan(precision))
+    measured = len(precision) - missing
+    labels = f"{measured:,} label{'' if measured == 1 else 's'}"
+    without = f"; {missing:,} more on no image" if missing else ""
+    return f"{labels}, mean average precision {np.nanmean(precision):.3f} (line){without}"
+
+
+def _shortened(name: str, length: int = 28) -> str:
+    return str(name) if len(name) <= length else name[: length - 1] + "…"

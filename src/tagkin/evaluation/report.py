@@ -1,0 +1,217 @@
+"""Label by label: what is found, what is missed, and what is said instead."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.evaluation._inputs import check_pair, read_scores
+from tagkin.evaluation.metrics import (
+    assign_best,
+    average_precision,
+    label_counts,
+    precision_recall,
+)
+
+__all__ = ["LabelReport", "label_report"]
+
+_CONFUSED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class LabelReport:
+    """One entry for each of D labels; `label_report` makes it.
+
+    Attributes
+    ----------
+    names : str array of shape (D,)
+    support : int array of shape (D,)
+        Images that carry the label.
+    average_precision : float64 array of shape (D,)
+        NaN where no image carries the label.
+    precision, recall : float64 arrays of shape (D,)
+        Of the assignment; 0 where there is nothing to count.
+    threshold : float64 array of shape (D,)
+        The score from which on the label is assigned; NaN where each image is given its best.
+    confused_with : int array of shape (D, 3)
+        Labels wrongly assigned to images that carry the label and were not given it, the most
+        frequent first, the lower index first where they are as frequent; −1 where there are
+        fewer.
+    confused_count : int array of shape (D, 3)
+        On how many of those images.
+    """
+
+    names: np.ndarray
+    support: np.ndarray
+    average_precision: np.ndarray
+    precision: np.ndarray
+    recall: np.ndarray
+    threshold: np.ndarray
+    confused_with: np.ndarray
+    confused_count: np.ndarray
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each label. Needs `tagkin[report]`."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtra(
+                "A data frame needs pandas: pip install 'tagkin[report]'. to_csv() does without."
+            ) from error
+        return pandas.DataFrame(self._columns())
+
+    def to_csv(self) -> str:
+        """The text of a CSV file with a header and a row for each label; NaN is left empty."""
+        columns = self._columns()
+        lines: list[str] = []
+        writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(map(_as_text, row) for row in zip(*columns.values(), strict=True))
+        return "".join(lines)
+
+    def draw(self, *, n_labels: int = 40) -> Any:
+        """A matplotlib Figure of average precision and support. Needs `tagkin[plot]`.
+
+        Parameters
+        ----------
+        n_labels : int
+            Where there are more, the best and the worst are shown; at least two are.
+        """
+        from tagkin.evaluation.plots import draw_labels
+
+        return draw_labels(self.names, self.average_precision, self.support, n_labels)
+
+    def _columns(self) -> dict[str, Any]:
+        confused = [
+            "; ".join(f"{self.names[t]} ({k})" for t, k in zip(*row, strict=True) if t >= 0)
+            for row in zip(self.confused_with, self.confused_count, strict=True)
+        ]
+        return {
+            "name": self.names,
+            "support": self.support,
+            "average_precision": self.average_precision,
+            "precision": self.precision,
+            "recall": self.recall,
+            "threshold": self.threshold,
+            "confused_with": confused,
+        }
+
+
+def label_report(
+    Y: Array,
+    S: Array,
+    *,
+    names: Sequence[str] | None = None,
+    n: int = 5,
+    thresholds: Array | float | None = None,
+) -> LabelReport:
+    """Measure every label by itself.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n_images, D)
+        Everything but zero means that the image carries the label.
+    S : array of shape (n_images, D)
+        Scores, higher is better.
+    names : sequence of D str, optional
+        By default the labels' numbers.
+    n : int
+        Each image is assigned its n best labels, unless there are `thresholds`.
+    thresholds : float or array of shape (D,), optional
+        Assign a label where its score reaches the threshold, such as those of
+        `LabelCalibrator.thresholds`; ∞ never assigns it.
+
+    Returns
+    -------
+    report : LabelReport
+    """
+    labels, S = check_pair(Y, S)
+    names_ = _check_names(names, S.shape[1])
+    if thresholds is None:
+        threshold = np.full(S.shape[1], np.nan)
+        assigned = assign_best(S, n)
+    else:
+        threshold = _check_thresholds(thresholds, S.shape[1])
+        assigned = _assign_from(S, threshold)
+    precision, recall = precision_recall(labels, assigned)
+    confused_with, confused_count = _confusions(labels, assigned)
+    return LabelReport(
+        names=names_,
+        support=label_counts(labels),
+        average_precision=average_precision(labels, S),
+        precision=precision,
+        recall=recall,
+        threshold=threshold,
+        confused_with=confused_with,
+        confused_count=confused_count,
+    )
+
+
+def _check_names(names: Sequence[str] | None, n_labels: int) -> np.ndarray:
+    found = np.array(range(n_labels) if names is None else list(names), dtype=str)
+    if found.shape != (n_labels,):
+        raise InvalidInput(
+            f"names must name each of the {n_labels} labels; found {len(found)} names."
+        )
+    return found
+
+
+def _check_thresholds(thresholds: Array | float, n_labels: int) -> np.ndarray:
+    found = to_numpy(thresholds).astype(np.float64)
+    if found.shape not in {(), (n_labels,)} or np.isnan(found).any():
+        raise InvalidInput(
+            f"thresholds must be one number, or one for each of the {n_labels} labels, and not "
+            f"NaN; found shape {found.shape}{' with NaN' if np.isnan(found).any() else ''}."
+        )
+    return np.array(np.broadcast_to(found, (n_labels,)))
+
+
+def _assign_from(S: Array, thresholds: np.ndarray) -> csr_array:
+    """Labels whose score reaches the threshold, as a boolean matrix (n_images, D)."""
+    # a label that is never assigned stays so where its score is infinite, too
+    possible = thresholds < np.inf
+    blocks = [
+        csr_array((read_scores(S, rows) >= thresholds) & possible)
+        for rows in row_blocks(S.shape[0], 16 * S.shape[1])
+    ]
+    return csr_array(vstack(blocks, format="csr"))
+
+
+def _confusions(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """For every label, what is wrongly assigned to the images on which it is missed.
+
+    The counts are Mᵀ W for missed labels M and wrongly assigned ones W, both (n_images, D) and
+    sparse; the product is made for some labels at a time.
+    """
+    carried, given = labels.astype(np.int32), assigned.astype(np.int32)
+    both = carried.multiply(given)
+    missed, wrong = csr_array((carried - both).T), csr_array(given - both)
+    missed.eliminate_zeros()
+    wrong.eliminate_zeros()
+    n_labels = labels.shape[1]
+    confused_with = np.full((n_labels, _CONFUSED), -1)
+    confused_count = np.zeros((n_labels, _CONFUSED), dtype=np.intp)
+    for some in row_blocks(n_labels, 64 * n_labels):
+        counts = csr_array(missed[some] @ wrong)
+        row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        order = np.lexsort((counts.indices, -counts.data, row))
+        place = np.arange(counts.nnz) - counts.indptr[row]
+        lead = place < _CONFUSED
+        where = some.start + row[lead], place[lead]
+        confused_with[where] = counts.indices[order][lead]
+        confused_count[where] = counts.data[order][lead]
+    return confused_with, confused_count
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, (float, np.floating)):
+        return "" if np.isnan(value) else f"{value:.6g}"
+    return str(value)

@@ -1,0 +1,191 @@
+import csv
+import io
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from tagkin.arrays import memory_budget
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.evaluation import (
+    average_precision,
+    draw_reliability,
+    expected_calibration_error,
+    label_precision_recall_at,
+    label_report,
+    top_labels,
+)
+
+
+@pytest.fixture
+def scored():
+    """Labels of 80 images and scores that know something of them; one label is on none."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((80, 9)) < rng.uniform(0.05, 0.4, 9)
+    Y[:, 4] = False
+    return Y, rng.standard_normal((80, 9)) + Y
+
+
+def confusions_by_hand(Y, A, t):
+    """What is wrongly given to images on which t is missed, most frequent first."""
+    counts = Counter()
+    for carried, given in zip(Y, A, strict=True):
+        if carried[t] and not given[t]:
+            counts.update(np.flatnonzero(given & ~carried).tolist())
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]
+
+
+def assert_confusions(report, Y, A):
+    for t in range(Y.shape[1]):
+        found = [
+            (label, count)
+            for label, count in zip(report.confused_with[t], report.confused_count[t], strict=True)
+            if label >= 0
+        ]
+        assert found == confusions_by_hand(Y, A, t)
+
+
+def test_the_report_of_the_best_labels(scored):
+    Y, S = scored
+    report = label_report(Y, S, n=3)
+    precision, recall = label_precision_recall_at(Y, S, n=3)
+    np.testing.assert_array_equal(report.names, [str(t) for t in range(9)])
+    np.testing.assert_array_equal(report.support, Y.sum(axis=0))
+    np.testing.assert_array_equal(report.average_precision, average_precision(Y, S))
+    np.testing.assert_array_equal(report.precision, precision)
+    np.testing.assert_array_equal(report.recall, recall)
+    assert np.isnan(report.threshold).all()
+    assigned = np.zeros_like(Y)
+    np.put_along_axis(assigned, top_labels(S, 3), True, axis=1)
+    assert_confusions(report, Y, assigned)
+    assert (report.confused_with[4] == -1).all(), "what no image carries is not missed"
+    assert (report.confused_count[4] == 0).all()
+
+
+@pytest.mark.parametrize("threshold", [0.8, -np.inf, np.inf, "each"])
+def test_the_report_of_thresholds(scored, threshold):
+    Y, S = scored
+    S[3, 2] = np.inf
+    thresholds = np.linspace(-1, 2, 9) if threshold == "each" else threshold
+    report = label_report(Y, S, thresholds=thresholds)
+    # what is never assigned is not, even at an infinite score
+    given = (thresholds <= S) & np.broadcast_to(np.less(thresholds, np.inf), S.shape)
+    hits = (Y & given).sum(axis=0)
+    np.testing.assert_allclose(report.precision, hits / np.maximum(given.sum(axis=0), 1))
+    np.testing.assert_allclose(report.recall, hits / np.maximum(Y.sum(axis=0), 1))
+    np.testing.assert_array_equal(report.threshold, np.broadcast_to(thresholds, 9))
+    assert_confusions(report, Y, given)
+
+
+def test_a_confusion_that_is_plain_to_see():
+    """Two wolves are taken for dogs, one wolf is seen; a dog beside a wolf is no mistake."""
+    Y = np.array([[1, 0, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0]])
+    S = np.array([[0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0]])
+    report = label_report(Y, S, names=["wolf", "dog", "snow"], n=1)
+    assert report.confused_with[0].tolist() == [1, -1, -1]
+    assert report.confused_count[0].tolist() == [2, 0, 0]
+    assert report.to_frame()["confused_with"].tolist() == ["dog (2)", "", "dog (1)"]
+
+
+def test_the_report_does_not_depend_on_kind_or_blocks(scored, as_array):
+    Y, S = scored
+    for thresholds in (None, np.linspace(0, 1, 9)):
+        expected = label_report(Y, S, thresholds=thresholds)
+        for labels in (as_array(Y), scipy.sparse.csr_array(Y * 2)):
+            with memory_budget(1):
+                wanted = None if thresholds is None else as_array(thresholds)
+                found = label_report(labels, as_array(S), thresholds=wanted)
+            for name, value in vars(expected).items():
+                np.testing.assert_array_equal(getattr(found, name), value)
+
+
+def test_the_csv_holds_the_frame(scored):
+    Y, S = scored
+    names = ["a,b", 'say "c"', "é", *"defghi"]
+    report = label_report(Y, S, names=names, thresholds=[*[0.5] * 8, np.inf])
+    rows = list(csv.DictReader(io.StringIO(report.to_csv())))
+    frame = report.to_frame()
+    assert [row["name"] for row in rows] == names == frame["name"].tolist()
+    assert list(rows[0]) == list(frame.columns)
+    for column in ("support", "precision", "recall", "threshold"):
+        found = [float(row[column]) for row in rows]
+        np.testing.assert_allclose(found, frame[column], rtol=1e-5)
+    assert rows[4]["average_precision"] == "", "no image carries it"
+    assert [row["confused_with"] for row in rows] == frame["confused_with"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ["a", "b"]}, "each of the 9 labels; found 2 names"),
+        ({"thresholds": [0.5, 0.5]}, r"each of the 9 labels.*found shape \(2,\)"),
+        ({"thresholds": np.nan}, r"not NaN; found shape \(\) with NaN"),
+        ({"n": 0}, "whole number from 1"),
+    ],
+)
+def test_unusable_options_are_refused(scored, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        label_report(*scored, **options)
+
+
+# --- figures -----------------------------------------------------------------------------
+
+
+def bars(axes):
+    return [patch.get_width() for patch in axes.patches]
+
+
+def test_the_figure_shows_every_label_that_is_there(scored):
+    report = label_report(*scored, names=["$x$", *"abcdefgh"])
+    figure = report.draw()
+    left, right = figure.axes
+    there = ~np.isnan(report.average_precision)
+    assert bars(left) == sorted(report.average_precision[there], reverse=True)
+    assert sorted(bars(right)) == sorted(report.support[there])
+    assert {label.get_text() for label in left.get_yticklabels()} == set(report.names[there])
+    assert "1 more on no image" in figure.get_suptitle()
+    figure.canvas.draw()  # a name that looks like a formula is none
+
+
+def test_the_figure_of_many_labels_shows_best_and_worst():
+    rng = np.random.default_rng(0)
+    Y = rng.random((60, 50)) < 0.3
+    report = label_report(Y, rng.standard_normal((60, 50)) + Y)
+    figure = report.draw(n_labels=11)
+    ranked = sorted(report.average_precision, reverse=True)
+    assert bars(figure.axes[0]) == ranked[:6] + ranked[-5:]
+    assert any("39 labels in between" in text.get_text() for text in figure.axes[0].texts)
+    assert len(bars(report.draw(n_labels=1).axes[0])) == 2
+
+
+def test_the_reliability_figure():
+    rng = np.random.default_rng(0)
+    P = rng.random((200, 5)) * 0.6
+    Y = rng.random(P.shape) < P
+    figure = draw_reliability(Y, P, n_bins=10)
+    above, below = figure.axes
+    assert len(above.lines[1].get_xdata()) == 6, "empty bins are left out"
+    assert sum(patch.get_height() for patch in below.patches) == 1000
+    assert f"{expected_calibration_error(Y, P, 10):.2g}" in figure.get_suptitle()
+    figure.canvas.draw()
+
+
+def test_nothing_to_draw_is_said(scored):
+    Y, S = scored
+    with pytest.raises(InvalidInput, match="nothing to draw"):
+        label_report(np.zeros_like(Y), S).draw()
+
+
+def test_missing_packages_are_named(scored, monkeypatch):
+    report = label_report(*scored)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[report\]'"):
+        report.to_frame()
+    with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[plot\]'"):
+        report.draw()
+    with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[plot\]'"):
+        draw_reliability(np.ones((2, 2)), np.ones((2, 2)))
+    assert report.to_csv().startswith("name,support,")
