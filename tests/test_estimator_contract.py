@@ -21,7 +21,7 @@ ESTIMATORS = {
 
 # Text views take label matrices, which may be sparse, and no features: the battery, which
 # feeds them features, does not apply.
-NO_BATTERY = {"IndicatorView"}
+NO_BATTERY = {"IndicatorView", "OntologyView"}
 
 
 def estimator_classes():
