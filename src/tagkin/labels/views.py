@@ -50,10 +50,17 @@ class IndicatorView(TransformerMixin, BaseEstimator):
 
 _VIEWS = {"indicator": IndicatorView}
 
+# Views that must be told something, so that a name is not enough, and how to make them.
+_MADE_BY_HAND = {"ontology": "tagkin.labels.ontology.OntologyView(names), with the labels' names"}
+
 
 def as_text_view(view: str | TextView) -> TextView:
     """An unfitted copy of a view, from a name or from an object with fit and transform."""
     if isinstance(view, str):
+        if view in _MADE_BY_HAND:
+            raise InvalidInput(
+                f"The text view {view!r} has no default. Pass {_MADE_BY_HAND[view]}."
+            )
         if view not in _VIEWS:
             raise InvalidInput(
                 f"Unknown text view {view!r}. Use one of {', '.join(sorted(_VIEWS))}, or an object "

