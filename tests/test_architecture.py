@@ -32,8 +32,12 @@ ALLOWED = {
 EVERYWHERE = {"array_api_compat", "numpy", "safetensors", "scipy", "sklearn"}
 OPTIONAL = {"torch": {"arrays"}}
 
-# Rooms that know arrays only: no files, no network, no terminal.
+# Rooms that know arrays only: no files, no network, no terminal. In them only readers of files,
+# named here one by one, touch files.
 PURE = set(ALLOWED) - {"__init__", "storage"}
+READERS = {
+    "labels/tag_files.py",
+}
 IMPURE_MODULES = {
     "os",
     "io",
@@ -82,7 +86,7 @@ def test_imports_point_one_way(path):
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_pure_rooms_touch_no_file_and_no_terminal(path):
-    if room_of(path) not in PURE:
+    if room_of(path) not in PURE or path.relative_to(PACKAGE).as_posix() in READERS:
         return
     assert not IMPURE_MODULES & {name.split(".")[0] for name in imports_of(path)}
     calls = {

@@ -20,8 +20,8 @@ ESTIMATORS = {
 }
 
 # Text views take label matrices, which may be sparse, and no features: the battery, which
-# feeds them features, does not apply.
-NO_BATTERY = {"IndicatorView"}
+# feeds them features, does not apply. Nor to a vocabulary, which takes lists of tags.
+NO_BATTERY = {"IndicatorView", "Vocabulary"}
 
 
 def estimator_classes():

@@ -48,6 +48,7 @@ _HOMES = {
     "Projection": "tagkin.space",
     "RBF": "tagkin.kernels",
     "SemanticSpace": "tagkin.space",
+    "Vocabulary": "tagkin.labels.vocabulary",
 }
 
 
@@ -192,6 +193,9 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
         return {"$csr": _encode(parts, path, arrays), "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
         return [_encode(v, f"{path}.{i}", arrays) for i, v in enumerate(value)]
+    if isinstance(value, dict) and any(str(k).startswith("$") for k in value):
+        # a user's own key may look like one of ours
+        return {"$items": [[k, _encode(v, f"{path}.{k}", arrays)] for k, v in value.items()]}
     if isinstance(value, dict):
         return {str(k): _encode(v, f"{path}.{k}", arrays) for k, v in value.items()}
     if isinstance(value, np.random.RandomState):
@@ -325,6 +329,8 @@ def _decode(value: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
         return scipy.sparse.csr_array(
             (parts["data"], parts["indices"], parts["indptr"]), shape=value["shape"]
         )
+    if "$items" in value:
+        return {k: _decode(v, arrays, device) for k, v in value["$items"]}
     if "$class" in value:
         return _build(value["$class"], _decode(value["state"], arrays, device))
     return {k: _decode(v, arrays, device) for k, v in value.items()}
