@@ -19,7 +19,7 @@ ALLOWED = {
     "errors": set(),
     "arrays": {"errors"},
     "kernels": FOUNDATION,
-    "labels": FOUNDATION,
+    "labels": FOUNDATION | {"kernels", "landmarks"},
     "_pivoting": FOUNDATION | {"kernels"},
     "landmarks": FOUNDATION | {"kernels", "_pivoting"},
     "_moments": FOUNDATION | {"landmarks"},
@@ -30,13 +30,14 @@ ALLOWED = {
 
 # What tagkin may import from outside, and the one module that may import it.
 EVERYWHERE = {"array_api_compat", "numpy", "safetensors", "scipy", "sklearn"}
-OPTIONAL = {"torch": {"arrays"}}
+OPTIONAL = {"pyarrow": {"labels"}, "torch": {"arrays"}}
 
 # Rooms that know arrays only: no files, no network, no terminal. In them only readers of files,
 # named here one by one, touch files.
 PURE = set(ALLOWED) - {"__init__", "storage"}
 READERS = {
     "labels/tag_files.py",
+    "labels/word_vectors.py",
 }
 IMPURE_MODULES = {
     "os",
@@ -142,7 +143,7 @@ def test_import_is_light():
 )
 def test_import_pulls_in_no_optional_package(code):
     loaded = run(f"{code}; import sys; print(*sys.modules)").split()
-    assert not {"torch", "matplotlib", "onnx", "faiss", "dask"} & set(loaded)
+    assert not {"torch", "matplotlib", "onnx", "faiss", "dask", "pyarrow"} & set(loaded)
 
 
 def test_public_names_are_real_and_sorted():

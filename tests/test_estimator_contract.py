@@ -21,7 +21,7 @@ ESTIMATORS = {
 
 # Text views take label matrices, which may be sparse, and no features: the battery, which
 # feeds them features, does not apply. Nor to a vocabulary, which takes lists of tags.
-NO_BATTERY = {"IndicatorView", "Vocabulary"}
+NO_BATTERY = {"Chi2View", "IndicatorView", "Vocabulary", "WordVectorView"}
 
 
 def estimator_classes():

@@ -39,6 +39,7 @@ _MODEL, _ARRAYS, _CARD = "model.json", "arrays.safetensors", "README.md"
 # Where each storable class lives. The names are part of the format.
 _HOMES = {
     "ArcCosine": "tagkin.kernels",
+    "Chi2View": "tagkin.labels.chi2",
     "ExpChi2": "tagkin.kernels",
     "IndicatorView": "tagkin.labels.views",
     "LandmarkMap": "tagkin.landmarks",
@@ -49,6 +50,8 @@ _HOMES = {
     "RBF": "tagkin.kernels",
     "SemanticSpace": "tagkin.space",
     "Vocabulary": "tagkin.labels.vocabulary",
+    "WordVectorView": "tagkin.labels.word_view",
+    "WordVectors": "tagkin.labels.word_vectors",
 }
 
 
@@ -182,6 +185,8 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
     if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
         return {"$strings": [str(v) for v in value.ravel()]}
     if isinstance(value, np.ndarray) or is_torch_array(value):
