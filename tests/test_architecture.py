@@ -18,7 +18,8 @@ ALLOWED = {
     "__init__": {"arrays", "landmarks", "space", "storage"},
     "errors": set(),
     "arrays": {"errors"},
-    "kernels": FOUNDATION,
+    "_chi2": FOUNDATION,
+    "kernels": FOUNDATION | {"_chi2"},
     "labels": FOUNDATION | {"kernels", "landmarks"},
     "_pivoting": FOUNDATION | {"kernels"},
     "landmarks": FOUNDATION | {"kernels", "_pivoting"},
@@ -143,7 +144,7 @@ def test_import_is_light():
 )
 def test_import_pulls_in_no_optional_package(code):
     loaded = run(f"{code}; import sys; print(*sys.modules)").split()
-    assert not {"torch", "matplotlib", "onnx", "faiss", "dask", "pyarrow"} & set(loaded)
+    assert not {"torch", "matplotlib", "onnx", "faiss", "dask"} & set(loaded)
 
 
 def test_public_names_are_real_and_sorted():
