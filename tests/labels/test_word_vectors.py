@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tagkin.labels import word_vectors
 from tagkin.labels.word_vectors import Coverage, WordVectors
 
 WORDS = {
@@ -83,8 +84,9 @@ def test_every_form_holds_the_same(form, file):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("form", [text, binary])
-def test_against_a_table_in_memory(form, seed, file):
+def test_against_a_table_in_memory(form, seed, file, monkeypatch):
     """Vectors of random bytes: spaces and newlines stand anywhere in a binary file."""
+    monkeypatch.setattr(word_vectors, "_KEPT", 1000)
     rng = np.random.default_rng(seed)
     numbers = rng.integers(0x20000000, 0x20202020, (300, 3), dtype=np.int32).view(np.float32)
     words = {f"w{i}": [float(x) for x in row] for i, row in enumerate(numbers)}

@@ -55,9 +55,11 @@ class TagReader:
                 raise InvalidInput(f"aliases map text to text; found {alias!r}: {target!r}.")
             key, levels = _key(self._levels(alias)), self._levels(target)
             if not key or not levels:
-                raise InvalidInput(f"An alias and its tag need a name; found {alias!r}: {target!r}")
+                raise InvalidInput(
+                    f"An alias or its tag is blank: {alias!r}: {target!r}. Remove it."
+                )
             if key == _key(levels):
-                continue  # says only how the tag is spelled
+                continue  # a tag that stands for itself
             if _key(self._aliases.get(key, levels)) != _key(levels):
                 raise InvalidInput(f"Two aliases for {alias!r} lead to different tags. Keep one.")
             self._aliases[key] = levels

@@ -148,8 +148,9 @@ class Vocabulary(BaseEstimator):
             new = {key: spelling for key, spelling in tags.items() if key not in self._images}
             if new and unknown == "raise":
                 raise InvalidInput(f"Row {i}: {self._not_there(*next(iter(new.items())))}")
-            missing.update(new.keys())
-            shown = new | shown
+            for key, spelling in new.items():
+                missing[key] += 1
+                shown.setdefault(key, spelling)
             indices.extend(sorted(self._columns[key] for key in tags if key in self._columns))
             ends.append(len(indices))
         self.unknown_ = {shown[key]: count for key, count in missing.most_common()}
@@ -218,18 +219,17 @@ class Vocabulary(BaseEstimator):
         gone = [(-n, key) for key, n in self._images.items() if key not in self._columns]
         return {self._shown(key): -n for n, key in sorted(gone)}
 
-    def __len__(self) -> int:
-        return len(self.names)
-
     def describe(self) -> list[str]:
         """What this vocabulary is, in a few sentences."""
+        facts = [f"{len(self.names):,} tags, learned from {self.n_images_:,} images."]
         dropped = self.dropped
-        first = ", ".join(list(dropped)[:10]) + (", …" if len(dropped) > 10 else "")
-        return [
-            f"{len(self):,} tags, learned from {self.n_images_:,} images.",
-            f"{len(dropped):,} tags are on fewer than {self.min_count} images and were dropped"
-            + (f": {first}." if dropped else "."),
-        ]
+        if dropped:
+            first = ", ".join(list(dropped)[:10]) + (", …" if len(dropped) > 10 else "")
+            facts.append(
+                f"{len(dropped):,} tags were dropped, each on fewer than {self.min_count} images: "
+                f"{first}."
+            )
+        return facts
 
 
 def _rows_of(tag_lists: Any) -> list[Any]:

