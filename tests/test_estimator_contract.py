@@ -20,9 +20,16 @@ ESTIMATORS = {
 }
 
 # Text views take label matrices, which may be sparse, and no features: the battery, which
-# feeds them features, does not apply. Nor does it to a calibrator, which takes scores: as many
-# columns as there are labels.
-NO_BATTERY = {"IndicatorView", "LabelCalibrator", "OntologyView"}
+# feeds them features, does not apply. Nor does it to a vocabulary, which takes lists of tags, or
+# to a calibrator, which takes scores: as many columns as there are labels.
+NO_BATTERY = {
+    "Chi2View",
+    "IndicatorView",
+    "LabelCalibrator",
+    "OntologyView",
+    "Vocabulary",
+    "WordVectorView",
+}
 
 
 def estimator_classes():

@@ -5,7 +5,7 @@
     TagkinError
     ├── InvalidInput      (also ValueError)   data or parameters that cannot be used
     ├── MissingExtra      (also ImportError)  an optional package is not installed
-    └── StorageError      (also OSError)      a model folder cannot be written or read
+    └── StorageError      (also OSError)      a file or a model folder cannot be written or read
         └── DamagedModel                      the folder is there, but not as it was saved
 
 A message says what was found, where, and what to do about it.
@@ -25,7 +25,7 @@ class MissingExtra(TagkinError, ImportError):
 
 
 class StorageError(TagkinError, OSError):
-    """A model folder cannot be written or read."""
+    """A file or a model folder cannot be written or read."""
 
 
 class DamagedModel(StorageError):

@@ -20,6 +20,7 @@ from array_api_compat import is_torch_array
 from numpy.polynomial import Polynomial
 from numpy.polynomial.chebyshev import Chebyshev
 
+from tagkin._chi2 import chi2_distances
 from tagkin.arrays import (
     Array,
     as_block,
@@ -284,25 +285,6 @@ def _inverse_mean_squared_distance(X: Array) -> float:
     return X.shape[0] / (2.0 * total) if total > 0 else 1.0
 
 
-def _chi2_distances(X: Array, Y: Array) -> Array:
-    """χ²(x, y) = Σ (x − y)² / (x + y), with 0/0 = 0, for all pairs of rows."""
-    xp = namespace(X)
-    if bool(xp.any(X < 0)) or bool(xp.any(Y < 0)):
-        raise InvalidInput("The exp-χ² kernel needs non-negative values; found negative ones.")
-    K = xp.empty((X.shape[0], Y.shape[0]), dtype=X.dtype, device=X.device)
-    # the largest temporary holds pairs × features, so it has to be a small tile of the block
-    tile = max(1, int(math.sqrt(block_rows(4 * X.shape[1] * X.dtype.itemsize))))
-    tiny = float(xp.finfo(X.dtype).tiny)
-    for i in range(0, X.shape[0], tile):
-        for j in range(0, Y.shape[0], tile):
-            x, y = X[i : i + tile, None, :], Y[None, j : j + tile, :]
-            difference = x - y
-            difference *= difference
-            difference /= xp.clip(x + y, tiny, None)
-            K[i : i + tile, j : j + tile] = xp.sum(difference, axis=2)
-    return K
-
-
 def exp_chi2_kernel(X: Array, Y: Array | None = None, scale: float | None = None) -> Array:
     """exp-χ² kernel K(x, y) = exp(−χ²(x, y) / 2C) of non-negative rows (the paper's equation 8).
 
@@ -311,7 +293,7 @@ def exp_chi2_kernel(X: Array, Y: Array | None = None, scale: float | None = None
     """
     X, Y = _pair(X, Y)
     xp = namespace(X)
-    K = _chi2_distances(X, Y)
+    K = chi2_distances(X, Y)
     if scale is None:
         scale = float(xp.mean(xp.astype(K, xp.float64)))
     factor = -0.5 / scale if scale > 0 else 0.0
@@ -431,7 +413,7 @@ class ExpChi2(Kernel):
             return self
         sample = as_block(X[:: -(-X.shape[0] // 1000)])
         xp = namespace(sample)
-        mean = float(xp.mean(xp.astype(_chi2_distances(sample, sample), xp.float64)))
+        mean = float(xp.mean(xp.astype(chi2_distances(sample, sample), xp.float64)))
         return replace(self, scale=mean if mean > 0 else 1.0)
 
 

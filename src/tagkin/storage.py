@@ -39,6 +39,7 @@ _MODEL, _ARRAYS, _CARD = "model.json", "arrays.safetensors", "README.md"
 # Where each storable class lives. The names are part of the format.
 _HOMES = {
     "ArcCosine": "tagkin.kernels",
+    "Chi2View": "tagkin.labels.chi2",
     "ExpChi2": "tagkin.kernels",
     "IndicatorView": "tagkin.labels.views",
     "LabelCalibrator": "tagkin.evaluation.calibration",
@@ -50,6 +51,9 @@ _HOMES = {
     "Projection": "tagkin.space",
     "RBF": "tagkin.kernels",
     "SemanticSpace": "tagkin.space",
+    "Vocabulary": "tagkin.labels.vocabulary",
+    "WordVectorView": "tagkin.labels.word_view",
+    "WordVectors": "tagkin.labels.word_vectors",
 }
 
 
@@ -183,6 +187,8 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
     if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
         return {"$strings": [str(v) for v in value.ravel()]}
     if isinstance(value, np.ndarray) or is_torch_array(value):
@@ -194,6 +200,9 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
         return {"$csr": _encode(parts, path, arrays), "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
         return [_encode(v, f"{path}.{i}", arrays) for i, v in enumerate(value)]
+    if isinstance(value, dict) and any(str(k).startswith("$") for k in value):
+        # a user's own key may look like one of ours
+        return {"$items": [[k, _encode(v, f"{path}.{k}", arrays)] for k, v in value.items()]}
     if isinstance(value, dict):
         return {str(k): _encode(v, f"{path}.{k}", arrays) for k, v in value.items()}
     if isinstance(value, np.random.RandomState):
@@ -329,6 +338,8 @@ def _decode(value: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
         return scipy.sparse.csr_array(
             (parts["data"], parts["indices"], parts["indptr"]), shape=value["shape"]
         )
+    if "$items" in value:
+        return {k: _decode(v, arrays, device) for k, v in value["$items"]}
     if "$class" in value:
         return _build(value["$class"], _decode(value["state"], arrays, device))
     return {k: _decode(v, arrays, device) for k, v in value.items()}

@@ -12,8 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from tagkin.arrays import Array
 from tagkin.errors import InvalidInput
+from tagkin.labels._checks import check_n_labels
+from tagkin.labels.chi2 import Chi2View
+from tagkin.labels.word_view import WordVectorView
 
-__all__ = ["IndicatorView", "TextView", "as_text_view"]
+__all__ = ["Chi2View", "IndicatorView", "TextView", "WordVectorView", "as_text_view"]
 
 
 @runtime_checkable
@@ -40,15 +43,12 @@ class IndicatorView(TransformerMixin, BaseEstimator):
 
     def transform(self, Y: Array) -> Array:
         """Y itself (n×D)."""
-        if Y.shape[1] != self.n_labels_:
-            raise InvalidInput(
-                f"Found {Y.shape[1]} labels where {self.n_labels_} were fitted. A label added "
-                "later needs no new space: neighbours carry it."
-            )
+        check_n_labels(Y, self.n_labels_)
         return Y
 
 
-_VIEWS = {"indicator": IndicatorView}
+# Views that need nothing but Y go by name; `WordVectorView` needs the names of the labels.
+_VIEWS = {"chi2": Chi2View, "indicator": IndicatorView}
 
 # Views that must be told something, so that a name is not enough, and how to make them.
 _MADE_BY_HAND = {"ontology": "tagkin.labels.ontology.OntologyView(names), with the labels' names"}

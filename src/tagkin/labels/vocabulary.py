@@ -1,0 +1,241 @@
+"""Tag names and the columns of a label matrix that stand for them."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from tagkin.arrays import Array, to_numpy
+from tagkin.errors import InvalidInput
+from tagkin.labels.spelling import TagReader
+
+__all__ = ["Vocabulary"]
+
+TagLists = Iterable[Iterable[str] | None]
+
+
+class Vocabulary(BaseEstimator):
+    """Tags ↔ columns of a sparse label matrix Y (images × tags).
+
+    Tags that differ in case, Unicode form or white space are one tag, shown in its most
+    frequent spelling (the first seen where spellings tie). Columns are in the order of the
+    normalised tags; `extend` adds columns at the end and never moves one.
+
+    Parameters
+    ----------
+    min_count : int, default 1
+        Tags on fewer images get no column; `dropped` lists them.
+    aliases : mapping of str to str, or None
+        Spelling → the tag that it stands for. Aliases may lead to aliases. One for a parent in
+        a hierarchy holds for its children too.
+    separator : str, sequence of str, or None
+        What separates the levels of hierarchical tags, such as "|" in ``animal|dog``. With
+        several, ``("|", "/")``, all of them mean the same. None: tags have no levels.
+    imply_parents : bool, default True
+        Whether ``animal|dog`` also puts the tag ``animal`` on the image.
+
+    Attributes
+    ----------
+    n_images_ : int
+        Images seen by `fit` and `extend`.
+    unknown_ : dict of str to int
+        Tags that the last `transform` met and `fit` never saw, and on how many images.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(aliases={"puppy": "dog"})
+    >>> Y = vocabulary.fit_transform([["Dog", "beach"], ["puppy"], None, ["Dog"]])
+    >>> vocabulary.names, vocabulary.counts.tolist()
+    (['beach', 'Dog'], [1, 3])
+    >>> Y.toarray().tolist()
+    [[1.0, 1.0], [0.0, 1.0], [0.0, 0.0], [0.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        min_count: int = 1,
+        aliases: Mapping[str, str] | None = None,
+        separator: str | Sequence[str] | None = None,
+        imply_parents: bool = True,
+    ):
+        self.min_count = min_count
+        self.aliases = aliases
+        self.separator = separator
+        self.imply_parents = imply_parents
+
+    # By normalised tag, dropped ones included: images that carry it, and its spellings.
+    _images: dict[str, int]
+    _spellings: dict[str, dict[str, int]]
+    _columns: dict[str, int]  # by normalised tag, in the order of the columns
+    _names: list[str]  # as shown, in the order of the columns
+    unknown_: dict[str, int]
+
+    def _reader(self) -> TagReader:
+        return TagReader(self.aliases, self.separator, self.imply_parents)
+
+    # --- learning ------------------------------------------------------------------------
+
+    def fit(self, tag_lists: TagLists, y: object = None) -> Self:
+        """Learn the tags of images: one list of tags an image, None where it has no tags."""
+        rows = self._read(tag_lists)  # if that fails, what was learned before stays
+        self._images, self._spellings, self._columns, self._names = {}, {}, {}, []
+        self.n_images_, self.unknown_ = 0, {}
+        return self._learn(rows)
+
+    def extend(self, tag_lists: TagLists) -> Self:
+        """Learn the tags of further images. New tags get columns after the present ones.
+
+        Present columns keep their place and name. A tag that was dropped gets a column when
+        old and new images with it together reach `min_count`.
+        """
+        check_is_fitted(self)
+        return self._learn(self._read(tag_lists))
+
+    def _read(self, tag_lists: TagLists) -> list[list[tuple[str, str]]]:
+        """(normalised tag, spelling) of all tags of every image."""
+        if not isinstance(self.min_count, Integral) or self.min_count < 1:
+            raise InvalidInput(
+                f"min_count must be a whole number from 1; found {self.min_count!r}."
+            )
+        reader = self._reader()
+        return [list(reader.tags_of(row, i)) for i, row in enumerate(_rows_of(tag_lists))]
+
+    def _learn(self, rows: list[list[tuple[str, str]]]) -> Self:
+        for row in rows:
+            for key in dict(row):
+                self._images[key] = self._images.get(key, 0) + 1
+            for key, spelling in row:
+                spellings = self._spellings.setdefault(key, {})
+                spellings[spelling] = spellings.get(spelling, 0) + 1
+        self.n_images_ += len(rows)
+        for key in sorted(self._images):
+            if self._images[key] >= self.min_count and key not in self._columns:
+                self._columns[key] = len(self._columns)
+                self._names.append(self._shown(key))
+        return self
+
+    def _shown(self, key: str) -> str:
+        """The most frequent spelling; of equally frequent ones max takes the first seen."""
+        spellings = self._spellings[key]
+        return max(spellings, key=spellings.__getitem__)
+
+    # --- tags to columns and back --------------------------------------------------------
+
+    def transform(self, tag_lists: TagLists, *, unknown: str = "report") -> scipy.sparse.csr_array:
+        """Label matrix Y (images × tags), float32: 1 where an image carries a tag, else 0.
+
+        Tags that `fit` never saw are counted in ``unknown_``, or are an error with
+        ``unknown="raise"``. Tags that it dropped have no column either; they are in `dropped`.
+        """
+        check_is_fitted(self)
+        if unknown not in ("report", "raise"):
+            raise InvalidInput(f'unknown must be "report" or "raise"; found {unknown!r}.')
+        reader = self._reader()
+        indices: list[int] = []
+        ends = [0]
+        missing: Counter[str] = Counter()
+        shown: dict[str, str] = {}
+        for i, row in enumerate(_rows_of(tag_lists)):
+            tags = dict(reversed(list(reader.tags_of(row, i))))
+            new = {key: spelling for key, spelling in tags.items() if key not in self._images}
+            if new and unknown == "raise":
+                raise InvalidInput(f"Row {i}: {self._not_there(*next(iter(new.items())))}")
+            for key, spelling in new.items():
+                missing[key] += 1
+                shown.setdefault(key, spelling)
+            indices.extend(sorted(self._columns[key] for key in tags if key in self._columns))
+            ends.append(len(indices))
+        self.unknown_ = {shown[key]: count for key, count in missing.most_common()}
+        return scipy.sparse.csr_array(
+            (np.ones(len(indices), np.float32), np.array(indices, np.int32), np.array(ends)),
+            shape=(len(ends) - 1, len(self._columns)),
+        )
+
+    def fit_transform(self, tag_lists: TagLists, y: object = None) -> scipy.sparse.csr_array:
+        """`fit`, and the label matrix of the same images."""
+        rows = _rows_of(tag_lists)
+        return self.fit(rows).transform(rows)
+
+    def inverse(self, Y: Array) -> list[list[str]]:
+        """Names of the tags that have an entry other than zero in each row of Y (n×D)."""
+        check_is_fitted(self)
+        Y = scipy.sparse.csr_array(Y if scipy.sparse.issparse(Y) else np.atleast_2d(to_numpy(Y)))
+        if Y.shape[1] != len(self._names):
+            raise InvalidInput(
+                f"Y has shape {tuple(Y.shape)}; expected one column for each of the "
+                f"{len(self._names)} tags."
+            )
+        names: list[list[str]] = [[] for _ in range(Y.shape[0])]
+        for row, column in zip(*Y.sorted_indices().nonzero(), strict=True):
+            names[row].append(self._names[column])
+        return names
+
+    def index(self, name: str) -> int:
+        """The column of a tag, in whatever spelling, or by an alias."""
+        check_is_fitted(self)
+        found = list(self._reader().tags_of([name], 0))
+        key = found[0][0] if found else ""
+        if key not in self._columns:
+            raise InvalidInput(self._not_there(key, name))
+        return self._columns[key]
+
+    def _not_there(self, key: str, name: str) -> str:
+        if key in self._images:
+            return (
+                f"The tag {name!r} was dropped: it is on {self._images[key]} image(s), fewer than "
+                f"min_count={self.min_count}. Lower min_count."
+            )
+        close = difflib.get_close_matches(key, self._columns, n=3)
+        names = ", ".join(repr(self._names[self._columns[k]]) for k in close)
+        hint = f"Close to it: {names}." if names else "Nothing is close to it."
+        return f"The tag {name!r} is not in the vocabulary of {len(self._names)} tags. {hint}"
+
+    # --- what is in it -------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """The tags as shown, in the order of the columns."""
+        check_is_fitted(self)
+        return list(self._names)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Images that carry each tag, in the order of the columns, shape (D,)."""
+        check_is_fitted(self)
+        return np.array([self._images[key] for key in self._columns], dtype=np.int64)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Tags on fewer than `min_count` images, most frequent first, with their counts."""
+        check_is_fitted(self)
+        gone = [(-n, key) for key, n in self._images.items() if key not in self._columns]
+        return {self._shown(key): -n for n, key in sorted(gone)}
+
+    def describe(self) -> list[str]:
+        """What this vocabulary is, in a few sentences."""
+        facts = [f"{len(self.names):,} tags, learned from {self.n_images_:,} images."]
+        dropped = self.dropped
+        if dropped:
+            first = ", ".join(list(dropped)[:10]) + (", …" if len(dropped) > 10 else "")
+            facts.append(
+                f"{len(dropped):,} tags were dropped, each on fewer than {self.min_count} images: "
+                f"{first}."
+            )
+        return facts
+
+
+def _rows_of(tag_lists: Any) -> list[Any]:
+    if isinstance(tag_lists, (str, bytes, Mapping)) or not isinstance(tag_lists, Iterable):
+        raise InvalidInput(
+            f"Expected one list of tags an image; found {type(tag_lists).__name__}. Pass a list of "
+            "lists, with None or [] for an image without tags."
+        )
+    return list(tag_lists)

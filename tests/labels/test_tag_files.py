@@ -1,0 +1,268 @@
+"""Files of tags: every form that is read, what is refused and where, and nothing lost."""
+
+import csv
+import json
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.labels.tag_files import TagTable, read_tags, write_tags
+from tagkin.labels.vocabulary import Vocabulary
+
+TABLE = TagTable(["a.jpg", "b/c.jpg"], [["dog", "traffic light"], []])
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A function that writes a file of that suffix and gives its path."""
+
+    def write(suffix, content):
+        path = tmp_path / f"tags{suffix}"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+# --- reading ---
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "file_name,tags\na.jpg,dog;traffic light\nb/c.jpg,\n",
+        "file_name,labels\na.jpg,dog|traffic light\nb/c.jpg,\n",
+        'file_name,tags\na.jpg,"dog, traffic light"\nb/c.jpg,\n',
+        "id,tags,file_name\n7, dog ; traffic light;;dog ,a.jpg\n8, ,b/c.jpg",
+        "file_name,tag\na.jpg,dog\nb/c.jpg,\na.jpg,traffic light\n",
+        "file_name,label\r\na.jpg,dog\r\na.jpg,traffic light\r\n\r\nb/c.jpg,\r\n",
+        "\ufefffile_name , tags \r\na.jpg,dog;traffic light\r\nb/c.jpg,\r\n",
+        'file_name,caption,tags\na.jpg,"two\nlines, ""q""",dog;traffic light\nb/c.jpg,,',
+    ],
+)
+def test_csv_files_that_say_the_same(content, file):
+    assert read_tags(file(".csv", content)) == TABLE
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"file_name": "a.jpg", "tags": ["dog", "traffic light"]}\n{"file_name": "b/c.jpg"}\n',
+        '{"file_name": "a.jpg", "labels": ["dog", " traffic light", "dog", ""]}\r\n\r\n'
+        '{"labels": null, "file_name": "b/c.jpg"}',
+        '\ufeff{"file_name": "a.jpg", "tag": "dog"}\n{"file_name": "b/c.jpg", "tag": null}\n'
+        '{"file_name": "a.jpg", "tag": "traffic light"}\n',
+    ],
+)
+def test_json_files_that_say_the_same(content, file):
+    assert read_tags(file(".JSONL", content)) == TABLE
+
+
+def test_the_separator_is_one_for_the_whole_column(file):
+    path = file(".csv", 'file_name,tags\na,"animal|dog;red, white"\nb,animal|cat\n')
+    assert read_tags(path).tags == [["animal|dog", "red, white"], ["animal|cat"]]
+    path = file(".csv", 'file_name,tags\na,"x|y"\nb,"red, white"\n')
+    assert read_tags(path).tags == [["x", "y"], ["red, white"]]
+    assert read_tags(path, separator=";").tags == [["x|y"], ["red, white"]]
+    assert read_tags(path, separator=", ").tags == [["x|y"], ["red", "white"]]
+
+
+def test_the_column_is_tags_before_labels_or_the_one_asked_for(file):
+    row = {"file_name": "a", "label": "w", "labels": ["x"], "tags": ["y"], "mood": ["z"]}
+    path = file(".jsonl", json.dumps(row))
+    assert read_tags(path).tags == [["y"]]
+    for column, tag in (("labels", "x"), ("label", "w"), ("mood", "z")):
+        assert read_tags(path, column=column).tags == [[tag]]
+    with pytest.raises(InvalidInput, match="has no column Tags; found file_name, label, labels"):
+        read_tags(path, column="Tags")
+    with pytest.raises(InvalidInput, match="no column tags or labels or tag or label; found file"):
+        read_tags(file(".csv", "file_name,mood\na,b\n"))
+    assert read_tags(path.with_suffix(".csv"), column="mood").tags == [["b"]]
+
+
+def test_repeated_images_are_put_together_and_reported(file):
+    content = "file_name,tags\na,x;y\nb,z\na,y;w\n"
+    table = read_tags(file(".csv", content))
+    assert table == TagTable(["a", "b"], [["x", "y", "w"], ["z"]])
+    assert table.repeated == ("a",)
+    assert read_tags(file(".csv", "file_name,tag\na,x\na,y\n")).repeated == ()
+
+
+def test_line_separators_inside_json_texts_are_kept(file):
+    row = json.dumps({"file_name": "a", "tags": ["x\u2028y", "é"]}, ensure_ascii=False)
+    assert read_tags(file(".jsonl", row + "\n")).tags == [["x\u2028y", "é"]]
+
+
+# --- refusing ---
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content", "message"),
+    [
+        (".csv", "file_name,tags\na,b\n\nname,caf\xe9\n".encode("latin-1"), "line 4: byte 0xe9 is"),
+        (".csv", b"\xef\xbb\xbffile_name,tags\n\xff,x\n", "line 2: byte 0xff is not UTF-8"),
+        (".csv", "file_name,tags\n".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
+        (".csv", "", "is empty. Its first line has to name the columns"),
+        (".csv", "image,tags\na,b\n", "line 1: there is no column file_name; found image, tags"),
+        (".csv", "file_name;tags\na;b\n", "found file_name;tags. Columns are separated by commas"),
+        (".csv", "file_name,tags,tags\n", "line 1: the column tags is there twice"),
+        (".csv", "file_name,tags\na,dog,cat\n", "line 2: found 3 cells where the header has 2"),
+        (".csv", 'file_name,tags\n"a\nb",x\nc\n', "line 4: found 1 cells where the header has 2"),
+        (".csv", 'file_name,tags\na,x\nb,"y\n', r"line 3: not CSV \(unexpected end of data\)"),
+        (".csv", "file_name,tags\n,dog\n", "line 2: file_name is ''; expected the name"),
+        (".jsonl", '{"file_name": "a", "tags": []}\n{"file_name"', r"line 2: not JSON \(Exp"),
+        (".jsonl", "[1]\n", r"line 1: expected an object with file_name; found '\[1\]'"),
+        (".jsonl", '\n{"tags": ["a"]}\n', "line 2: file_name is None"),
+        (".jsonl", '{"file_name": 3, "tags": ["a"]}\n', "line 1: file_name is 3"),
+        (".jsonl", '{"file_name": "a", "tags": "dog"}', "tags is 'dog'; expected a list of texts"),
+        (".jsonl", '{"file_name": "a", "tags": ["b", 1]}', r"line 1: tags is \['b', 1\]; expected"),
+        (".jsonl", '{"file_name": "a", "label": ["b"]}', r"label is \['b'\]; expected a text"),
+        (".jsonl", '{"file_name": "a"}', "no column tags or labels or tag or label; found file_n"),
+        (".xlsx", b"", "suffix says the format of a tag file. Use .csv or .jsonl"),
+    ],
+)
+def test_what_is_wrong_is_said_and_where(suffix, content, message, file):
+    path = file(suffix, content)
+    with pytest.raises(InvalidInput, match=message) as caught:
+        read_tags(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_file_that_cannot_be_opened(tmp_path):
+    with pytest.raises(StorageError, match="No such file"):
+        read_tags(tmp_path / "nowhere.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(StorageError, match="Is a directory"):
+        read_tags(tmp_path / "folder.csv")
+
+
+@pytest.mark.parametrize(
+    ("names", "tags", "message"),
+    [
+        (["a"], [], "Found 1 file names and 0 lists"),
+        (["a", "a"], [[], []], "'a' is there twice"),
+        ([""], [[]], "not empty; found ''"),
+        ([Path("a")], [[]], "found PosixPath"),
+        (["a"], ["dog"], "tags of 'a' must be a list of texts; found 'dog'"),
+        (["a"], [[None]], "tags of 'a' must be a list of texts"),
+    ],
+)
+def test_tables_that_make_no_sense(names, tags, message):
+    with pytest.raises(InvalidInput, match=message):
+        TagTable(names, tags)
+
+
+# --- there and back ---
+
+
+def random_table(seed):
+    rng = np.random.default_rng(seed)
+    letters = list("ab ;|,\"\n\r\t\\'{é漢\u2028\ufeff\x00😀=")
+
+    def word():
+        return "".join(letters[i] for i in rng.integers(len(letters), size=rng.integers(1, 6)))
+
+    names = list(dict.fromkeys(word() for _ in range(20)))
+    return TagTable(names, [[word() for _ in range(rng.integers(0, 4))] for _ in names])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize("seed", range(20))
+def test_there_and_back_is_exact(seed, suffix, tmp_path):
+    table = random_table(seed)
+    path = tmp_path / f"tags{suffix}"
+    write_tags(path, table)
+    assert read_tags(path) == table
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize(
+    "tags",
+    [[], [[]], [None], [["red, white"]], [["animal|dog"], ["x"]], [["a;b"], []], [["a", "b"], []]],
+)
+def test_there_and_back_where_separators_could_mislead(tags, suffix, tmp_path):
+    table = TagTable([f"{i}.jpg" for i in range(len(tags))], tags)
+    path = tmp_path / f"tags{suffix}"
+    write_tags(path, table)
+    assert read_tags(path) == table
+
+
+def test_what_is_written_is_what_others_read(tmp_path):
+    write_tags(tmp_path / "metadata.jsonl", TABLE)
+    lines = (tmp_path / "metadata.jsonl").read_text().splitlines()
+    assert json.loads(lines[0]) == {"file_name": "a.jpg", "tags": ["dog", "traffic light"]}
+    write_tags(tmp_path / "tags.csv", TABLE)
+    with (tmp_path / "tags.csv").open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert rows == [
+        {"file_name": "a.jpg", "tags": "dog;traffic light"},
+        {"file_name": "b/c.jpg", "tags": ""},
+    ]
+
+
+def test_a_table_feeds_a_vocabulary(tmp_path):
+    write_tags(tmp_path / "tags.csv", TABLE)
+    vocabulary = Vocabulary()
+    Y = vocabulary.fit_transform(read_tags(tmp_path / "tags.csv").tags)
+    assert vocabulary.names == ["dog", "traffic light"]
+    assert Y.toarray().tolist() == [[1, 1], [0, 0]]
+
+
+# --- nothing is lost ---
+
+
+def test_a_file_is_replaced_only_on_request_and_keeps_its_mode(tmp_path):
+    path = tmp_path / "tags.csv"
+    write_tags(path, TABLE)
+    path.chmod(0o640)
+    other = TagTable(["z"], [["q"]])
+    with pytest.raises(StorageError, match=r"is there already\. Pass overwrite=True"):
+        write_tags(path, other)
+    assert read_tags(path) == TABLE
+    write_tags(path, other, overwrite=True)
+    assert read_tags(path) == other
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert [p.name for p in tmp_path.iterdir()] == ["tags.csv"]
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path):
+    (tmp_path / "usual").touch()
+    write_tags(tmp_path / "tags.csv", TABLE)
+    assert (tmp_path / "tags.csv").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_a_link_is_followed(tmp_path):
+    write_tags(tmp_path / "tags.csv", TABLE)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "tags.csv")
+    write_tags(tmp_path / "link.csv", TagTable([], []), overwrite=True)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert len(read_tags(tmp_path / "tags.csv")) == 0
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failure_leaves_the_old_file_and_no_other(step, tmp_path, monkeypatch):
+    path = tmp_path / "tags.jsonl"
+    write_tags(path, TABLE)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "replace")), full)
+    with pytest.raises(StorageError, match=r"No space left on device\. What was there before"):
+        write_tags(path, TagTable(["z"], [["q"]]), overwrite=True)
+    assert read_tags(path) == TABLE
+    assert [p.name for p in tmp_path.iterdir()] == ["tags.jsonl"]
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_touched(tmp_path):
+    with pytest.raises(InvalidInput, match=r"Not text that UTF-8 can hold: .*udcff"):
+        write_tags(tmp_path / "tags.csv", TagTable(["a\udcff.jpg"], [[]]))
+    with pytest.raises(InvalidInput, match=r"Use \.csv or \.jsonl"):
+        write_tags(tmp_path / "tags.txt", TABLE)
+    with pytest.raises(StorageError, match="Could not write"):
+        write_tags(tmp_path / "missing" / "tags.csv", TABLE)
+    assert not list(tmp_path.iterdir())

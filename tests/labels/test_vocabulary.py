@@ -1,0 +1,323 @@
+"""Tags to columns and back, against a plain form that holds every image's set of tags."""
+
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from tagkin import load, save
+from tagkin.errors import InvalidInput
+from tagkin.labels.spelling import normalize_tag
+from tagkin.labels.vocabulary import Vocabulary
+
+LISTS = [["Beach", "dog"], ["beach", "DOG", "dog"], None, [], ["Beach", "sea"]]
+
+
+def random_lists(seed, n=60, n_tags=15):
+    """Lists with spellings at random, and the sets of tags that they stand for."""
+    rng = np.random.default_rng(seed)
+    sets = [set(rng.choice(n_tags, rng.integers(0, 5)).tolist()) for _ in range(n)]
+    spell = [lambda t: f"tag {t}", lambda t: f"  TAG \t{t}", lambda t: f"Tag\u00a0{t}"]
+    lists = [
+        [spell[rng.integers(3)](t) for t in s for _ in range(rng.integers(1, 3))] for s in sets
+    ]
+    return lists, sets
+
+
+# --- matching ---
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Straße", "STRASSE"),
+        ("Caf\u00e9", "cafe\u0301"),
+        ("ﬁre", "FIRE"),
+        ("１２", "12"),
+        ("new  york\n", "New\u00a0York"),
+        ("ΣΑΣ", "σας"),
+    ],
+)
+def test_one_tag_in_two_spellings(one, other):
+    assert normalize_tag(one) == normalize_tag(other)
+    assert Vocabulary().fit([[one], [other]]).counts.tolist() == [2]
+
+
+def test_tags_that_differ_stay_apart():
+    assert len(Vocabulary().fit([["cat"], ["cats"], ["cåt"], ["c at"]]).names) == 4
+
+
+def test_normalizing_twice_changes_nothing():
+    for code in range(sys.maxunicode + 1):
+        once = normalize_tag(chr(code) + "x")
+        assert normalize_tag(once) == once, hex(code)
+
+
+def test_the_most_frequent_spelling_is_shown_and_the_first_where_they_tie():
+    vocabulary = Vocabulary().fit(LISTS)
+    assert vocabulary.names == ["Beach", "dog", "sea"]
+    assert vocabulary.counts.tolist() == [3, 2, 1]
+    assert vocabulary.n_images_ == 5
+    assert Vocabulary().fit([["NYC"], ["nyc"]]).names == ["NYC"]
+    assert Vocabulary().fit([["nyc"], ["NYC"]]).names == ["nyc"]
+
+
+# --- the matrix ---
+
+
+def test_the_matrix_has_a_one_where_an_image_carries_a_tag():
+    Y = Vocabulary().fit_transform(LISTS)
+    assert isinstance(Y, scipy.sparse.csr_array)
+    assert Y.dtype == np.float32
+    assert Y.has_sorted_indices
+    expected = [[1, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 0], [1, 0, 1]]
+    np.testing.assert_array_equal(Y.toarray(), expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("min_count", [1, 8, 12])
+def test_against_sets_of_tags(seed, min_count):
+    lists, sets = random_lists(seed)
+    vocabulary = Vocabulary(min_count=min_count)
+    Y = vocabulary.fit_transform(lists).toarray()
+    counts = {t: sum(t in s for s in sets) for t in range(15)}
+    kept = sorted((t for t in counts if counts[t] >= min_count), key=str)
+    np.testing.assert_array_equal(Y, [[t in s for t in kept] for s in sets])
+    assert vocabulary.counts.tolist() == [counts[t] for t in kept] == Y.sum(axis=0).tolist()
+    assert [vocabulary.index(f"TAG {t}") for t in kept] == list(range(len(kept)))
+    dropped = {normalize_tag(name): n for name, n in vocabulary.dropped.items()}
+    assert dropped == {f"tag {t}": n for t, n in counts.items() if 0 < n < min_count}
+    assert vocabulary.unknown_ == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_there_and_back(seed, as_array):
+    lists, _ = random_lists(seed)
+    vocabulary = Vocabulary()
+    Y = vocabulary.fit_transform(lists)
+    names = vocabulary.inverse(Y)
+    assert names == vocabulary.inverse(as_array(Y.toarray()))
+    assert (vocabulary.transform(names) != Y).nnz == 0
+    assert all(len(set(row)) == len(row) for row in names)
+
+
+def test_back_from_weights():
+    vocabulary = Vocabulary().fit([["a", "b", "c"]])
+    assert vocabulary.inverse(np.array([[0.2, 0.0, -1.0], [0, 0, 0]])) == [["a", "c"], []]
+    assert vocabulary.inverse(np.array([0, 1, 0])) == [["b"]]
+    stored = scipy.sparse.csr_array(([0.0, 1.0, 2.0], [0, 2, 1], [0, 3]), shape=(1, 3))
+    assert vocabulary.inverse(stored) == [["b", "c"]]
+    with pytest.raises(
+        InvalidInput, match=r"shape \(1, 2\); expected one column for each of the 3"
+    ):
+        vocabulary.inverse(np.ones((1, 2)))
+
+
+def test_rows_can_be_any_collection_and_come_from_a_generator():
+    rows = (row for row in (("a", "b"), {"b"}, np.array(["a"]), iter(["b"]), None))
+    Y = Vocabulary().fit_transform(rows)
+    np.testing.assert_array_equal(Y.toarray()[:3], [[1, 1], [0, 1], [1, 0]])
+    assert Y.shape == (5, 2)
+
+
+def test_no_images_and_no_tags():
+    for lists in ([], [None, []], [["", "  "]]):
+        vocabulary = Vocabulary()
+        assert vocabulary.fit_transform(lists).shape == (len(lists), 0)
+        assert vocabulary.names == []
+    assert vocabulary.extend([["a"]]).names == ["a"]
+
+
+# --- unknown, dropped ---
+
+
+def test_unknown_tags_are_counted_by_image_and_dropped_ones_are_not_unknown():
+    vocabulary = Vocabulary(min_count=2).fit([["a", "rare"], ["a"]])
+    assert vocabulary.dropped == {"rare": 1}
+    Y = vocabulary.transform([["A", "New", "new"], ["NEW", "rare"], ["other"]])
+    np.testing.assert_array_equal(Y.toarray(), [[1], [0], [0]])
+    assert vocabulary.unknown_ == {"New": 2, "other": 1}
+    vocabulary.transform([["rare"]], unknown="raise")
+    with pytest.raises(InvalidInput, match=r"Row 1: The tag 'New' is not in the vocabulary"):
+        vocabulary.transform([["a"], ["New"]], unknown="raise")
+    with pytest.raises(InvalidInput, match='unknown must be "report" or "raise"'):
+        vocabulary.transform([], unknown="ignore")
+
+
+def test_index_helps_with_a_name_that_is_not_there():
+    vocabulary = Vocabulary(min_count=2).fit([["Bicycle", "rare"], ["bicycle", "motorcycle"]] * 2)
+    assert vocabulary.index(" BICYCLE ") == 0
+    with pytest.raises(InvalidInput, match=r"'bycicle' is not .* of 3 tags\. Close to it: 'Bicyc"):
+        vocabulary.index("bycicle")
+    with pytest.raises(InvalidInput, match="Nothing is close"):
+        vocabulary.index("xyz")
+    with pytest.raises(InvalidInput, match="Nothing is close"):
+        vocabulary.index(" ")
+    dropping = Vocabulary(min_count=2).fit([["a", "b"], ["a"]])
+    with pytest.raises(InvalidInput, match=r"'b' was dropped: it is on 1 image\(s\), fewer than"):
+        dropping.index("b")
+
+
+# --- aliases ---
+
+
+def test_aliases_merge_and_chains_are_followed():
+    aliases = {"Puppy": "doggy", "doggy": "Dog", "tyke": "PUPPY"}
+    vocabulary = Vocabulary(aliases=aliases).fit([["puppy", "dog"], ["Tyke"], ["cat"]])
+    assert vocabulary.names == ["cat", "Dog"]
+    assert vocabulary.counts.tolist() == [1, 2]
+    assert vocabulary.index("puppy") == vocabulary.index("dog") == 1
+
+
+@pytest.mark.parametrize(
+    "aliases",
+    [
+        {"a": "b", "b": "a"},
+        {"a": "b", "b": "c", "c": "A"},
+        {"a": "a|b"},
+        {"a|b": "c", "c": "a|b|d"},
+    ],
+)
+def test_aliases_in_a_circle_are_refused(aliases):
+    with pytest.raises(InvalidInput, match="lead in a circle: '"):
+        Vocabulary(aliases=aliases, separator="|").fit([["x"]])
+
+
+def test_unusable_aliases_are_named():
+    with pytest.raises(InvalidInput, match="Two aliases for 'A' lead to different tags"):
+        Vocabulary(aliases={"a": "b", "A": "c"}).fit([])
+    with pytest.raises(InvalidInput, match="text to text; found 'a': None"):
+        Vocabulary(aliases={"a": None}).fit([])
+    with pytest.raises(InvalidInput, match="is blank: 'a': ' '"):
+        Vocabulary(aliases={"a": " "}).fit([])
+    assert Vocabulary(aliases={"dog": "Dog", "Cat": "cat"}).fit([["dog"]]).names == ["dog"]
+
+
+# --- hierarchies ---
+
+
+def test_a_child_implies_its_parents():
+    lists = [["Animal|Dog|Poodle"], ["animal|cat"], ["animal"], ["Dog"]]
+    vocabulary = Vocabulary(separator="|")
+    Y = vocabulary.fit_transform(lists)
+    names = ["animal", "animal|cat", "Animal|Dog", "Animal|Dog|Poodle", "Dog"]
+    assert vocabulary.names == names
+    expected = [[1, 0, 1, 1, 0], [1, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
+    np.testing.assert_array_equal(Y.toarray(), expected)
+    alone = Vocabulary(separator="|", imply_parents=False).fit(lists)
+    assert alone.names == ["animal", "animal|cat", "Animal|Dog|Poodle", "Dog"]
+    assert alone.counts.tolist() == [1, 1, 1, 1]
+
+
+def test_separators_are_an_option():
+    lists = [["animal/dog"], ["Animal | Dog"], ["/animal//dog/"]]
+    both = Vocabulary(separator=("|", "/"), imply_parents=False).fit(lists)
+    assert (both.names, both.counts.tolist()) == (["animal|dog"], [3])
+    assert Vocabulary(separator="/").fit(lists).counts.tolist() == [2, 2, 1]
+    assert len(Vocabulary().fit(lists).names) == 3
+    for separator in ("", " ", ("|", ""), (1,)):
+        with pytest.raises(InvalidInput, match="separator must be"):
+            Vocabulary(separator=separator).fit(lists)
+
+
+def test_aliases_of_parents_hold_for_children_and_can_give_parents():
+    aliases = {"animals": "Animal", "hound": "animals|dog", "animal|cat": "cat"}
+    vocabulary = Vocabulary(aliases=aliases, separator="|")
+    Y = vocabulary.fit_transform([["hound"], ["ANIMALS|dog"], ["animals|cat|tabby"], ["animals"]])
+    assert vocabulary.names == ["Animal", "Animal|dog", "cat", "cat|tabby"]
+    expected = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 0]]
+    np.testing.assert_array_equal(Y.toarray(), expected)
+
+
+# --- growing ---
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("min_count", [1, 7])
+def test_extending_equals_fitting_all_up_to_the_order_of_new_columns(seed, min_count):
+    lists, _ = random_lists(seed)
+    grown = Vocabulary(min_count=min_count).fit(lists[:20])
+    before = grown.names
+    grown.extend(lists[20:35]).extend(lists[35:])
+    assert grown.names[: len(before)] == before
+    whole = Vocabulary(min_count=min_count).fit(lists)
+    order = [whole.index(name) for name in grown.names]
+    assert sorted(order) == list(range(len(whole.names)))
+    assert whole.counts[order].tolist() == grown.counts.tolist()
+    assert sum(grown.dropped.values()) == sum(whole.dropped.values())
+    difference = whole.transform(lists)[:, order] != grown.transform(lists)
+    assert difference.nnz == 0
+
+
+def test_a_dropped_tag_gets_a_column_at_the_end_when_it_is_frequent_enough():
+    vocabulary = Vocabulary(min_count=2).fit([["b", "a"], ["b"], ["c", "c"]])
+    assert vocabulary.names == ["b"]
+    vocabulary.extend([["A"], ["A", "d"]])
+    assert vocabulary.names == ["b", "A"]
+    assert vocabulary.counts.tolist() == [2, 3]
+    assert vocabulary.dropped == {"c": 1, "d": 1}
+    assert vocabulary.n_images_ == 5
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        ([["a"], ["b", 3]], r"Row 1 holds 3 \(int\); a tag is a text"),
+        ([[None]], r"Row 0 holds None \(NoneType\)"),
+        ([["a"], "beach"], "Row 1 is 'beach'; expected a list of tags"),
+        ([["a"], float("nan")], "Row 1 is nan; expected a list"),
+        ([{"a": 1}], "Row 0 is {'a': 1}"),
+        ("beach", "one list of tags an image; found str"),
+        ({"a.jpg": ["x"]}, "found dict"),
+        (None, "found NoneType"),
+    ],
+)
+def test_bad_lists_are_named_and_leave_the_vocabulary_as_it_was(lists, message):
+    vocabulary = Vocabulary().fit([["x"]])
+    for method in (vocabulary.fit, vocabulary.transform, vocabulary.extend):
+        with pytest.raises(InvalidInput, match=message):
+            method(lists)
+    assert (vocabulary.names, vocabulary.counts.tolist()) == (["x"], [1])
+
+
+def test_parameters_and_order_of_calls():
+    for min_count in (0, 1.5, "2"):
+        with pytest.raises(InvalidInput, match="min_count must be a whole number from 1"):
+            Vocabulary(min_count=min_count).fit([])
+    for call in (lambda v: v.names, lambda v: v.transform([]), lambda v: v.extend([])):
+        with pytest.raises(NotFittedError):
+            call(Vocabulary())
+
+
+# --- storing ---
+
+
+def test_a_stored_vocabulary_is_the_same_and_can_grow(tmp_path):
+    aliases = {"$array": "dog", "puppy": "dog"}
+    vocabulary = Vocabulary(min_count=2, aliases=aliases, separator=("|", "/"))
+    lists = [["$array", "Ärger"], ["puppy", "ärger"], ["a/B", "$class"], ["a|b"], ["rare"]]
+    vocabulary.fit(lists).transform([["$items"]])
+    again = load(save(vocabulary, tmp_path / "model"))
+    assert again.get_params()["aliases"] == aliases
+    assert again.names == vocabulary.names == ["a", "a|B", "dog", "Ärger"]
+    assert again.unknown_ == {"$items": 1}
+    assert again.dropped == vocabulary.dropped == {"$class": 1, "rare": 1}
+    assert (again.transform(lists) != vocabulary.transform(lists)).nnz == 0
+    assert again.extend([["Rare"]]).names == vocabulary.extend([["Rare"]]).names
+    assert again.names[-1] == "rare"
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "4 tags, learned from 5 images." in card
+    assert "2 tags were dropped, each on fewer than 2 images: $class, rare." in card
+
+
+def test_a_clone_is_unfitted():
+    copy = clone(Vocabulary(min_count=3).fit([]))
+    assert copy.min_count == 3
+    with pytest.raises(NotFittedError):
+        copy.names  # noqa: B018
