@@ -40,17 +40,25 @@ _MODEL, _ARRAYS, _CARD = "model.json", "arrays.safetensors", "README.md"
 _HOMES = {
     "ArcCosine": "tagkin.kernels",
     "Chi2View": "tagkin.labels.chi2",
+    "ExactNeighbors": "tagkin.neighbors.exact",
     "ExpChi2": "tagkin.kernels",
+    "FaissNeighbors": "tagkin.neighbors.faiss",
     "IndicatorView": "tagkin.labels.views",
     "LabelCalibrator": "tagkin.evaluation.calibration",
     "LandmarkMap": "tagkin.landmarks",
     "Landmarks": "tagkin.landmarks",
     "Linear": "tagkin.kernels",
+    "LinearSVM": "tagkin.transfer.linear",
     "Moments": "tagkin._moments",
+    "NeighborVoting": "tagkin.transfer.voting",
     "OntologyView": "tagkin.labels.ontology",
     "Projection": "tagkin.space",
     "RBF": "tagkin.kernels",
+    "RidgeTransfer": "tagkin.transfer.linear",
     "SemanticSpace": "tagkin.space",
+    "TagProp": "tagkin.transfer.tagprop",
+    "TagRelevance": "tagkin.transfer.voting",
+    "TwoPassKNN": "tagkin.transfer.twopass",
     "Vocabulary": "tagkin.labels.vocabulary",
     "WordVectorView": "tagkin.labels.word_view",
     "WordVectors": "tagkin.labels.word_vectors",
@@ -215,7 +223,10 @@ def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
             f"Cannot save {path}: {type(value).__module__}.{name} is not one of tagkin's own "
             "classes. Only those can be loaded again without running code from the folder."
         )
-    state = {k: _encode(v, f"{path}.{k}", arrays) for k, v in vars(value).items()}
+    left_out = getattr(value, "_not_stored", ())  # what is made again from the rest
+    state = {
+        k: _encode(v, f"{path}.{k}", arrays) for k, v in vars(value).items() if k not in left_out
+    }
     return {"$class": name, "state": state}
 
 
@@ -341,15 +352,19 @@ def _decode(value: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
     if "$items" in value:
         return {k: _decode(v, arrays, device) for k, v in value["$items"]}
     if "$class" in value:
-        return _build(value["$class"], _decode(value["state"], arrays, device))
+        return _build(value["$class"], value["state"], arrays, device)
     return {k: _decode(v, arrays, device) for k, v in value.items()}
 
 
-def _build(name: str, state: dict[str, Any]) -> Any:
+def _build(name: str, encoded: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
     """An object of a listed class, with exactly the attributes that it has."""
     if name not in _HOMES:
         raise DamagedModel(f"{name!r} is not a class that tagkin loads.")
     cls = getattr(import_module(_HOMES[name]), name)
+    if hasattr(cls, "_not_stored"):
+        device = None  # what is left out is made again on the host
+    on_host = getattr(cls, "_on_host", ())  # small arrays that are used there
+    state = {k: _decode(v, arrays, None if k in on_host else device) for k, v in encoded.items()}
     if is_dataclass(cls):
         fits = set(state) == {field.name for field in fields(cls)}
     else:

@@ -16,7 +16,7 @@ import scipy.optimize
 import scipy.sparse
 from scipy.special import expit
 
-from tagkin.arrays import row_blocks
+from tagkin.transfer._lists import rows_of
 
 __all__ = [
     "Pairs",
@@ -32,8 +32,8 @@ __all__ = [
 EPSILON = 1e-3  # predictions lie in [ε/2, 1 − ε/2], so that a wrong one is not infinitely bad
 _STEEPEST = 1e4  # of a sigmoid, where present and absent can be told apart without a fault
 _TOLERANCE = 1e-9  # of the loss, which is of the order of 1
+_OPTIONS = {"ftol": _TOLERANCE, "gtol": 0, "maxiter": 1000, "maxcor": 20}
 _MAX_STEPS = 100
-_CURVATURE_PAIRS = 2**16
 
 
 class Sigmoids(NamedTuple):
@@ -127,27 +127,12 @@ class Pairs:
         bare = np.logaddexp(0, -b) @ self.bare_present + np.logaddexp(0, b) @ self.bare_absent
         return float(losses @ self.cost + bare), -self.cost * self.sign * wrong * a[self.label]
 
-    def bend(self, some: slice, p: np.ndarray, sigmoids: Sigmoids | None) -> np.ndarray:
-        """The loss's second derivative by p, for `some` of the pairs."""
-        if sigmoids is None:
-            start, slope = (part[some] for part in self._right)
-            return self.cost[some] * (slope / (start + slope * p)) ** 2
-        a, b = (parameter[self.label[some]] for parameter in sigmoids)
-        _, wrong = _logistic(self.sign[some] * (a * p + b))
-        return self.cost[some] * a * a * wrong * (1 - wrong)
-
 
 def _logistic(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """−log σ(x) and σ(−x), from one exponential."""
     small = np.exp(-np.abs(x))
     beyond = 1 / (1 + small)
     return np.log1p(small) + np.maximum(-x, 0), np.where(x > 0, small * beyond, beyond)
-
-
-def rows_of(labels: scipy.sparse.csr_array, indices: np.ndarray) -> scipy.sparse.csr_array:
-    """Rows of labels (N×D) by index; −1 stands for no image and has no label."""
-    nobody = scipy.sparse.csr_array((1, labels.shape[1]), dtype=labels.dtype)
-    return scipy.sparse.vstack([labels, nobody], format="csr")[indices]
 
 
 def smoothed(p: np.ndarray) -> np.ndarray:
@@ -162,71 +147,54 @@ def rank_weights(penalties: np.ndarray) -> np.ndarray:
 
 
 def distance_weights(distances: np.ndarray, decay: float) -> np.ndarray:
-    """π = softmax(−λ d) over the neighbours of each image, shape (N, K)."""
-    weights = np.exp(decay * (distances.min(axis=1, keepdims=True) - distances))
-    return weights / weights.sum(axis=1, keepdims=True)
+    """π = softmax(−λ d) over the neighbours of each image, shape (N, K).
+
+    An infinite distance stands for no neighbour, which has no weight.
+    """
+    weights = np.exp(-decay * _beyond_nearest(distances)) * np.isfinite(distances)
+    total = weights.sum(axis=1, keepdims=True)
+    return weights / np.where(total > 0, total, 1)
+
+
+def _beyond_nearest(distances: np.ndarray) -> np.ndarray:
+    """Distances less the least of each image, 0 where there is no neighbour."""
+    least = distances.min(axis=1, keepdims=True)
+    least = np.where(np.isfinite(least), least, 0)
+    return np.where(np.isfinite(distances), distances, least) - least
 
 
 def fit_rank_weights(
     pairs: Pairs, penalties: np.ndarray, sigmoids: Sigmoids | None = None
 ) -> np.ndarray:
-    """λ (K,) of least loss, from `penalties` on, by damped Gauss-Newton steps.
+    """λ (K,) of least loss, from `penalties` on; the least of them is 0.
 
-    The loss is convex in π = softmax(−λ), whose Jacobian is ππᵀ − diag(π).
+    The loss is convex in π = softmax(−λ), so that there is one optimum.
     """
-    weights = rank_weights(penalties)
-    value, by_p = pairs.loss(pairs.carriers @ weights, sigmoids)
-    damping, curvature = 1e-3, None
-    for _ in range(_MAX_STEPS):
-        if curvature is None:
-            by_weight = pairs.carriers.T @ by_p
-            gradient = weights * (weights @ by_weight - by_weight)
-            jacobian = np.outer(weights, weights) - np.diag(weights)
-            curvature = jacobian @ _curvature(pairs, weights, sigmoids) @ jacobian
-        scale = damping * max(np.abs(by_weight).max(), 1e-12)
-        step = np.linalg.solve(curvature + np.diag(scale * weights + 1e-30), -gradient)
-        trial = penalties + np.clip(step, -3, 3)
-        trial_weights = rank_weights(trial)
-        trial_value, trial_by_p = pairs.loss(pairs.carriers @ trial_weights, sigmoids)
-        if trial_value > value:
-            damping *= 10
-            if damping > 1e9:
-                break
-            continue
-        gain = value - trial_value
-        penalties, weights, value, by_p = trial, trial_weights, trial_value, trial_by_p
-        damping, curvature = damping / 10, None
-        if gain < _TOLERANCE:
-            break
-    return penalties - penalties.min()  # a shift of all λ leaves π as it is
 
+    def objective(penalties: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = rank_weights(penalties)
+        value, by_p = pairs.loss(pairs.carriers @ weights, sigmoids)
+        by_weight = pairs.carriers.T @ by_p
+        return value, weights * (weights @ by_weight - by_weight)
 
-def _curvature(pairs: Pairs, weights: np.ndarray, sigmoids: Sigmoids | None) -> np.ndarray:
-    """Second derivative of the loss by π (K×K).
-
-    Of very many pairs every so many serve: steps need its shape, not its digits.
-    """
-    every = -(-len(pairs.label) // _CURVATURE_PAIRS)
-    some = pairs.carriers[::every]
-    bend = every * pairs.bend(slice(None, None, every), some @ weights, sigmoids)
-    total = np.zeros((len(weights), len(weights)))
-    for rows in row_blocks(some.shape[0], 16 * len(weights)):
-        dense = some[rows].astype(np.float32).toarray()
-        total += dense.T @ (dense * bend[rows, None].astype(np.float32))
-    return total
+    best = scipy.optimize.minimize(
+        objective, penalties, jac=True, method="L-BFGS-B", options=_OPTIONS
+    ).x
+    return best - best.min()  # a shift of all λ leaves π as it is
 
 
 def fit_distance_weights(
     pairs: Pairs, distances: np.ndarray, decay: float, sigmoids: Sigmoids | None = None
 ) -> float:
     """λ ≥ 0 of least loss, from `decay` on."""
-    unit = float(distances.mean()) or 1.0  # so that steps of about 1 are right for any distance
+    beyond = _beyond_nearest(distances)
+    unit = float(beyond.mean()) or 1.0  # so that steps of about 1 are right for any distance
 
     def objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
         weights = distance_weights(distances, scaled[0] / unit)
         value, by_p = pairs.loss(pairs.carriers @ weights.ravel(), sigmoids)
-        mean = (weights * distances).sum(axis=1, keepdims=True)
-        by_decay = weights * (mean - distances)
+        mean = (weights * beyond).sum(axis=1, keepdims=True)
+        by_decay = weights * (mean - beyond)
         return value, np.array([by_p @ (pairs.carriers @ by_decay.ravel()) / unit])
 
     found = scipy.optimize.minimize(
@@ -235,7 +203,7 @@ def fit_distance_weights(
         jac=True,
         method="L-BFGS-B",
         bounds=[(0, None)],
-        options={"ftol": _TOLERANCE, "gtol": _TOLERANCE},
+        options=_OPTIONS,
     )
     return float(found.x[0] / unit)
 

@@ -6,12 +6,20 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
+from tagkin.arrays import row_blocks
 from tagkin.neighbors import Neighbors
 
-__all__ = ["learn_dimension_weights", "margin_loss"]
+__all__ = ["learn_dimension_weights", "margin_loss", "sample_size"]
 
 _PULL = 0.1  # how much targets are drawn near, beside being kept nearer than impostors
 _TARGETS, _IMPOSTORS = 10, 20
+_SAMPLE = 1000  # images to learn from
+_DIFFERENCES = 3 * 10**7  # numbers that are held for them, at most
+
+
+def sample_size(n_dimensions: int) -> int:
+    """How many images are learned from."""
+    return max(1, min(_SAMPLE, _DIFFERENCES // ((_TARGETS + _IMPOSTORS) * n_dimensions)))
 
 
 def learn_dimension_weights(
@@ -36,14 +44,16 @@ def learn_dimension_weights(
     m = places.shape[1]
     if not useful.any():
         return np.ones(m)
+    targets, impostors = targets[useful], impostors[useful]
     queries = places[sample[useful]].astype(np.float64)
-    near = _squares(queries, places, targets[useful])
-    far = _squares(queries, places, impostors[useful])
-    unit = np.nanmean(near.sum(axis=2)) or 1.0
+    near, far = _squares(queries, places, targets), _squares(queries, places, impostors)
+    unit = near.sum() / (targets >= 0).sum() or 1.0  # mean distance of a target
+    near /= unit
+    far /= unit
     best = scipy.optimize.minimize(
         margin_loss,
         np.ones(m),
-        args=(near / unit, far / unit),
+        args=(near, far, targets >= 0, impostors >= 0),
         jac=True,
         method="L-BFGS-B",
         bounds=[(0, None)] * m,
@@ -52,23 +62,29 @@ def learn_dimension_weights(
     return best / best.mean() if best.any() else np.ones(m)
 
 
-def margin_loss(weights: np.ndarray, near: np.ndarray, far: np.ndarray) -> tuple[float, np.ndarray]:
+def margin_loss(
+    weights: np.ndarray,
+    near: np.ndarray,
+    far: np.ndarray,
+    is_target: np.ndarray,
+    is_impostor: np.ndarray,
+) -> tuple[float, np.ndarray]:
     """Mean of [pull × d(i,j)] and of [1 + d(i,j) − d(i,l)]₊² over targets j and impostors l.
 
-    `near` (s, T, m) and `far` (s, I, m) are squared differences, dimension by dimension, with
-    NaN where there are fewer; d = Σ weights × squared differences. Returns loss and gradient.
+    `near` (s, T, m) and `far` (s, I, m) are squared differences, dimension by dimension, with 0
+    where `is_target` (s, T) and `is_impostor` (s, I) say that there is none; d = Σ weights ×
+    squared differences. Every image has a target and an impostor, and weighs the same. Returns
+    loss and gradient.
     """
+    pairs = is_target[:, :, None] & is_impostor[:, None, :]
+    pairs = pairs / pairs.sum(axis=(1, 2), keepdims=True)
+    pull = _PULL * is_target / is_target.sum(axis=1, keepdims=True)
     to_near, to_far = near @ weights, far @ weights
-    short = 1 + to_near[:, :, None] - to_far[:, None, :]
-    counted = ~np.isnan(short)
-    pairs = counted.sum(axis=(1, 2), keepdims=True)
-    short = np.where(counted, np.maximum(short, 0), 0)
-    pulled = ~np.isnan(to_near)
-    pull = _PULL * pulled / pulled.sum(axis=1, keepdims=True)
-    loss = (short**2 / pairs).sum() + (pull * np.where(pulled, to_near, 0)).sum()
-    by_pair = 2 * short / pairs
-    gradient = np.einsum("st,stm->m", by_pair.sum(axis=2) + pull, np.nan_to_num(near))
-    gradient -= np.einsum("si,sim->m", by_pair.sum(axis=1), np.nan_to_num(far))
+    short = np.maximum(1 + to_near[:, :, None] - to_far[:, None, :], 0)
+    loss = (pairs * short**2).sum() + (pull * to_near).sum()
+    by_pair = 2 * pairs * short
+    gradient = np.einsum("st,stm->m", by_pair.sum(axis=2) + pull, near)
+    gradient -= np.einsum("si,sim->m", by_pair.sum(axis=1), far)
     return float(loss / len(near)), gradient / len(near)
 
 
@@ -76,9 +92,11 @@ def _common_labels(
     labels: scipy.sparse.csr_array, sample: np.ndarray, indices: np.ndarray
 ) -> np.ndarray:
     """How many labels each neighbour has in common with its image, shape (s, k)."""
-    rows = np.repeat(sample, indices.shape[1])
-    others = np.maximum(indices, 0).ravel()
-    return labels[rows].multiply(labels[others]).sum(axis=1).reshape(indices.shape)
+    common = np.empty(indices.shape)
+    for rows in row_blocks(len(sample), 24 * labels.shape[0]):
+        with_all = (labels[sample[rows]] @ labels.T).toarray()
+        common[rows] = np.take_along_axis(with_all, np.maximum(indices[rows], 0), axis=1)
+    return common
 
 
 def _nearest_where(indices: np.ndarray, allowed: np.ndarray, count: int) -> np.ndarray:
@@ -89,6 +107,8 @@ def _nearest_where(indices: np.ndarray, allowed: np.ndarray, count: int) -> np.n
 
 
 def _squares(queries: np.ndarray, places: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """(q − p)² dimension by dimension, shape (s, k, m); NaN for index −1."""
-    squares = (places[np.maximum(indices, 0)] - queries[:, None, :]) ** 2
-    return np.where((indices >= 0)[:, :, None], squares, np.nan)
+    """(q − p)² dimension by dimension, shape (s, k, m); 0 for index −1."""
+    squares = places[np.maximum(indices, 0)] - queries[:, None, :]
+    squares *= squares
+    squares[indices < 0] = 0
+    return squares

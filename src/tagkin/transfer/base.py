@@ -14,7 +14,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, as_block, check_features, check_label_matrix, to_numpy
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_features,
+    check_finite,
+    check_label_matrix,
+    row_blocks,
+    to_numpy,
+)
 from tagkin.errors import InvalidInput
 
 __all__ = ["LabelTransfer", "Suggestion"]
@@ -61,19 +69,24 @@ class LabelTransfer(BaseEstimator):
             The score that a label must reach, or one for each label; with `n`, at most that many
             get through.
         """
-        scores = to_numpy(self.decision_function(Z))
-        d = scores.shape[1]
+        self._check_fitted()
+        d = self.n_labels_
         if n is None:
             n = 5 if threshold is None else d
         if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
             raise InvalidInput(f"n must be a whole number from 1; found {n!r}.")
         bars = _thresholds(threshold, d)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :n]
-        passing = np.take_along_axis(scores >= bars, best, axis=1)
-        return [
-            [Suggestion(int(t), float(row[t])) for t in labels[passed]]
-            for row, labels, passed in zip(scores, best, passing, strict=True)
-        ]
+        scores = to_numpy(self.decision_function(Z))
+        suggestions = []
+        for rows in row_blocks(len(scores), 24 * d):
+            block = scores[rows]
+            best = np.argsort(-block, axis=1, kind="stable")[:, :n]
+            passing = np.take_along_axis(block >= bars, best, axis=1)
+            suggestions += [
+                [Suggestion(int(t), float(row[t])) for t in labels[passed]]
+                for row, labels, passed in zip(block, best, passing, strict=True)
+            ]
+        return suggestions
 
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""
@@ -83,12 +96,12 @@ class LabelTransfer(BaseEstimator):
 
     def _validated(self, Z: Array, Y: Array) -> tuple[Array, scipy.sparse.csr_array]:
         """Places as an array, and labels as a sparse matrix of the project's own."""
-        places = check_features(Z, name="Z")
+        places = _checked_places(Z)
         return places, as_labels(Y, places.shape[0])
 
     def _checked_queries(self, Z: Array) -> Array:
         self._check_fitted()
-        places = check_features(Z, name="Z")
+        places = _checked_places(Z)
         validate_data(self, Z, skip_check_array=True, reset=False)
         return places
 
@@ -109,22 +122,36 @@ class LabelTransfer(BaseEstimator):
         return tags
 
 
+def _checked_places(Z: Array) -> Array:
+    """Z as a 2-D array of finite numbers."""
+    places = check_features(Z, name="Z")
+    for rows in row_blocks(places.shape[0], 16 * places.shape[1]):
+        block = as_block(places[rows], finite=False)
+        check_finite(block, "Z", rows=range(rows.start, rows.stop))
+    return places
+
+
 def as_labels(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
-    """A copy of Y (N×D) as a sparse matrix of 0 and 1."""
+    """A copy of Y (N×D) as a sparse matrix of ones, float32; sorted, without explicit zeros."""
     checked = check_label_matrix(Y, n_rows)
     if not scipy.sparse.issparse(checked):
-        checked = to_numpy(checked) != 0
-    labels = scipy.sparse.csr_array(checked, dtype=np.float32, copy=True)
-    labels.sum_duplicates()
-    if labels.nnz and labels.data.min() < 0:
+        checked = to_numpy(checked)
+    labels = scipy.sparse.csr_array(checked, copy=True)
+    if labels.dtype != bool and labels.nnz and labels.data.min() < 0:
         row = int(np.searchsorted(labels.indptr, labels.data.argmin(), side="right")) - 1
         raise InvalidInput(
             f"Found a negative entry in row {row} of Y. A label is on an image (nonzero) or not "
             "(0); leave out what is known to be wrong."
         )
     labels.eliminate_zeros()
-    labels.data[:] = 1
-    return labels
+    labels.sum_duplicates()
+    return with_ones(labels)
+
+
+def with_ones(labels: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """The same labels, each of weight 1."""
+    ones = np.ones(labels.nnz, dtype=np.float32)
+    return scipy.sparse.csr_array((ones, labels.indices, labels.indptr), shape=labels.shape)
 
 
 def widened(labels: scipy.sparse.csr_array, n_labels: int) -> scipy.sparse.csr_array:
@@ -138,27 +165,33 @@ def label_lists(labels: Any, n_images: int, n_labels: int) -> list[list[int]]:
     """Labels for each image: from one list for all, or from one list an image."""
     if hasattr(labels, "shape"):
         labels = to_numpy(labels).tolist()
-    if not isinstance(labels, Sequence) or isinstance(labels, str):
+    if not _is_list(labels):
         raise InvalidInput(
             f"labels must be a list of labels, or one list an image; found {labels!r}."
         )
-    if all(isinstance(label, (Integral, Suggestion)) for label in labels):
+    if not any(_is_list(entry) for entry in labels):
         labels = [labels] * n_images
     if len(labels) != n_images:
         raise InvalidInput(f"Found {len(labels)} lists of labels for {n_images} images.")
-    lists = [[s.label if isinstance(s, Suggestion) else s for s in row] for row in labels]
-    for t in {t for row in lists for t in row}:
-        if isinstance(t, bool) or not isinstance(t, Integral) or not 0 <= int(t) < n_labels:
-            raise InvalidInput(
-                f"Unknown label {t!r}: labels are the columns 0 to {n_labels - 1} of Y."
-            )
-    return lists
+    return [[_label(t, n_labels) for t in (row if _is_list(row) else [row])] for row in labels]
 
 
-def float_like(scores: np.ndarray, Z: Array) -> np.ndarray:
-    """Scores in the precision of Z."""
+def _is_list(value: Any) -> bool:
+    one = isinstance(value, (str, Suggestion))
+    return isinstance(value, (Sequence, np.ndarray)) and not one
+
+
+def _label(found: Any, n_labels: int) -> int:
+    t = found.label if isinstance(found, Suggestion) else found
+    if isinstance(t, bool) or not isinstance(t, Integral) or not 0 <= int(t) < n_labels:
+        raise InvalidInput(f"Unknown label {t!r}: labels are the columns 0 to {n_labels - 1} of Y.")
+    return int(t)
+
+
+def score_dtype(Z: Array) -> np.dtype:
+    """The precision of scores for Z: float32 for float32 and narrower, else float64."""
     wide = str(as_block(Z[:1], finite=False).dtype).endswith("64")
-    return scores.astype(np.float64 if wide else np.float32, copy=False)
+    return np.dtype(np.float64 if wide else np.float32)
 
 
 def _thresholds(threshold: float | Array | None, n_labels: int) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, like, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, row_blocks
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer.base import LabelTransfer, as_labels, float_like, label_lists, widened
+from tagkin.transfer._lists import beside, checked_neighbors, on_host
+from tagkin.transfer.base import LabelTransfer, as_labels, label_lists, score_dtype, widened
 
 __all__ = ["Evidence", "NeighborTransfer"]
 
@@ -29,7 +31,7 @@ class Evidence:
     score: float
     """The label's score; the shares add up to it."""
     indices: np.ndarray
-    """The neighbours that carry the label, the largest share first; rows of what was fitted."""
+    """The neighbours that carry the label, the heaviest first; rows of what was fitted."""
     shares: np.ndarray
     """Each neighbour's share of the score."""
     distances: np.ndarray
@@ -54,7 +56,10 @@ class NeighborTransfer(LabelTransfer):
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, Z: Array, Y: Array = None) -> Self:
-        """Take places Z (N×m) and labels Y (N×D), and learn what the method needs to."""
+        """Take places Z (N×m) and labels Y (N×D), and learn what the method needs to.
+
+        If it fails, what was learned before stays.
+        """
         self._check_parameters()
         places, labels = self._validated(Z, Y)
         index = self._fresh_index().fit(places)
@@ -71,20 +76,20 @@ class NeighborTransfer(LabelTransfer):
         if not self.__sklearn_is_fitted__():
             return self.fit(Z, Y)
         self._check_parameters()
+        index = self._searchable()
         places = self._checked_queries(Z)
-        labels = as_labels(Y, places.shape[0])
+        added = as_labels(Y, places.shape[0])
         known = self.labels_.shape[1]
-        if labels.shape[1] < known:
+        if added.shape[1] < known:
             raise InvalidInput(
-                f"Found {labels.shape[1]} labels where {known} are known. Pass all columns, with "
+                f"Found {added.shape[1]} labels where {known} are known. Pass all columns, with "
                 "those of new labels at the end."
             )
-        self._searchable().add(self._placed(places))
-        old = widened(self.labels_, labels.shape[1])
-        self.labels_ = scipy.sparse.vstack([old, labels], format="csr")
-        self._widen(labels.shape[1])
-        self.n_labels_ = labels.shape[1]
-        return self
+        old = widened(self.labels_, added.shape[1])
+        labels = scipy.sparse.vstack([old, added], format="csr")
+        learned = self._widened(added)
+        index.add(self._placed(places))
+        return self._keep(index, labels, learned)
 
     def fit_neighbors(self, indices: Array, distances: Array, Y: Array) -> Self:
         """Learn from neighbours that are known already.
@@ -93,7 +98,8 @@ class NeighborTransfer(LabelTransfer):
         ----------
         indices, distances : arrays of shape (N, k)
             Neighbours of each image among the others, nearest first, as `kneighbors` of
-            `tagkin.neighbors` gives them; the first `n_neighbors` are used.
+            `tagkin.neighbors` gives them; the first `n_neighbors` are used. Index −1 stands for
+            none.
         Y : array of shape (N, D)
 
         Notes
@@ -103,10 +109,9 @@ class NeighborTransfer(LabelTransfer):
         self._check_parameters()
         n = np.shape(indices)[0] if np.ndim(indices) else 0
         labels = as_labels(Y, n)
-        neighbors = self._checked_neighbors(indices, distances, labels.shape[0])
-        learned = self._learn(neighbors, labels)
-        if hasattr(self, "n_features_in_"):
-            del self.n_features_in_
+        learned = self._learn(checked_neighbors(indices, distances, n), labels)
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
         return self._keep(None, labels, learned)
 
     def _keep(
@@ -122,24 +127,18 @@ class NeighborTransfer(LabelTransfer):
         """Neighbours of the labelled images among the others, for methods that learn from them."""
         return None
 
-    def _training_neighbors(self, index: NeighborIndex, places: Array) -> Neighbors:
-        n = places.shape[0]
-        if n < 2:
-            raise InvalidInput(
-                f"Found {n} sample(s), that is images; {type(self).__name__} learns from the "
-                "neighbours of each image among the others. Pass at least 2."
-            )
-        k = min(self.n_neighbors, n - 1)
-        found = index.kneighbors(places, k, exclude=np.arange(n))
-        return Neighbors(to_numpy(found.indices), to_numpy(found.distances))
-
     # --- using ---------------------------------------------------------------------------
 
     def kneighbors(self, Z: Array) -> Neighbors:
-        """The neighbours that speak for each image: `n_neighbors`, or all if there are fewer."""
-        places = self._checked_queries(Z)
+        """The neighbours that speak for each image: `n_neighbors`, or all if there are fewer.
+
+        Where an approximate index finds fewer, lists end with index −1 at distance ∞.
+        """
+        self._check_parameters()
         index = self._searchable()
-        return index.kneighbors(places, min(self.n_neighbors, index.n_points_))
+        places = self._checked_queries(Z)
+        found = self._found(index, places)
+        return Neighbors(*(beside(part, places) for part in found))
 
     def score_neighbors(self, indices: Array, distances: Array) -> Array:
         """Score of every label, shape (n, D), given the neighbours.
@@ -151,23 +150,22 @@ class NeighborTransfer(LabelTransfer):
         """
         self._check_fitted()
         self._check_parameters()
-        found = self._cut(self._checked_neighbors(indices, distances, self.labels_.shape[0]))
-        scores = float_like(self._finished(self._scored(found)), distances)
-        return scores if isinstance(distances, np.ndarray) else like(scores, distances)
+        found = checked_neighbors(indices, distances, self.labels_.shape[0])
+        scores = np.empty((len(found.indices), self.n_labels_), score_dtype(found.distances))
+        for rows in row_blocks(len(scores), self._bytes_per_image(found.indices.shape[1])):
+            some = self._cut(Neighbors(found.indices[rows], found.distances[rows]))
+            scores[rows], _ = self._scored(some)
+        return beside(self._finished(scores), distances)
 
     def decision_function(self, Z: Array) -> Array:
         """Score of every label for every image, shape (n, D)."""
-        places = self._checked_queries(Z)
         self._check_parameters()
-        parts = [
-            self._scored(_on_host(self.kneighbors(places[rows])))
-            for rows in row_blocks(places.shape[0], 16 * self.n_labels_ + 2**14)
-        ]
-        scores = float_like(self._finished(np.concatenate(parts)), places)
-        if isinstance(places, np.ndarray):
-            return scores
-        xp = namespace(places)
-        return xp.asarray(scores, device=places.device)
+        index = self._searchable()
+        places = self._checked_queries(Z)
+        scores = np.empty((places.shape[0], self.n_labels_), score_dtype(places))
+        for rows, found in self._found_in_blocks(index, places):
+            scores[rows], _ = self._scored(found)
+        return beside(self._finished(scores), places)
 
     def explain(self, Z: Array, labels: Any) -> list[list[Evidence]]:
         """Which neighbours speak for each label, and how much of its score each one gives.
@@ -184,41 +182,41 @@ class NeighborTransfer(LabelTransfer):
             Shares are the neighbours' weights, scaled to add up to the score. A label that none
             of the neighbours carries has no evidence: its lists are empty.
         """
-        found = _on_host(self.kneighbors(Z))
-        wanted = label_lists(labels, len(found.indices), self.n_labels_)
         self._check_parameters()
-        weights = self._weights(found)
-        scores = float_like(self._scores(self._votes(found, weights), found), found.distances)
+        index = self._searchable()
+        places = self._checked_queries(Z)
+        wanted = label_lists(labels, places.shape[0], self.n_labels_)
+        scores = np.empty((places.shape[0], self.n_labels_), score_dtype(places))
+        voices: list[list[Evidence]] = []
+        for rows, found in self._found_in_blocks(index, places):
+            scores[rows], weights = self._scored(found)
+            for i, asked in enumerate(wanted[rows]):
+                one = Neighbors(found.indices[i], found.distances[i])
+                voices.append(self._voices(one, weights[i], asked))
+        scores = self._finished(scores)
         return [
-            [
-                self._evidence(t, scores[i, t], found.indices[i], found.distances[i], weights[i])
-                for t in wanted[i]
-            ]
-            for i in range(len(wanted))
+            [_with_score(voice, float(scores[i, voice.label])) for voice in asked]
+            for i, asked in enumerate(voices)
         ]
 
-    def _evidence(
-        self,
-        label: int,
-        score: float,
-        indices: np.ndarray,
-        distances: np.ndarray,
-        weights: np.ndarray,
-    ) -> Evidence:
-        carries = self.labels_[np.maximum(indices, 0)][:, [label]].toarray()[:, 0] != 0
-        speaking = np.flatnonzero(carries & (indices >= 0) & (weights > 0))
+    def _voices(self, found: Neighbors, weights: np.ndarray, labels: list[int]) -> list[Evidence]:
+        """For each label the neighbours (k,) of one image that carry it, with their weights."""
+        speaking = np.flatnonzero((found.indices >= 0) & (weights > 0))
         speaking = speaking[np.argsort(-weights[speaking], kind="stable")]
-        part = weights[speaking]
-        shares = float(score) * part / part.sum() if len(part) else part
-        return Evidence(int(label), float(score), indices[speaking], shares, distances[speaking])
+        carried = self.labels_[found.indices[speaking]].tocsc()
+        evidence = []
+        for t in labels:
+            carriers = speaking[np.sort(carried.indices[carried.indptr[t] : carried.indptr[t + 1]])]
+            parts = (part[carriers] for part in (found.indices, weights, found.distances))
+            evidence.append(Evidence(t, np.nan, *parts))
+        return evidence
 
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""
         n, d = self.labels_.shape
         return [
             f"Passes {d:,} labels on from {n:,} images that carry {self.labels_.nnz:,}.",
-            f"Each image is spoken for by its {min(self.n_neighbors, n):,} nearest neighbours "
-            f"({self.metric}).",
+            self._describe_neighbors(),
         ]
 
     # --- for those who write a method ----------------------------------------------------
@@ -226,16 +224,30 @@ class NeighborTransfer(LabelTransfer):
     def _check_parameters(self) -> None:
         check_n_neighbors(self.n_neighbors, np.inf)
 
+    def _describe_neighbors(self) -> str:
+        metric = getattr(self.index_, "metric", self.metric)
+        k = min(self.n_neighbors, self.labels_.shape[0])
+        return f"Each image is spoken for by its {k:,} nearest neighbours ({metric})."
+
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         """Fitted attributes, from the neighbours (N×k) of labelled images among the others."""
+        return {}
+
+    def _widened(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
+        """Fitted attributes with room for the labels of images that are being added."""
         return {}
 
     def _placed(self, places: Array) -> Array:
         """Places as they are searched."""
         return places
 
-    def _widen(self, n_labels: int) -> None:
-        """Make room for labels that were added."""
+    def _found(self, index: NeighborIndex, places: Array) -> Neighbors:
+        """The neighbours that speak, on the host."""
+        return on_host(index.kneighbors(places, min(self.n_neighbors, index.n_points_)))
+
+    def _cut(self, found: Neighbors) -> Neighbors:
+        """The neighbours that speak, of those given."""
+        return Neighbors(*(part[:, : self.n_neighbors] for part in found))
 
     def _weights(self, found: Neighbors) -> np.ndarray:
         """What each neighbour's voice counts, shape (n, k), in float64; 0 for none."""
@@ -249,52 +261,34 @@ class NeighborTransfer(LabelTransfer):
         """Scores of all images of a call, where they depend on each other."""
         return scores
 
-    def _scored(self, found: Neighbors) -> np.ndarray:
-        out = np.empty((len(found.indices), self.n_labels_))
-        width = found.indices.shape[1]
-        for rows in row_blocks(len(out), 48 * width + 32 * self.n_labels_):
-            block = Neighbors(found.indices[rows], found.distances[rows])
-            out[rows] = self._scores(self._votes(block, self._weights(block)), block)
-        return out
+    def _list_length(self) -> int:
+        """How many neighbours speak for an image, at most."""
+        return min(self.n_neighbors, self.labels_.shape[0])
 
-    def _votes(self, found: Neighbors, weights: np.ndarray) -> np.ndarray:
-        """Σₖ wₖ y(k, t), shape (n, D)."""
+    def _found_in_blocks(
+        self, index: NeighborIndex, places: Array
+    ) -> Iterator[tuple[slice, Neighbors]]:
+        for rows in row_blocks(places.shape[0], self._bytes_per_image(self._list_length())):
+            yield rows, self._found(index, places[rows])
+
+    def _bytes_per_image(self, list_length: int) -> int:
+        return 64 * list_length + 40 * self.n_labels_
+
+    def _scored(self, found: Neighbors) -> tuple[np.ndarray, np.ndarray]:
+        """Scores (n×D) in float64, and the weights (n×k) that they come from."""
+        weights = self._weights(found)
         n, k = found.indices.shape
         speakers = scipy.sparse.csr_array(
             (weights.ravel(), np.maximum(found.indices, 0).ravel(), np.arange(0, n * k + 1, k)),
             shape=(n, self.labels_.shape[0]),
         )
-        return (speakers @ self.labels_).toarray()
-
-    def _cut(self, found: Neighbors) -> Neighbors:
-        """The neighbours that speak, of those given."""
-        return Neighbors(*(part[:, : self.n_neighbors] for part in found))
-
-    @staticmethod
-    def _checked_neighbors(indices: Array, distances: Array, n_points: int) -> Neighbors:
-        indices, distances = to_numpy(indices), to_numpy(distances)
-        if indices.ndim != 2 or indices.shape != distances.shape or not indices.shape[1]:
-            raise InvalidInput(
-                "indices and distances must be of one shape (images × neighbours); found "
-                f"{indices.shape} and {distances.shape}."
-            )
-        if indices.dtype.kind not in "iu":
-            raise InvalidInput(f"indices must be whole numbers; found {indices.dtype}.")
-        if indices.size and not -1 <= indices.min() <= indices.max() < n_points:
-            raise InvalidInput(
-                f"Found a neighbour with index {int(indices.max())} among {n_points} images. "
-                "Indices are rows of the images that were fitted."
-            )
-        if np.isnan(distances).any():
-            raise InvalidInput("Found NaN among the distances to neighbours.")
-        return Neighbors(indices.astype(np.int64, copy=False), distances)
+        votes = (speakers @ self.labels_).toarray()  # Σₖ wₖ y(k, t)
+        return self._scores(votes, found), weights
 
     def _fresh_index(self) -> NeighborIndex:
         if self.index is None:
             return ExactNeighbors(self.metric)
-        if not isinstance(self.index, (ExactNeighbors, NeighborIndex)) and not hasattr(
-            self.index, "kneighbors"
-        ):
+        if not all(hasattr(self.index, name) for name in ("fit", "add", "kneighbors")):
             raise InvalidInput(f"index must be an index of tagkin.neighbors; found {self.index!r}.")
         return clone(self.index)
 
@@ -308,16 +302,8 @@ class NeighborTransfer(LabelTransfer):
         return self.index_
 
 
-def _on_host(found: Neighbors) -> Neighbors:
-    return Neighbors(to_numpy(found.indices), to_numpy(found.distances))
-
-
-def first_of_each(codes: np.ndarray) -> np.ndarray:
-    """Where a value occurs for the first time in its row, for codes of shape (n, k)."""
-    order = np.argsort(codes, axis=1, kind="stable")
-    ordered = np.take_along_axis(codes, order, axis=1)
-    fresh = np.ones(codes.shape, dtype=bool)
-    fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first = np.empty_like(fresh)
-    np.put_along_axis(first, order, fresh, axis=1)
-    return first
+def _with_score(voice: Evidence, score: float) -> Evidence:
+    """Evidence whose weights are scaled to add up to the score."""
+    total = voice.shares.sum()
+    shares = voice.shares * (score / total) if total > 0 else voice.shares
+    return replace(voice, score=score, shares=shares)

@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, as_block, check_finite, like, namespace, row_blocks, to_numpy
+from tagkin.arrays import (
+    Array,
+    as_block,
+    cholesky,
+    eigh,
+    like,
+    namespace,
+    row_blocks,
+    solve_triangular,
+    to_numpy,
+)
 from tagkin.errors import InvalidInput
 from tagkin.transfer.base import LabelTransfer, check_number
 
@@ -29,13 +38,11 @@ class LinearTransfer(LabelTransfer):
         """Score of every label for every image, shape (n, D)."""
         places = self._checked_queries(Z)
         xp = namespace(places)
-        one = as_block(places[:1])
+        one = as_block(places[:1], finite=False)
         coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
         scores = xp.empty((places.shape[0], coef.shape[1]), dtype=one.dtype, device=one.device)
         for rows in row_blocks(places.shape[0], 8 * (places.shape[1] + coef.shape[1])):
-            block = as_block(places[rows], finite=False)
-            check_finite(block, "Z", rows=range(rows.start, rows.stop))
-            scores[rows] = block @ coef + intercept
+            scores[rows] = as_block(places[rows], finite=False) @ coef + intercept
         return scores
 
     def _keep(self, Z: Array, coef: np.ndarray, intercept: np.ndarray) -> Self:
@@ -140,7 +147,7 @@ class LinearSVM(LinearTransfer):
     def _hinged(
         self, places: Array, labels: scipy.sparse.csr_array
     ) -> tuple[np.ndarray, np.ndarray]:
-        rows = to_numpy(as_block(places, double=True))
+        rows = to_numpy(as_block(places, double=True, finite=False))
         by_label = labels.tocsc()
         d = labels.shape[1]
         counts = np.diff(by_label.indptr)
@@ -161,13 +168,11 @@ def _least_squares(
     """Coefficients (m×D) and intercepts (D,) of ridge regression, in blocks, in float64."""
     n, m = places.shape
     xp = namespace(places)
-    some = as_block(places[:: -(-n // 256)], double=True)
+    some = as_block(places[:: -(-n // 256)], double=True, finite=False)
     shift = xp.mean(some, axis=0)  # near the mean, so that little cancels below
     gram, cross, total = np.zeros((m, m)), np.zeros((m, labels.shape[1])), np.zeros(m)
     for rows in row_blocks(n, 24 * m):
-        block = as_block(places[rows], double=True, finite=False)
-        check_finite(block, "Z", rows=range(rows.start, rows.stop))
-        shifted = block - shift
+        shifted = as_block(places[rows], double=True, finite=False) - shift
         gram += to_numpy(shifted.T @ shifted)
         block = to_numpy(shifted)
         total += block.sum(axis=0)
@@ -175,6 +180,17 @@ def _least_squares(
     mean, label_mean = total / n, labels.sum(axis=0, dtype=np.float64) / n
     gram -= n * np.outer(mean, mean)
     cross -= n * np.outer(mean, label_mean)
-    gram[np.diag_indices(m)] += regularization
-    coef = scipy.linalg.solve(gram, cross, assume_a="pos", check_finite=False)
+    coef = _solved(gram, cross, regularization)
     return coef, label_mean - (mean + to_numpy(shift)) @ coef
+
+
+def _solved(gram: np.ndarray, cross: np.ndarray, regularization: float) -> np.ndarray:
+    """(G + κI)⁻¹ B for G without negative eigenvalues, up to rounding."""
+    regularized = gram + regularization * np.eye(len(gram))
+    factor = cholesky(regularized)
+    if factor is not None:
+        half = solve_triangular(factor, cross)
+        return solve_triangular(factor, half, transposed=True)
+    # κ is lost in the rounding of G
+    values, vectors = eigh(gram)
+    return vectors @ ((vectors.T @ cross) / (np.maximum(values, 0) + regularization)[:, None])

@@ -21,6 +21,7 @@ from tagkin.transfer._likelihood import (
     rank_weights,
     smoothed,
 )
+from tagkin.transfer._lists import on_host
 from tagkin.transfer.kin import NeighborTransfer
 
 __all__ = ["TagProp"]
@@ -71,15 +72,20 @@ class TagProp(NeighborTransfer):
 
     Notes
     -----
-    `partial_fit` adds images and leaves weights and sigmoids as they are; a new label gets the
-    mean sigmoid of the others. Memory for `fit`: 12 bytes for each label that a neighbour
-    carries, N × K × labels an image.
+    `partial_fit` adds images and leaves weights and sigmoids as they are; a label that comes with
+    its first images gets the median sigmoid of the others. With sigmoids, a label on no image
+    scores 0. Where an image lacks neighbours (index −1), the weights of those that it has are
+    brought to a sum of 1, but not while weights by rank are being learned. Memory for `fit`: 12
+    bytes for each label that a neighbour carries, N × K × labels an image, and about twice that
+    while the table is made.
 
     References
     ----------
     Guillaumin, Mensink, Verbeek, Schmid. TagProp: discriminative metric learning in nearest
     neighbor models for image auto-annotation. ICCV, 2009.
     """
+
+    _on_host = ("offsets_", "rank_weights_", "slopes_")
 
     rank_weights_: np.ndarray | None
     decay_: float | None
@@ -110,7 +116,14 @@ class TagProp(NeighborTransfer):
             )
 
     def _neighbors_of_fitted(self, index: NeighborIndex, places: Array) -> Neighbors:
-        return self._training_neighbors(index, places)
+        n = places.shape[0]
+        if n < 2:
+            raise InvalidInput(
+                f"Found {n} sample(s), that is images; TagProp learns from the neighbours of each "
+                "image among the others. Pass at least 2."
+            )
+        k = min(self.n_neighbors, n - 1)
+        return on_host(index.kneighbors(places, k, exclude=np.arange(n)))
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         assert neighbors is not None
@@ -148,21 +161,30 @@ class TagProp(NeighborTransfer):
                 break
         if self.sigmoids:
             sigmoids = fit_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
-        slopes, offsets = sigmoids or (None, None)
-        return {
+        learned = {
             "rank_weights_": rank_weights(penalties) if by_rank else None,
             "decay_": None if by_rank else decay,
-            "slopes_": slopes,
-            "offsets_": offsets,
+            "slopes_": None,
+            "offsets_": None,
             "loss_": pairs.loss(predicted(), sigmoids)[0],
         }
+        if sigmoids is not None:
+            carried = _carried(labels)
+            learned["slopes_"] = np.where(carried, sigmoids.slope, 0)
+            learned["offsets_"] = np.where(carried, sigmoids.offset, -np.inf)
+        return learned
 
-    def _widen(self, n_labels: int) -> None:
+    def _widened(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
         if self.slopes_ is None or self.offsets_ is None:
-            return
-        fresh = n_labels - len(self.slopes_)
-        self.slopes_ = np.append(self.slopes_, np.full(fresh, self.slopes_.mean()))
-        self.offsets_ = np.append(self.offsets_, np.full(fresh, self.offsets_.mean()))
+            return {}
+        known = _carried(self.labels_)
+        fresh = added.shape[1] - len(known)
+        slopes = np.append(self.slopes_, np.zeros(fresh))
+        offsets = np.append(self.offsets_, np.full(fresh, -np.inf))
+        first = _carried(added) & ~np.append(known, np.zeros(fresh, dtype=bool))
+        slopes[first] = np.median(self.slopes_[known])
+        offsets[first] = np.median(self.offsets_[known])
+        return {"slopes_": slopes, "offsets_": offsets}
 
     def _weights(self, found: Neighbors) -> np.ndarray:
         there = found.indices >= 0
@@ -190,3 +212,8 @@ class TagProp(NeighborTransfer):
         else:
             learned = f"Weights fall with distance at the rate {self.decay_:.3g}."
         return [*super().describe(), learned]
+
+
+def _carried(labels: scipy.sparse.csr_array) -> np.ndarray:
+    """Which labels are on some image, shape (D,)."""
+    return np.bincount(labels.indices, minlength=labels.shape[1]) > 0

@@ -8,19 +8,18 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, like, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, as_block, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.base import check_n_neighbors, unit_rows
-from tagkin.transfer._likelihood import rows_of
-from tagkin.transfer._margins import learn_dimension_weights
+from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
+from tagkin.neighbors.base import check_metric, check_n_neighbors, unit_rows
+from tagkin.transfer._lists import beside, compressed, first_of_each, on_host, rows_of, stacked
+from tagkin.transfer._margins import learn_dimension_weights, sample_size
 from tagkin.transfer.base import check_number
-from tagkin.transfer.kin import NeighborTransfer, first_of_each
+from tagkin.transfer.kin import NeighborTransfer
 
 __all__ = ["TwoPassKNN"]
 
 FORMS = ("paper", "authors")
-_SAMPLE = 1000  # images that metric learning looks at
 
 
 class TwoPassKNN(NeighborTransfer):
@@ -62,6 +61,7 @@ class TwoPassKNN(NeighborTransfer):
 
     Notes
     -----
+    Lists of neighbours are as long as the longest; shorter ones end with index −1 at distance ∞.
     `score_neighbors` runs both passes within the lists that it is given; lists that hold the
     whole of pass 1, as from `kneighbors`, give the scores of `decision_function`.
 
@@ -69,6 +69,8 @@ class TwoPassKNN(NeighborTransfer):
     ----------
     Verma, Jawahar. Image annotation using metric learning in semantic neighbourhoods. ECCV, 2012.
     """
+
+    _on_host = ("dimension_weights_",)
 
     dimension_weights_: np.ndarray | None
 
@@ -99,14 +101,15 @@ class TwoPassKNN(NeighborTransfer):
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, Z: Array, Y: Array = None) -> Self:
-        """Take places Z (N×m) and labels Y (N×D); with metric learning, learn weights."""
+        """Take places Z (N×m) and labels Y (N×D); with metric learning, learn weights.
+
+        If it fails, what was learned before stays.
+        """
         self._check_parameters()
         places, labels = self._validated(Z, Y)
-        weights = None
-        if self.metric_learning:
-            weights = self._learned_weights(places, labels)
-        index = ExactNeighbors("euclidean" if self.metric_learning else self.metric)
-        index.fit(self._placed(places, weights))
+        weights = self._learned_weights(places, labels) if self.metric_learning else None
+        index = ExactNeighbors(self.metric if weights is None else "euclidean")
+        index.fit(self._weighted(places, weights))
         validate_data(self, Z, skip_check_array=True, reset=True)
         return self._keep(index, labels, {"dimension_weights_": weights})
 
@@ -120,58 +123,42 @@ class TwoPassKNN(NeighborTransfer):
 
     def _learned_weights(self, places: Array, labels: scipy.sparse.csr_array) -> np.ndarray:
         """Weights from the balanced neighbourhoods of a sample of the images with labels."""
-        flat = to_numpy(self._placed(places, np.ones(places.shape[1])))
+        check_metric(self.metric)
+        flat = to_numpy(self._weighted(places, np.ones(places.shape[1])))
         labelled = np.flatnonzero(np.diff(labels.indptr))
         rng = np.random.default_rng(self.random_state)
-        sample = np.sort(rng.permutation(labelled)[:_SAMPLE])
+        sample = np.sort(rng.permutation(labelled)[: sample_size(places.shape[1])])
         if not len(sample):
             return np.ones(places.shape[1])
         index = ExactNeighbors("euclidean").fit(flat)
         # one more, since each image is the nearest to itself
-        found = self._balanced(index, flat[sample], labels, self.n_per_label + 1)
+        found = _balanced(index, flat[sample], labels, self.n_per_label + 1)
         return learn_dimension_weights(flat, labels, sample, found)
 
-    def _placed(self, places: Array, weights: np.ndarray | None = None) -> Array:
+    def _placed(self, places: Array) -> Array:
+        return self._weighted(places, self.dimension_weights_)
+
+    def _weighted(self, places: Array, weights: np.ndarray | None) -> Array:
         """Places as they are searched: with learned weights, each dimension times its root."""
-        weights = getattr(self, "dimension_weights_", None) if weights is None else weights
         if weights is None:
             return places
-        xp = namespace(places)
         if self.metric == "cosine":
             places = unit_rows(places, "Z")
-        return places * like(np.sqrt(weights), xp.astype(places[:1], xp.float64))
+        return as_block(places, double=True) * beside(np.sqrt(weights), places)
 
     # --- pass 1 --------------------------------------------------------------------------
 
-    def kneighbors(self, Z: Array) -> Neighbors:
-        """Pass 1: the union of the `n_per_label` nearest images of every label, nearest first.
-
-        Lists are as long as the longest; shorter ones end with index −1 at distance ∞.
-        """
-        places = self._placed(self._checked_queries(Z))
-        index = self._searchable()
+    def _found(self, index: NeighborIndex, places: Array) -> Neighbors:
+        """The union of the `n_per_label` nearest images of every label, nearest first."""
         assert isinstance(index, ExactNeighbors)
-        found = self._balanced(index, places, self.labels_, self.n_per_label)
-        if self.metric_learning:
-            found = Neighbors(found.indices, found.distances**2)
-        if isinstance(places, np.ndarray):
+        found = _balanced(index, self._placed(places), self.labels_, self.n_per_label)
+        if self.dimension_weights_ is None:
             return found
-        xp = namespace(places)
-        return Neighbors(*(xp.asarray(part, device=places.device) for part in found))
+        return Neighbors(found.indices, found.distances**2)
 
-    @staticmethod
-    def _balanced(
-        index: ExactNeighbors, queries: Array, labels: scipy.sparse.csr_array, n_per_label: int
-    ) -> Neighbors:
-        by_label = labels.tocsc()
-        by_label.sort_indices()
-        groups = [g for g in np.split(by_label.indices, by_label.indptr[1:-1]) if len(g)]
-        width = sum(min(n_per_label, len(group)) for group in groups)
-        parts = []
-        for rows in row_blocks(queries.shape[0], 64 * max(width, 1)):
-            found = index.kneighbors_by_group(queries[rows], groups, n_per_label)
-            parts.append(_union([Neighbors(*map(to_numpy, one)) for one in found], rows))
-        return _stacked(parts)
+    def _list_length(self) -> int:
+        carriers = np.bincount(self.labels_.indices, minlength=1)
+        return min(int(np.minimum(carriers, self.n_per_label).sum()), self.labels_.shape[0])
 
     def _cut(self, found: Neighbors) -> Neighbors:
         """Pass 1 within the lists that are given."""
@@ -184,7 +171,7 @@ class TwoPassKNN(NeighborTransfer):
         place = np.arange(len(key)) - np.repeat(fresh, np.diff(np.append(fresh, len(key))))
         speaking = np.zeros(n * k, dtype=bool)
         speaking[slot[order][place < self.n_per_label]] = True
-        return _compressed(found, speaking.reshape(n, k))
+        return compressed(found, speaking.reshape(n, k))
 
     # --- pass 2 --------------------------------------------------------------------------
 
@@ -192,9 +179,9 @@ class TwoPassKNN(NeighborTransfer):
         there = found.indices >= 0
         distances = np.where(there, found.distances.astype(np.float64), 0)
         if self.form == "authors":
-            least = np.where(there, distances, np.inf).min(axis=1, keepdims=True, initial=np.inf)
-            distances -= np.where(np.isfinite(least), least, 0)
-            mean = (distances * there).sum(axis=1, keepdims=True)
+            least = np.where(there, distances, np.inf).min(axis=1, keepdims=True)
+            distances = np.where(there, distances - least, 0)
+            mean = distances.sum(axis=1, keepdims=True)
             mean /= np.maximum(there.sum(axis=1, keepdims=True), 1)
             distances /= np.where(mean > 0, mean, 1)
         return np.exp(-self.decay * distances) * there
@@ -206,49 +193,37 @@ class TwoPassKNN(NeighborTransfer):
         return votes
 
     def _finished(self, scores: np.ndarray) -> np.ndarray:
-        if self.label_maximum and len(scores):
+        if self.label_maximum:
             most = scores.max(axis=0)
-            scores = scores / np.where(most > 0, most, 1)
+            scores /= np.where(most > 0, most, 1)
         return scores
 
-    def describe(self) -> list[str]:
-        """What this model is, in a few sentences."""
-        n, d = self.labels_.shape
-        return [
-            f"Passes {d:,} labels on from {n:,} images that carry {self.labels_.nnz:,}.",
-            f"Each image is spoken for by the {self.n_per_label} nearest of every label.",
-        ]
+    def _describe_neighbors(self) -> str:
+        return f"Each image is spoken for by the {self.n_per_label} nearest of every label."
 
 
-def _union(groups: list[Neighbors], rows: slice) -> Neighbors:
+def _balanced(
+    index: ExactNeighbors, queries: Array, labels: scipy.sparse.csr_array, n_per_label: int
+) -> Neighbors:
+    """The nearest of every label for each query, every one once, nearest first, on the host."""
+    by_label = labels.tocsc()
+    by_label.sort_indices()
+    members = np.split(by_label.indices.astype(np.int64), by_label.indptr[1:-1])
+    groups = [group for group in members if len(group)]
+    width = sum(min(n_per_label, len(group)) for group in groups)
+    parts = []
+    for rows in row_blocks(queries.shape[0], 64 * max(width, 1)):
+        found = index.kneighbors_by_group(queries[rows], groups, n_per_label)
+        parts.append(_union([on_host(one) for one in found], rows.stop - rows.start))
+    return stacked(parts)
+
+
+def _union(groups: list[Neighbors], n_queries: int) -> Neighbors:
     """Each query's neighbours from all groups, every one once, nearest first."""
     if not groups:
-        n = rows.stop - rows.start
-        return Neighbors(np.full((n, 1), -1), np.full((n, 1), np.inf))
+        return Neighbors(np.full((n_queries, 1), -1), np.full((n_queries, 1), np.inf))
     indices = np.concatenate([group.indices for group in groups], axis=1)
     distances = np.concatenate([group.distances for group in groups], axis=1)
     order = np.lexsort((indices, distances), axis=1)
     found = Neighbors(*(np.take_along_axis(part, order, axis=1) for part in (indices, distances)))
-    return _compressed(found, first_of_each(found.indices))
-
-
-def _compressed(found: Neighbors, kept: np.ndarray) -> Neighbors:
-    """Lists of those kept (n×k), in the order that they have, filled up with index −1."""
-    width = max(int(kept.sum(axis=1).max(initial=0)), 1)
-    order = np.argsort(~kept, axis=1, kind="stable")[:, :width]
-    kept = np.take_along_axis(kept, order, axis=1)
-    indices, distances = (np.take_along_axis(part, order, axis=1) for part in found)
-    return Neighbors(np.where(kept, indices, -1), np.where(kept, distances, np.inf))
-
-
-def _stacked(parts: list[Neighbors]) -> Neighbors:
-    """Lists of different lengths, one above the other."""
-    width = max(part.indices.shape[1] for part in parts)
-
-    def filled(part: np.ndarray, value: float) -> np.ndarray:
-        return np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=value)
-
-    return Neighbors(
-        np.concatenate([filled(part.indices, -1) for part in parts]),
-        np.concatenate([filled(part.distances, np.inf) for part in parts]),
-    )
+    return compressed(found, first_of_each(found.indices))

@@ -6,10 +6,11 @@ from typing import Self
 
 import numpy as np
 
-from tagkin.arrays import Array, to_numpy
+from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer.kin import NeighborTransfer, first_of_each
+from tagkin.transfer._lists import compressed, first_of_each, on_host
+from tagkin.transfer.kin import NeighborTransfer
 
 __all__ = ["NeighborVoting", "TagRelevance"]
 
@@ -55,7 +56,7 @@ class NeighborVoting(NeighborTransfer):
         return (found.indices >= 0).astype(np.float64)
 
 
-class TagRelevance(NeighborTransfer):
+class TagRelevance(NeighborVoting):
     """Tag relevance: votes beyond what a label's frequency explains, f(I, t) = kₜ − K nₜ/|S|.
 
     With `users` (the owner of each image, given to `fit`) at most one neighbour a user speaks,
@@ -86,14 +87,7 @@ class TagRelevance(NeighborTransfer):
     """
 
     users_: np.ndarray | None
-    _user_names: np.ndarray | None
-
-    def __init__(
-        self, n_neighbors: int = 100, metric: str = "cosine", index: NeighborIndex | None = None
-    ):
-        self.n_neighbors = n_neighbors
-        self.metric = metric
-        self.index = index
+    _user_names: np.ndarray
 
     def fit(self, Z: Array, Y: Array = None, users: Array | None = None) -> Self:
         """Take places Z (N×m), labels Y (N×D) and, for one vote a user, each image's owner (N,)."""
@@ -114,11 +108,11 @@ class TagRelevance(NeighborTransfer):
                 f"{'without' if self.users_ is None else 'with'} them."
             )
         names, codes = self._user_names, None
-        if self.users_ is not None and names is not None:
+        if self.users_ is not None:
             fresh, own = _numbered(users, n)
-            names, everyone = np.unique(np.concatenate([names, fresh]), return_inverse=True)
-            old, new = everyone[: -len(fresh)], everyone[-len(fresh) :]
-            codes = np.concatenate([old[self.users_], new[own]])
+            names, places = np.unique(np.concatenate([names, fresh]), return_inverse=True)
+            known = len(self._user_names)
+            codes = np.concatenate([places[:known][self.users_], places[known:][own]])
         super().partial_fit(Z, Y)
         self._user_names, self.users_ = names, codes
         return self
@@ -132,39 +126,32 @@ class TagRelevance(NeighborTransfer):
         self._user_names, self.users_ = names, codes
         return self
 
-    def kneighbors(self, Z: Array) -> Neighbors:
-        """The neighbours that speak for each image; with users, the nearest of each.
-
-        Where there are fewer than `n_neighbors` users, lists end with index −1.
-        """
-        if not self.__sklearn_is_fitted__() or self.users_ is None:
-            return super().kneighbors(Z)
-        places, index = self._checked_queries(Z), self._searchable()
-        width = min(self.n_neighbors, index.n_points_)
-        while True:
-            found = self._cut(Neighbors(*map(to_numpy, index.kneighbors(places, width))))
-            full = found.indices.shape[1] == self.n_neighbors and (found.indices >= 0).all()
-            if full or width == index.n_points_:
-                return found
-            width = min(2 * width, index.n_points_)
+    def _found(self, index: NeighborIndex, places: Array) -> Neighbors:
+        """With users, the nearest image of each; lists end with −1 where there are too few."""
+        found = super()._found(index, places)
+        if self.users_ is None:
+            return found
+        n, width = index.n_points_, found.indices.shape[1]
+        enough = min(width, len(self._user_names))
+        found = self._cut(found)
+        while width < n:
+            short = np.flatnonzero((found.indices >= 0).sum(axis=1) < enough)
+            width = min(2 * width, n)
+            for rows in row_blocks(len(short), 64 * width):
+                some = short[rows]
+                more = self._cut(on_host(index.kneighbors(places[some], width)))
+                found.indices[some], found.distances[some] = more
+        return found
 
     def _cut(self, found: Neighbors) -> Neighbors:
-        users = getattr(self, "users_", None)
-        if users is None:
+        if self.users_ is None:
             return super()._cut(found)
-        owners = np.where(found.indices >= 0, users[np.maximum(found.indices, 0)], -1)
-        speaking = first_of_each(owners) & (owners >= 0)
-        order = np.argsort(~speaking, axis=1, kind="stable")[:, : self.n_neighbors]
-        kept = np.take_along_axis(speaking, order, axis=1)
-        indices, distances = (np.take_along_axis(part, order, axis=1) for part in found)
-        return Neighbors(np.where(kept, indices, -1), np.where(kept, distances, np.inf))
-
-    def _weights(self, found: Neighbors) -> np.ndarray:
-        return (found.indices >= 0).astype(np.float64)
+        owners = np.where(found.indices >= 0, self.users_[found.indices], -1)
+        return compressed(found, first_of_each(owners) & (owners >= 0), self.n_neighbors)
 
     def _scores(self, votes: np.ndarray, found: Neighbors) -> np.ndarray:
         speakers = (found.indices >= 0).sum(axis=1, keepdims=True)
-        votes -= speakers * (self.labels_.sum(axis=0) / self.labels_.shape[0])
+        votes -= speakers * (self.labels_.sum(axis=0, dtype=np.float64) / self.labels_.shape[0])
         return votes
 
 
@@ -172,7 +159,7 @@ def _numbered(users: Array | None, n_images: int) -> tuple[np.ndarray, np.ndarra
     """The distinct users, sorted, and each image's place among them."""
     if users is None:
         return np.empty(0, dtype=object), None
-    names = np.asarray([str(user) for user in to_numpy(np.asarray(users)).tolist()], dtype=object)
+    names = np.asarray([str(user) for user in to_numpy(users).tolist()], dtype=object)
     if names.shape != (n_images,):
         raise InvalidInput(f"Found {len(names)} users for {n_images} images; pass one an image.")
     distinct, codes = np.unique(names, return_inverse=True)
