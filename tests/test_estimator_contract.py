@@ -22,7 +22,7 @@ from tagkin.transfer import (
 from tests.conftest import make_collection
 
 # One entry for every estimator: how the battery builds it.
-ESTIMATORS = {
+ESTIMATORS: dict[str, list[BaseEstimator]] = {
     "LandmarkMap": [LandmarkMap(), LandmarkMap(n_landmarks=5, random_state=0)],
     "LinearSVM": [LinearSVM(), LinearSVM(loss="squared-hinge")],
     "NeighborVoting": [NeighborVoting(), NeighborVoting(n_neighbors=3, metric="euclidean")],

@@ -21,10 +21,12 @@ from tagkin.transfer._lists import rows_of
 __all__ = [
     "Pairs",
     "Sigmoids",
+    "distance_loss",
     "distance_weights",
     "fit_distance_weights",
     "fit_rank_weights",
     "fit_sigmoids",
+    "rank_loss",
     "rank_weights",
     "smoothed",
 ]
@@ -163,6 +165,27 @@ def _beyond_nearest(distances: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(distances), distances, least) - least
 
 
+def rank_loss(
+    penalties: np.ndarray, pairs: Pairs, sigmoids: Sigmoids | None
+) -> tuple[float, np.ndarray]:
+    """Loss with weights softmax(−λ) of the ranks, and its gradient by λ (K,)."""
+    weights = rank_weights(penalties)
+    value, by_p = pairs.loss(pairs.carriers @ weights, sigmoids)
+    by_weight = pairs.carriers.T @ by_p
+    return value, weights * (weights @ by_weight - by_weight)
+
+
+def distance_loss(
+    decay: np.ndarray, pairs: Pairs, distances: np.ndarray, sigmoids: Sigmoids | None
+) -> tuple[float, np.ndarray]:
+    """Loss with weights softmax(−λ d), and its gradient by λ; `decay` has one entry."""
+    weights = distance_weights(distances, decay[0])
+    value, by_p = pairs.loss(pairs.carriers @ weights.ravel(), sigmoids)
+    beyond = _beyond_nearest(distances)
+    by_decay = weights * ((weights * beyond).sum(axis=1, keepdims=True) - beyond)
+    return value, np.array([by_p @ (pairs.carriers @ by_decay.ravel())])
+
+
 def fit_rank_weights(
     pairs: Pairs, penalties: np.ndarray, sigmoids: Sigmoids | None = None
 ) -> np.ndarray:
@@ -170,15 +193,8 @@ def fit_rank_weights(
 
     The loss is convex in π = softmax(−λ), so that there is one optimum.
     """
-
-    def objective(penalties: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = rank_weights(penalties)
-        value, by_p = pairs.loss(pairs.carriers @ weights, sigmoids)
-        by_weight = pairs.carriers.T @ by_p
-        return value, weights * (weights @ by_weight - by_weight)
-
     best = scipy.optimize.minimize(
-        objective, penalties, jac=True, method="L-BFGS-B", options=_OPTIONS
+        rank_loss, penalties, (pairs, sigmoids), jac=True, method="L-BFGS-B", options=_OPTIONS
     ).x
     return best - best.min()  # a shift of all λ leaves π as it is
 
@@ -187,19 +203,12 @@ def fit_distance_weights(
     pairs: Pairs, distances: np.ndarray, decay: float, sigmoids: Sigmoids | None = None
 ) -> float:
     """λ ≥ 0 of least loss, from `decay` on."""
-    beyond = _beyond_nearest(distances)
-    unit = float(beyond.mean()) or 1.0  # so that steps of about 1 are right for any distance
-
-    def objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
-        weights = distance_weights(distances, scaled[0] / unit)
-        value, by_p = pairs.loss(pairs.carriers @ weights.ravel(), sigmoids)
-        mean = (weights * beyond).sum(axis=1, keepdims=True)
-        by_decay = weights * (mean - beyond)
-        return value, np.array([by_p @ (pairs.carriers @ by_decay.ravel()) / unit])
-
+    # so that steps of about 1 are right for any distance
+    unit = float(_beyond_nearest(distances).mean()) or 1.0
     found = scipy.optimize.minimize(
-        objective,
+        distance_loss,
         np.array([decay * unit]),
+        (pairs, distances / unit, sigmoids),
         jac=True,
         method="L-BFGS-B",
         bounds=[(0, None)],
@@ -248,7 +257,8 @@ def _sigmoid_problem(
     label, d = pairs.label, len(b)
 
     def by_tag(values: np.ndarray) -> np.ndarray:
-        return np.bincount(label, values, minlength=d)
+        sums = np.bincount(label, values, minlength=d)
+        return sums.astype(float, copy=False)  # of no pairs they are whole numbers
 
     losses, wrong = _logistic(pairs.sign * (a[label] * p + b[label]))
     slope = -pairs.cost * pairs.sign * wrong

@@ -66,8 +66,8 @@ class LabelTransfer(BaseEstimator):
             How many labels an image gets (all of them where there are fewer); 5 unless a
             threshold says which.
         threshold : float or array of shape (D,), optional
-            The score that a label must reach, or one for each label; with `n`, at most that many
-            get through.
+            The score that a label must reach, or one for each label; with `n`, the best of those
+            that do.
         """
         self._check_fitted()
         d = self.n_labels_
@@ -80,8 +80,10 @@ class LabelTransfer(BaseEstimator):
         suggestions = []
         for rows in row_blocks(len(scores), 24 * d):
             block = scores[rows]
-            best = np.argsort(-block, axis=1, kind="stable")[:, :n]
-            passing = np.take_along_axis(block >= bars, best, axis=1)
+            passing = block >= bars
+            order = np.where(passing, -block, np.inf)
+            best = np.argsort(order, axis=1, kind="stable")[:, :n]
+            passing = np.take_along_axis(passing, best, axis=1)
             suggestions += [
                 [Suggestion(int(t), float(row[t])) for t in labels[passed]]
                 for row, labels, passed in zip(block, best, passing, strict=True)

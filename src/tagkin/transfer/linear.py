@@ -148,6 +148,8 @@ class LinearSVM(LinearTransfer):
         self, places: Array, labels: scipy.sparse.csr_array
     ) -> tuple[np.ndarray, np.ndarray]:
         rows = to_numpy(as_block(places, double=True, finite=False))
+        mean = rows.mean(axis=0)
+        rows = rows - mean  # about the origin intercepts are small, and hardly regularised
         by_label = labels.tocsc()
         d = labels.shape[1]
         counts = np.diff(by_label.indptr)
@@ -156,9 +158,12 @@ class LinearSVM(LinearTransfer):
             carries = np.zeros(len(rows), dtype=int)
             carries[by_label.indices[by_label.indptr[t] : by_label.indptr[t + 1]]] = 1
             # a large scale, since liblinear regularises the intercept by its inverse
-            machine = LinearSVC(C=self.C, dual=False, intercept_scaling=100, random_state=0)
+            machine = LinearSVC(
+                C=self.C, dual=False, intercept_scaling=100, tol=1e-7, random_state=0
+            )
             machine.fit(rows, carries)
-            coef[:, t], intercept[t] = machine.coef_[0], machine.intercept_[0]
+            coef[:, t] = machine.coef_[0]
+            intercept[t] = machine.intercept_[0] - mean @ machine.coef_[0]
         return coef, intercept
 
 

@@ -181,7 +181,8 @@ class TwoPassKNN(NeighborTransfer):
         if self.form == "authors":
             least = np.where(there, distances, np.inf).min(axis=1, keepdims=True)
             distances = np.where(there, distances - least, 0)
-            mean = distances.sum(axis=1, keepdims=True)
+            # one after the other, so that it does not depend on how far lists are filled up
+            mean = np.cumsum(distances, axis=1)[:, -1:]
             mean /= np.maximum(there.sum(axis=1, keepdims=True), 1)
             distances /= np.where(mean > 0, mean, 1)
         return np.exp(-self.decay * distances) * there
