@@ -40,7 +40,7 @@ lint: setup  ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (a quarter of an hour)
+bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (half an hour)
 	@$(BIN)/python -m benchmarks
 
 docs: setup  ## build the documentation into build/docs

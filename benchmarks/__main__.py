@@ -1,11 +1,13 @@
-"""Measure everything and rewrite docs/benchmarks.md: ``python -m benchmarks``.
+"""Measure and rewrite docs/benchmarks.md: ``python -m benchmarks [space] [search] [transfer]``.
 
-About fifteen minutes on two cores, most of it the peers' at 4,000 images.
+Without a name everything is measured: about 25 minutes on two cores, most of it the peers' at
+4,000 images. With names, those sections are, and the others stay as they were.
 """
 
 import datetime
 import os
 import platform
+import sys
 from typing import Any
 
 import numpy as np
@@ -37,23 +39,44 @@ def machine() -> str:
     return f"{cores} cores ({name}), {memory:.0f} GiB, {platform.system()}"
 
 
-def main() -> None:
+def space() -> dict[str, Any]:
+    """The space against the machine and against other programs."""
+    return {
+        "limit": [fit(*case, 3) for case in LIMIT],
+        "growth": [fit(n, 256, 1024, 3) for n in GROWTH],
+        "peers": against_peers.measure(),
+    }
+
+
+SECTIONS = {
+    "space": space,
+    "search": lambda: {"search": run_json("-m", "benchmarks.search")},
+    "transfer": lambda: {"transfer": run_json("-m", "benchmarks.transfer")},
+}
+
+
+def main(*sections: str) -> None:
     """Measure, store the numbers, draw, write the page."""
+    unknown = set(sections) - set(SECTIONS)
+    if unknown:
+        sys.exit(f"No section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}.")
     blas = next(info for info in threadpool_info() if info["user_api"] == "blas")
-    results: dict[str, Any] = {
-        "date": datetime.date.today().isoformat(),
+    results: dict[str, Any] = report.stored() if sections else {}
+    dates = results.get("dates", {})
+    for section in sections or SECTIONS:
+        results |= SECTIONS[section]()
+        dates[section] = datetime.date.today().isoformat()
+    results |= {
+        "dates": dates,
         "tagkin": tagkin.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
         "blas": f"{blas['internal_api']} {blas['version']} ({blas['architecture']})",
         "machine": machine(),
-        "limit": [fit(*case, 3) for case in LIMIT],
-        "growth": [fit(n, 256, 1024, 3) for n in GROWTH],
-        "peers": against_peers.measure(),
     }
     report.write(results)
     say("wrote docs/benchmarks.md")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

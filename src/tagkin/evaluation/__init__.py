@@ -19,15 +19,21 @@ from tagkin.evaluation.metrics import (
 from tagkin.evaluation.neighborhoods import neighborhood_jaccard
 from tagkin.evaluation.plots import draw_reliability
 from tagkin.evaluation.report import LabelReport, label_report
+from tagkin.evaluation.selection import Choice, Trial, choose, cross_validate, held_out_scores
 
 __all__ = [
+    "Choice",
     "LabelCalibrator",
     "LabelReport",
     "ReliabilityCurve",
+    "Trial",
     "average_precision",
+    "choose",
+    "cross_validate",
     "draw_reliability",
     "evaluate",
     "expected_calibration_error",
+    "held_out_scores",
     "label_precision_recall_at",
     "label_report",
     "mean_average_precision",

@@ -1,0 +1,106 @@
+"""Exact neighbours against scikit-learn's brute force and FAISS's flat index, in turn.
+
+``python -m benchmarks.search`` prints JSON: seconds of each repeat, and how far answers differ.
+Vectors have unit length, so that Euclidean neighbours, which scikit-learn finds fastest, are
+those by cosine.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from benchmarks.data import made_features
+from benchmarks.process import say
+from tagkin.neighbors import ExactNeighbors, FaissNeighbors, recall
+
+QUERIES, POINTS, DIMENSION, K, REPEATS = 20_000, 100_000, 81, 200, 3
+
+
+def by_tagkin(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """`tagkin.neighbors.ExactNeighbors`."""
+    return ExactNeighbors().fit(points).kneighbors(queries, K).indices
+
+
+def by_faiss(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """FAISS's flat index."""
+    import faiss
+
+    index = faiss.IndexFlatIP(DIMENSION)
+    index.add(points)
+    return index.search(queries, K)[1]
+
+
+def by_scikit_learn(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """scikit-learn's brute force."""
+    search = NearestNeighbors(n_neighbors=K, algorithm="brute").fit(points)
+    return search.kneighbors(queries, return_distance=False)
+
+
+PROGRAMS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "tagkin": by_tagkin,
+    "FAISS IndexFlatIP": by_faiss,
+    "scikit-learn brute": by_scikit_learn,
+}
+
+
+def measure() -> dict[str, Any]:
+    """Seconds of every program, in turn; recall of the others' answers by ours."""
+    X, _ = made_features(QUERIES + POINTS, DIMENSION)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    queries, points = X[:QUERIES], X[QUERIES:]
+    seconds: dict[str, list[float]] = {name: [] for name in PROGRAMS}
+    found = {}
+    for _ in range(REPEATS):
+        for name, program in PROGRAMS.items():
+            start = time.perf_counter()
+            found[name] = program(queries, points)
+            seconds[name].append(time.perf_counter() - start)
+            say(f"{name}: {seconds[name][-1]:.1f} s")
+    return {
+        "queries": QUERIES,
+        "points": POINTS,
+        "dimension": DIMENSION,
+        "k": K,
+        "seconds": seconds,
+        "agreement": {name: recall(found["tagkin"], found[name]) for name in PROGRAMS},
+        "approximate": approximate(queries[:2000], points),
+    }
+
+
+def approximate(queries: np.ndarray, points: np.ndarray) -> list[dict[str, Any]]:
+    """Approximate indexes of FAISS: recall of the exact neighbours, and speed-up."""
+    rows = []
+    exact = ExactNeighbors().fit(points)
+    start = time.perf_counter()
+    truth = exact.kneighbors(queries, K).indices
+    seconds = time.perf_counter() - start
+    for factory, search in (
+        ("IVF512,Flat", "nprobe=32"),
+        ("IVF512,Flat", "nprobe=128"),
+        ("HNSW32", "efSearch=400"),
+    ):
+        start = time.perf_counter()
+        index = FaissNeighbors(factory, search).fit(points)
+        building = time.perf_counter() - start
+        start = time.perf_counter()
+        found = index.kneighbors(queries, K).indices
+        searching = time.perf_counter() - start
+        rows.append(
+            {
+                "factory": factory,
+                "search": search,
+                "recall": recall(found, truth),
+                "build_seconds": building,
+                "speed_up": seconds / searching,
+            }
+        )
+        say(f"{factory} {search}: recall {rows[-1]['recall']:.3f}")
+    return rows
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure()))

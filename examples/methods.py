@@ -1,0 +1,149 @@
+"""Every method of label transfer, by looks and in the semantic space, on real photographs.
+
+    python examples/methods.py flickr8k coco          # about 10 minutes on two cores
+    python examples/methods.py flickr8k --choose      # settings by 3-fold cross-validation
+
+The data (features and labels of Flickr8k and COCO) is looked for in the folder TAGKIN_DATA, or
+in ../shared/data. Settings are fixed unless --choose is given, which chooses each method's by
+cross-validation on the training images, separately by looks and in the space.
+"""
+
+import argparse
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagkin import SemanticSpace
+from tagkin.evaluation import choose, evaluate, neighborhood_jaccard
+from tagkin.neighbors import nearest
+from tagkin.transfer import (
+    LinearSVM,
+    NeighborVoting,
+    RidgeTransfer,
+    TagProp,
+    TagRelevance,
+    TwoPassKNN,
+)
+
+FOLDER = Path(
+    os.environ.get("TAGKIN_DATA", Path(__file__).parent.parent.parent / "shared" / "data")
+)
+GRIDS: dict[str, dict[str, list[Any]]] = {
+    "NNvot": {"n_neighbors": [20, 50, 100, 200]},
+    "TagRel": {"n_neighbors": [20, 50, 100, 200]},
+    "TagProp": {"n_neighbors": [50, 100, 200]},
+    "2PKNN": {"n_per_label": [1, 2, 5], "decay": [1.0, 3.0, 10.0]},
+    "SVM": {"C": [10.0**power for power in range(-3, 4)]},
+    "ridge": {"regularization": [0.05, 0.5, 5.0, 50.0, 500.0]},
+}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Features and labels of training and test images, and the settings that are fixed."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    is_test: np.ndarray
+    n_neighbors: int
+    n_landmarks: int
+
+
+def read(name: str) -> Dataset:
+    """One of the two datasets."""
+    path = FOLDER / f"{name}.npz"
+    if not path.exists():
+        sys.exit(f"{path.name} is not in {FOLDER}. Set TAGKIN_DATA to the folder that has it.")
+    data = np.load(path)
+    X = data["features"].astype(np.float32) * data["scale"]
+    if name == "coco":
+        labels = np.unpackbits(data["labels"], axis=1)[:, :80]
+        return Dataset(X, labels, data["is_test"], n_neighbors=50, n_landmarks=2048)
+    labels, is_test = data["votes"] >= 2, data["split"] == "test"
+    known, asked = labels[~is_test].sum(axis=0) >= 10, labels[is_test].any(axis=0)
+    return Dataset(X, labels[:, known & asked], is_test, n_neighbors=100, n_landmarks=3000)
+
+
+def methods(k: int) -> dict[str, Any]:
+    """The methods with fixed settings."""
+    return {
+        "NNvot": NeighborVoting(k),
+        "TagRel": TagRelevance(k),
+        "TagProp": TagProp(k),
+        "2PKNN": TwoPassKNN(5, decay=1.0),
+        "SVM": LinearSVM(),
+        "ridge": RidgeTransfer(),
+    }
+
+
+def line(cells: list[str]) -> str:
+    """A row of the table: two names, six numbers, and what there is to say."""
+    method, kin, *numbers, note = cells
+    return f"{method:8}{kin:10}" + "".join(f"{number:>8}" for number in numbers) + f"  {note}"
+
+
+def run(name: str, choosing: bool, seed: int) -> None:
+    """Print the table of one dataset."""
+    data = read(name)
+    known, new = ~data.is_test, data.is_test
+    Y, truth = data.labels[known], data.labels[new]
+    print(f"\n{name}: {known.sum():,} training and {new.sum():,} test images, {Y.shape[1]} labels")
+    start = time.perf_counter()
+    space = SemanticSpace(n_landmarks=data.n_landmarks, random_state=seed)
+    space.fit(data.features[known], Y)
+    places = {"visual": data.features, "semantic": space.transform(data.features)}
+    print(f"Space of {space.n_components_} dimensions in {time.perf_counter() - start:.0f} s\n")
+    print(line(["method", "kin", "MAP", "Prec@5", "Rec@5", "N+", "MiAP", "seconds", "settings"]))
+    for title, method in methods(data.n_neighbors).items():
+        for where, Z in places.items():
+            start = time.perf_counter()
+            setting = ""
+            if choosing:
+                found = choose(method, Z[known], Y, GRIDS[title])
+                method = found.estimator
+                setting = ", ".join(f"{k}={v:g}" for k, v in found.parameters.items())
+            else:
+                method.fit(Z[known], Y)
+            print_row(title, where, truth, method.decision_function(Z[new]), start, setting)
+    start = time.perf_counter()
+    read_off = RidgeTransfer.of_space(space).decision_function(places["semantic"][new])
+    print_row("ridge", "of space", truth, read_off, start, "kernel ridge, read off the space")
+    sizes = (1, 10, 50, 100)
+    print(f"\nMean Jaccard of label sets with the nearest {', '.join(map(str, sizes))} images")
+    for where, Z in places.items():
+        kin = nearest(Z[new], Z[known], max(sizes)).indices
+        values = np.asarray(neighborhood_jaccard(truth, Y, kin, sizes=sizes))
+        print(f"  {where:9} " + "  ".join(f"{value:.3f}" for value in values))
+
+
+def print_row(
+    title: str, where: str, truth: np.ndarray, scores: np.ndarray, start: float, setting: str
+) -> None:
+    """Score and print one method."""
+    seconds = time.perf_counter() - start
+    found = evaluate(truth, scores)
+    cells = [f"{100 * found[key]:.1f}" for key in ("MAP", "precision", "recall")]
+    cells += [f"{found['n_plus']}", f"{100 * found['MiAP']:.1f}", f"{seconds:.1f}", setting]
+    print(line([title, where, *cells]), flush=True)
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("dataset", nargs="+", choices=["flickr8k", "coco"])
+    parser.add_argument("--choose", action="store_true", help="settings by cross-validation")
+    parser.add_argument("--seed", type=int, default=0, help="of the landmarks")
+    options = parser.parse_args()
+    for name in options.dataset:
+        run(name, options.choose, options.seed)
+
+
+if __name__ == "__main__":
+    main()
