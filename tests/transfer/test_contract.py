@@ -443,6 +443,17 @@ def test_bad_neighbours(fitted, collection, indices, distances, message):
         fitted.score_neighbors(np.array(indices), np.array(distances))
 
 
+@each_searched_method
+def test_a_fit_from_neighbours_forgets_the_places(fitted, collection):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    fitted.fit(pandas.DataFrame(collection.X, columns=list("abcdefghijkl")), collection.Y)
+    known = nearest(collection.X, collection.X, 20, exclude=np.arange(150))
+    fitted.fit_neighbors(*known, collection.Y)
+    assert not hasattr(fitted, "n_features_in_")
+    assert not hasattr(fitted, "feature_names_in_")
+    assert fitted.index_ is None
+
+
 # --- evidence ---
 
 
@@ -653,8 +664,7 @@ def test_a_loaded_model_is_the_saved_one(fitted, method, collection, tmp_path):
 def test_a_model_of_neighbours_alone_is_stored_too(method, collection, tmp_path):
     X, Y, _ = collection
     known = nearest(X, X, 20, exclude=np.arange(150))
-    model = clone(method).fit(X, Y).fit_neighbors(*known, Y)
-    assert not hasattr(model, "n_features_in_")
+    model = clone(method).fit_neighbors(*known, Y)
     again = load(save(model, tmp_path / "model"))
     np.testing.assert_array_equal(again.score_neighbors(*known), model.score_neighbors(*known))
 

@@ -133,8 +133,7 @@ class TagProp(NeighborTransfer):
                 f"{labels.shape[1]} labels, so that there is nothing to learn weights from."
             )
         neighbors = self._cut(neighbors)
-        distances = np.asarray(neighbors.distances, dtype=np.float64)
-        distances = np.where(neighbors.indices >= 0, distances, np.inf)
+        distances = neighbors.distances.astype(np.float64)
         by_rank = self.weights == "rank"
         pairs = Pairs.of(neighbors.indices, labels, by_rank=by_rank)
         penalties, decay = np.zeros(neighbors.indices.shape[1]), 0.0
@@ -187,15 +186,13 @@ class TagProp(NeighborTransfer):
         return {"slopes_": slopes, "offsets_": offsets}
 
     def _weights(self, found: Neighbors) -> np.ndarray:
-        there = found.indices >= 0
         if self.rank_weights_ is None:
             assert self.decay_ is not None
-            distances = np.where(there, found.distances.astype(np.float64), np.inf)
-            return distance_weights(distances, self.decay_)
+            return distance_weights(found.distances.astype(np.float64), self.decay_)
         weights = np.zeros(found.indices.shape)
         known = min(weights.shape[1], len(self.rank_weights_))
         weights[:, :known] = self.rank_weights_[:known]
-        weights *= there
+        weights *= found.indices >= 0
         total = weights.sum(axis=1, keepdims=True)
         return weights / np.where(total > 0, total, 1)
 

@@ -209,8 +209,8 @@ def _balanced(
     """The nearest of every label for each query, every one once, nearest first, on the host."""
     by_label = labels.tocsc()
     by_label.sort_indices()
-    members = np.split(by_label.indices.astype(np.int64), by_label.indptr[1:-1])
-    groups = [group for group in members if len(group)]
+    members, starts = by_label.indices.astype(np.int64), by_label.indptr
+    groups = [members[starts[t] : starts[t + 1]] for t in np.flatnonzero(np.diff(starts))]
     width = sum(min(n_per_label, len(group)) for group in groups)
     parts = []
     for rows in row_blocks(queries.shape[0], 64 * max(width, 1)):
