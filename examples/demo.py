@@ -16,7 +16,6 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.metrics import average_precision_score
 
 import tagkin
 
@@ -61,15 +60,9 @@ def make_collection(n: int, drawings: np.ndarray, digits: np.ndarray, seed: int)
     return Collection(np.clip(pictures, 0, 22) / 22, truth, tags)
 
 
-def find_kin(queries: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Indices of the nearest known rows by cosine, nearest first (n × N_KIN)."""
-    queries, known = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in (queries, known))
-    return np.argsort(-(queries @ known.T), axis=1, kind="stable")[:, :N_KIN]
-
-
 def show(label: str, scores: np.ndarray, truth: np.ndarray) -> None:
     """One line of the result table."""
-    precision = 100 * average_precision_score(truth, scores, average="macro")
+    precision = 100 * tagkin.evaluate(truth, scores)["MAP"]
     best = 100 * truth[np.arange(len(truth)), scores.argmax(axis=1)].mean()
     bar = "█" * round(precision / 2.5)
     print(f"  {label:<22} {precision:5.1f}  {best:13.1f} %   {bar}")
@@ -132,16 +125,17 @@ def main(output: str = "build/demo") -> None:
     with tempfile.TemporaryDirectory() as folder:
         space = tagkin.load(tagkin.save(space, Path(folder) / "model"))
 
-    kin = {
-        "by looks": find_kin(new.features, known.features),
-        "in the semantic space": find_kin(
-            space.transform(new.features), space.transform(known.features)
-        ),
+    places = {
+        "by looks": (known.features, new.features),
+        "in the semantic space": (space.transform(known.features), space.transform(new.features)),
     }
+    kin = {}
     print(f"Each untagged picture gets the tags of its {N_KIN} nearest kin:\n")
     print(f"  {'kin found':<22} {'MAP':>5}  {'best tag right':>15}")
-    for name, indices in kin.items():
-        show(name, known.tags[indices].mean(axis=1), new.truth)
+    for name, (of_known, of_new) in places.items():
+        model = tagkin.NeighborVoting(N_KIN).fit(of_known, known.tags)
+        kin[name] = model.kneighbors(of_new).indices
+        show(name, model.decision_function(of_new), new.truth)
 
     path = Path(output) / "kin.png"
     path.parent.mkdir(parents=True, exist_ok=True)

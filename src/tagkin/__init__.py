@@ -5,17 +5,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tagkin.arrays import memory_budget as memory_budget
+    from tagkin.evaluation import LabelCalibrator as LabelCalibrator
+    from tagkin.evaluation import choose as choose
+    from tagkin.evaluation import evaluate as evaluate
     from tagkin.landmarks import LandmarkMap as LandmarkMap
     from tagkin.space import SemanticSpace as SemanticSpace
     from tagkin.storage import load as load
     from tagkin.storage import save as save
+    from tagkin.transfer import LinearSVM as LinearSVM
+    from tagkin.transfer import NeighborVoting as NeighborVoting
+    from tagkin.transfer import RidgeTransfer as RidgeTransfer
+    from tagkin.transfer import TagProp as TagProp
+    from tagkin.transfer import TagRelevance as TagRelevance
+    from tagkin.transfer import TwoPassKNN as TwoPassKNN
 
 __version__ = "0.1.0"
 
 # Loaded at first use: importing scikit-learn and SciPy takes over a second.
 _HOMES = {
+    "LabelCalibrator": "tagkin.evaluation",
     "LandmarkMap": "tagkin.landmarks",
+    "LinearSVM": "tagkin.transfer",
+    "NeighborVoting": "tagkin.transfer",
+    "RidgeTransfer": "tagkin.transfer",
     "SemanticSpace": "tagkin.space",
+    "TagProp": "tagkin.transfer",
+    "TagRelevance": "tagkin.transfer",
+    "TwoPassKNN": "tagkin.transfer",
+    "choose": "tagkin.evaluation",
+    "evaluate": "tagkin.evaluation",
     "load": "tagkin.storage",
     "memory_budget": "tagkin.arrays",
     "save": "tagkin.storage",

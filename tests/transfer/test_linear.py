@@ -31,6 +31,15 @@ def test_ridge_in_blocks_and_with_more_dimensions_than_images(collection):
     np.testing.assert_allclose(scores, expected, atol=1e-10)
 
 
+def test_ridge_where_every_third_image_is_elsewhere():
+    X, Y, X_new = make_collection(700)
+    X[::3] += 5
+    expected = Ridge(alpha=0.5).fit(X, Y).predict(X_new)
+    np.testing.assert_allclose(
+        RidgeTransfer().fit(X, Y).decision_function(X_new), expected, atol=1e-9
+    )
+
+
 def test_a_regularization_lost_in_rounding_does_no_harm():
     """Of two equal columns the Gram matrix is singular; κ = 1e-12 does not show beside it."""
     X, Y, X_new = make_collection()

@@ -8,7 +8,7 @@ import scipy.sparse
 
 import tagkin
 from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.transfer import TwoPassKNN
+from tagkin.transfer import TwoPassKNN, _margins
 from tagkin.transfer._margins import learn_dimension_weights, margin_loss, sample_size
 from tagkin.transfer.twopass import _balanced
 from tests.conftest import make_collection
@@ -233,7 +233,7 @@ def test_weights_are_one_where_there_is_nothing_to_learn():
     )
 
 
-def test_an_image_is_no_target_of_itself():
+def test_an_image_is_no_target_of_itself(monkeypatch):
     """Two dimensions: common labels show in the first; only itself is near in both."""
     rng = np.random.default_rng(0)
     kind = np.arange(60) % 2
@@ -248,6 +248,17 @@ def test_an_image_is_no_target_of_itself():
         learn_dimension_weights(Z, labels, np.arange(60), without), weights
     )
     assert weights[0] > 10 * weights[1]
+    # room for more targets and impostors than there are makes no difference
+    monkeypatch.setattr(_margins, "_TARGETS", 2)
+    monkeypatch.setattr(_margins, "_IMPOSTORS", 3)
+    again = learn_dimension_weights(Z, labels, np.arange(60), found)
+    np.testing.assert_allclose(again, weights, rtol=1e-6)
+
+
+def test_one_image_a_label_is_enough_to_learn_from():
+    Z, Y, _ = noisy(120)
+    model = TwoPassKNN(1, metric="euclidean", metric_learning=True, random_state=0).fit(Z, Y)
+    assert model.dimension_weights_[:3].min() > 1
 
 
 def test_wide_features_are_learned_from_fewer_images():
