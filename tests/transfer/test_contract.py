@@ -691,5 +691,6 @@ def test_faiss_stays_on_the_host_and_takes_torch(collection, tmp_path):
     X, Y, X_new = collection
     model = NeighborVoting(7, index=FaissNeighbors()).fit(X, Y)
     again = load(save(model, tmp_path / "model"), device="cpu")
+    assert isinstance(again.index_.points_, np.ndarray)
     scores = again.decision_function(torch.from_numpy(X_new))
     np.testing.assert_array_equal(scores.numpy(), model.decision_function(X_new))
