@@ -19,6 +19,7 @@ from tagkin.arrays import Array, bincount, kth_largest, matmul, namespace, row_b
 from tagkin.neighbors.base import Neighbors
 
 _TILE_COLUMNS = 8192
+_PILE = 32
 _FEW_POINTS = 16_384  # up to here all scores of a query are looked at
 _SAMPLED = 16  # of more points, one in so many sets the bar that candidates must pass
 
@@ -98,12 +99,36 @@ def _candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array
     """
     xp = namespace(queries)
     scores = scorer.scores(queries, slice(None))
-    kept = scores >= kth_largest(scores, k) - scorer.rounding(queries)
-    counts = xp.sum(xp.astype(kept, xp.int64), axis=1)
-    crowded = counts > 4 * k + 64
-    kept &= ~crowded[:, None]
-    rows, columns = xp.nonzero(kept)
-    return _padded(rows, columns, counts * ~crowded), crowded
+    n, slack = scores.shape[0], scorer.rounding(queries)
+    kept = scores >= _low_bar(scores, k) - slack
+    crowded = xp.zeros(n, dtype=xp.bool, device=device(queries))
+    if int(xp.count_nonzero(kept)) > n * _most(k) // 2:
+        counts = xp.sum(xp.astype(kept, xp.int64), axis=1)
+        again = xp.nonzero(counts > _most(k))[0]
+        kept[again] = scores[again] >= kth_largest(scores[again], k) - slack[again]
+        crowded = xp.sum(xp.astype(kept, xp.int64), axis=1) > _most(k)
+        kept &= ~crowded[:, None]
+    rows, columns = _places(kept)
+    return _padded(rows, columns, bincount(rows, n)), crowded
+
+
+def _low_bar(scores: Array, k: int) -> Array:
+    """At most the k-th largest score of each row, and not far below, shape (n, 1).
+
+    Columns are dealt out to piles; the k-th largest of the piles' maxima is reached by k scores at
+    least. Neighbouring columns, often alike, go to different piles.
+    """
+    piles = scores.shape[1] // _PILE
+    if piles < 4 * k:
+        return kth_largest(scores, k)
+    n = scores.shape[0]
+    dealt = scores[:, : piles * _PILE].reshape(n, _PILE, piles)
+    return kth_largest(namespace(scores).max(dealt, axis=1), k)
+
+
+def _most(k: int) -> int:
+    """Of a query with more candidates than this, too many points are alike to list them."""
+    return 4 * k + 64
 
 
 class _Bar:
@@ -130,8 +155,8 @@ class _Bar:
         counts = xp.zeros(queries.shape[0], dtype=xp.int64, device=device(queries))
         parts = []
         for start, scores in _tiles(scorer, queries):
-            rows, columns, values = _passing(scores, bar)
-            parts.append((rows, columns + start, values))
+            rows, columns = _places(scores >= bar)
+            parts.append((rows, columns + start, scores[rows, columns]))
             counts += bincount(rows, queries.shape[0])
             # a crowd of equal points would fill the memory: such a query is left aside
             bar = xp.where((counts > crowd)[:, None], xp.full_like(bar, math.inf), bar)
@@ -148,7 +173,7 @@ class _Bar:
             near = xp.nonzero(values >= (best - slack)[rows, 0])[0]
             rows, columns = rows[near], columns[near]
             counts = bincount(rows, queries.shape[0])
-        crowded = aside | (counts > 4 * k + 64)
+        crowded = aside | (counts > _most(k))
         kept = xp.nonzero(~crowded[rows])[0]
         return _padded(rows[kept], columns[kept], counts * ~crowded), crowded
 
@@ -164,12 +189,11 @@ def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
         yield start, scorer.scores(queries, slice(start, stop), out)
 
 
-def _passing(scores: Array, bar: Array) -> tuple[Array, Array, Array]:
-    """Rows, columns and values of the scores at or above their row's bar, row by row."""
-    xp = namespace(scores)
-    flat = xp.nonzero((scores >= bar).reshape(-1))[0]
-    rows = flat // scores.shape[1]
-    return rows, flat - rows * scores.shape[1], scores.reshape(-1)[flat]
+def _places(kept: Array) -> tuple[Array, Array]:
+    """Rows and columns of what is true, row by row; flat, which is several times faster."""
+    flat = namespace(kept).nonzero(kept.reshape(-1))[0]
+    rows = flat // kept.shape[1]
+    return rows, flat - rows * kept.shape[1]
 
 
 def _padded(rows: Array, values: Array, counts: Array, fill: float = -1) -> Array:
