@@ -33,7 +33,7 @@ ALLOWED = {
 }
 
 # What tagkin may import from outside, and the one room that may import it.
-EVERYWHERE = {"array_api_compat", "numpy", "safetensors", "scipy", "sklearn", "tqdm"}
+EVERYWHERE = {"array_api_compat", "numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "tqdm"}
 OPTIONAL = {
     "faiss": {"neighbors"},
     "matplotlib": {"evaluation"},

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import scipy.linalg
 import scipy.sparse
 from array_api_compat import array_namespace, device, is_torch_array
 from sklearn.utils import check_array
+from threadpoolctl import ThreadpoolController
 
 from tagkin.errors import InvalidInput, MissingExtra
 
@@ -38,6 +40,7 @@ __all__ = [
     "namespace",
     "on_device",
     "row_blocks",
+    "run_in_threads",
     "solve_triangular",
     "to_numpy",
 ]
@@ -164,6 +167,29 @@ def row_blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
     step = block_rows(bytes_per_row)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def run_in_threads(
+    work: Callable[[slice], None], n_rows: int, bytes_per_row: int, most_rows: int
+) -> None:
+    """Do `work` for consecutive slices of at most so many rows, on as many threads as BLAS uses.
+
+    Each thread gets its share of the memory budget and one thread of BLAS: the work between
+    matrix products, which BLAS does not spread, is spread as well. For NumPy arrays.
+    """
+    controller = ThreadpoolController().select(user_api="blas")
+    n_threads = max((library.num_threads for library in controller.lib_controllers), default=1)
+    if n_threads == 1 or n_rows < 2 * n_threads:
+        for rows in row_blocks(n_rows, max(bytes_per_row, _budget.get() // most_rows)):
+            work(rows)
+        return
+    with memory_budget(max(1, _budget.get() // n_threads)):
+        step = min(block_rows(bytes_per_row), most_rows, -(-n_rows // n_threads))
+        blocks = [slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step)]
+        contexts = [contextvars.copy_context() for _ in blocks]  # the budget goes along
+    with controller.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+        for _ in pool.map(lambda context, rows: context.run(work, rows), contexts, blocks):
+            pass
 
 
 # --- validation --------------------------------------------------------------------------

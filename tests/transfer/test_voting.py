@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import tagkin
 from tagkin import load, save
@@ -152,3 +153,26 @@ def test_both_rank_images_the_same_way(collection):
     votes = NeighborVoting(9).fit(X, Y).decision_function(X_new)
     relevance = TagRelevance(9).fit(X, Y).decision_function(X_new)
     np.testing.assert_allclose(np.diff(votes - relevance, axis=0), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [NeighborVoting, TagRelevance])
+def test_weights_count_where_they_are_asked_for(method):
+    X, Y, X_new = make_collection(n=60)
+    weights = Y * np.random.default_rng(0).random(Y.shape).astype(np.float32)
+    model = method(7, weighted=True).fit(X, scipy.sparse.csr_array(weights))
+    near = model.kneighbors(X_new).indices
+    expected = weights[near].sum(axis=1)
+    if method is TagRelevance:
+        expected -= 7 * weights.mean(axis=0)
+    np.testing.assert_allclose(model.decision_function(X_new), expected, atol=1e-5)
+    (evidence,) = model.explain(X_new[:1], [2])[0]
+    carriers = near[0][Y[near[0], 2] > 0]
+    assert set(evidence.indices) == set(carriers)
+    np.testing.assert_allclose(evidence.shares.sum(), evidence.score, atol=1e-6)
+    raw = weights[evidence.indices, 2]
+    np.testing.assert_allclose(evidence.shares, raw * evidence.score / raw.sum(), rtol=1e-5)
+    assert (np.diff(raw) <= 0).all()
+    unweighted = method(7).fit(X, weights)
+    np.testing.assert_array_equal(
+        unweighted.decision_function(X_new), method(7).fit(X, Y).decision_function(X_new)
+    )

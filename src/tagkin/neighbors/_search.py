@@ -15,13 +15,21 @@ from typing import Any
 import numpy as np
 from array_api_compat import device, is_torch_array
 
-from tagkin.arrays import Array, bincount, kth_largest, matmul, namespace, row_blocks
+from tagkin.arrays import (
+    Array,
+    bincount,
+    kth_largest,
+    matmul,
+    namespace,
+    row_blocks,
+    run_in_threads,
+)
 from tagkin.neighbors.base import Neighbors
 
-_TILE_COLUMNS = 8192
+_TILE_ROWS, _TILE_COLUMNS = 512, 1024  # scores that stay in the cache
 _PILE = 32
 _FEW_POINTS = 16_384  # up to here all scores of a query are looked at
-_SAMPLED = 16  # of more points, one in so many sets the bar that candidates must pass
+_SAMPLED = 24  # of more points, one in so many sets the bar that candidates must pass
 
 
 class Scorer:
@@ -57,11 +65,12 @@ class Scorer:
     def distances(self, queries: Array, candidates: Array) -> Array:
         """Distance of each query (n×m) to each of its own candidates (n×w), pair by pair."""
         xp = namespace(queries)
-        difference = self.points[candidates]
-        difference -= queries[:, None, :]
-        if is_torch_array(difference):
+        if is_torch_array(queries):
+            difference = self.points[candidates] - queries[:, None, :]
             squares = xp.sum(difference * difference, axis=2)
         else:
+            difference = np.take(self.points, candidates, axis=0)
+            difference -= queries[:, None, :]
             squares = np.einsum("nwm,nwm->nw", difference, difference)
         if self.euclidean:
             return xp.sqrt(squares)
@@ -79,8 +88,9 @@ def search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
     indices = xp.empty((n, k), dtype=xp.int64, device=device(points))
     distances = xp.empty((n, k), dtype=points.dtype, device=device(points))
     bar = _Bar(n_points, k)
-    columns = bar.sampled + 2 * _TILE_COLUMNS if bar.useful else 2 * n_points
-    for rows in row_blocks(n, points.dtype.itemsize * (columns + 16 * k)):
+    columns = bar.columns if bar.useful else 2 * n_points
+
+    def search_block(rows: slice) -> None:
         block = queries[rows]
         find = bar.candidates if bar.useful else _candidates_among_all
         candidates, crowded = find(scorer, block, k)
@@ -88,6 +98,13 @@ def search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
         for row in xp.nonzero(crowded)[0]:
             place = rows.start + int(row)
             indices[place], distances[place] = _search_one(scorer, queries[place], k)
+
+    bytes_per_row = points.dtype.itemsize * (columns + 16 * k)
+    if is_torch_array(points):
+        for rows in row_blocks(n, bytes_per_row):
+            search_block(rows)
+    else:
+        run_in_threads(search_block, n, bytes_per_row, _TILE_ROWS if bar.useful else n)
     return Neighbors(indices, distances)
 
 
@@ -143,39 +160,41 @@ class _Bar:
         self.sampled = -(-n_points // self.stride)
         expected = k / self.stride
         self.rank = math.ceil(expected + 4 * math.sqrt(expected) + 4)
+        self.width = min(4 * self.rank * self.stride, n_points)
+        self.columns = self.sampled + 2 * _TILE_COLUMNS + 4 * self.width
         self.useful = n_points > _FEW_POINTS and 4 * self.rank < self.sampled
 
     def candidates(self, scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
         """As `_candidates_among_all`; also left aside are queries where fewer than k pass."""
-        xp = namespace(queries)
-        slack = scorer.rounding(queries)
+        xp, where = namespace(queries), device(queries)
+        n, slack = queries.shape[0], scorer.rounding(queries)
         sample = scorer.scores(queries, slice(None, None, self.stride))
-        bar = kth_largest(sample, self.rank) - slack
-        crowd = 8 * self.rank * self.stride
-        counts = xp.zeros(queries.shape[0], dtype=xp.int64, device=device(queries))
-        parts = []
+        bar = _low_bar(sample, self.rank) - slack
+        passed = xp.full((n, self.width), -1, dtype=xp.int64, device=where)
+        values = xp.full((n, self.width), -math.inf, dtype=queries.dtype, device=where)
+        counts = xp.zeros(n, dtype=xp.int64, device=where)
         for start, scores in _tiles(scorer, queries):
-            rows, columns = _places(scores >= bar)
-            parts.append((rows, columns + start, scores[rows, columns]))
-            counts += bincount(rows, queries.shape[0])
-            # a crowd of equal points would fill the memory: such a query is left aside
-            bar = xp.where((counts > crowd)[:, None], xp.full_like(bar, math.inf), bar)
-        aside = (counts < k) | (counts > crowd)
-        rows, columns, values = (xp.concat(part) for part in zip(*parts, strict=True))
-        kept = xp.nonzero(~aside[rows])[0]
-        rows, columns, values = rows[kept], columns[kept], values[kept]
-        order = xp.argsort(rows, stable=True)
-        rows, columns, values = rows[order], columns[order], values[order]
-        counts = counts * ~aside
-        if rows.shape[0]:
-            spread = _padded(rows, values, counts, fill=-math.inf)
-            best = kth_largest(spread, min(k, spread.shape[1]))
-            near = xp.nonzero(values >= (best - slack)[rows, 0])[0]
-            rows, columns = rows[near], columns[near]
-            counts = bincount(rows, queries.shape[0])
-        crowded = aside | (counts > _most(k))
-        kept = xp.nonzero(~crowded[rows])[0]
-        return _padded(rows[kept], columns[kept], counts * ~crowded), crowded
+            flat = xp.nonzero((scores >= bar).reshape(-1))[0]
+            rows = flat // scores.shape[1]
+            added = bincount(rows, n)
+            places = xp.arange(flat.shape[0], device=where)
+            places += (counts - xp.cumulative_sum(added) + added)[rows]
+            counts += added
+            if int(xp.max(counts)) > self.width:
+                fits = xp.nonzero(places < self.width)[0]
+                flat, rows, places = flat[fits], rows[fits], places[fits]
+            places += rows * self.width
+            values.reshape(-1)[places] = scores.reshape(-1)[flat]
+            flat -= rows * scores.shape[1] - start
+            passed.reshape(-1)[places] = flat
+        # too few, by bad luck with the sample; or a crowd of points that are alike
+        aside = (counts < k) | (counts > self.width)
+        values = values[:, : max(k, int(xp.max(xp.where(aside, 0, counts))))]
+        kept = values >= kth_largest(values, k) - slack
+        crowded = aside | (xp.sum(xp.astype(kept, xp.int64), axis=1) > _most(k))
+        kept &= ~crowded[:, None]
+        rows, places = _places(kept)
+        return _padded(rows, passed[rows, places], bincount(rows, n)), crowded
 
 
 def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
@@ -190,8 +209,8 @@ def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
 
 
 def _places(kept: Array) -> tuple[Array, Array]:
-    """Rows and columns of what is true, row by row; flat, which is several times faster."""
-    flat = namespace(kept).nonzero(kept.reshape(-1))[0]
+    """Rows and columns of what is true, row by row."""
+    flat = namespace(kept).nonzero(kept.reshape(-1))[0]  # flat: several times faster
     rows = flat // kept.shape[1]
     return rows, flat - rows * kept.shape[1]
 
@@ -216,7 +235,8 @@ def _ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[
     if width < k:
         return indices, distances
     itemsize = queries.dtype.itemsize
-    for rows in row_blocks(n, width * (2 * itemsize * queries.shape[1] + 32)):
+    wanted = width * (2 * itemsize * queries.shape[1] + 32)
+    for rows in row_blocks(n, wanted):
         some = candidates[rows]
         absent = some < 0
         far = scorer.distances(queries[rows], xp.where(absent, xp.zeros_like(some), some))

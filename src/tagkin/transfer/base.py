@@ -99,7 +99,10 @@ class LabelTransfer(BaseEstimator):
     def _validated(self, Z: Array, Y: Array) -> tuple[Array, scipy.sparse.csr_array]:
         """Places as an array, and labels as a sparse matrix of the project's own."""
         places = _checked_places(Z)
-        return places, as_labels(Y, places.shape[0])
+        return places, self._as_labels(Y, places.shape[0])
+
+    def _as_labels(self, Y: Array, n_rows: int) -> scipy.sparse.csr_array:
+        return as_labels(Y, n_rows)
 
     def _checked_queries(self, Z: Array) -> Array:
         self._check_fitted()
@@ -133,8 +136,11 @@ def _checked_places(Z: Array) -> Array:
     return places
 
 
-def as_labels(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
-    """A copy of Y (N×D) as a sparse matrix of ones, float32; sorted, without explicit zeros."""
+def as_labels(Y: Array, n_rows: int, *, weighted: bool = False) -> scipy.sparse.csr_array:
+    """A copy of Y (N×D) as a sparse matrix of float32; sorted, without explicit zeros.
+
+    Entries are one, or with `weighted` what they are.
+    """
     checked = check_label_matrix(Y, n_rows)
     if not scipy.sparse.issparse(checked):
         checked = to_numpy(checked)
@@ -147,7 +153,7 @@ def as_labels(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
         )
     labels.eliminate_zeros()
     labels.sum_duplicates()
-    return with_ones(labels)
+    return labels.astype(np.float32) if weighted else with_ones(labels)
 
 
 def with_ones(labels: scipy.sparse.csr_array) -> scipy.sparse.csr_array:

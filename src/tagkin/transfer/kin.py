@@ -17,7 +17,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
 from tagkin.transfer._lists import beside, checked_neighbors, on_host
-from tagkin.transfer.base import LabelTransfer, as_labels, label_lists, score_dtype, widened
+from tagkin.transfer.base import LabelTransfer, label_lists, score_dtype, widened
 
 __all__ = ["Evidence", "NeighborTransfer"]
 
@@ -78,7 +78,7 @@ class NeighborTransfer(LabelTransfer):
         self._check_parameters()
         index = self._searchable()
         places = self._checked_queries(Z)
-        added = as_labels(Y, places.shape[0])
+        added = self._as_labels(Y, places.shape[0])
         known = self.labels_.shape[1]
         if added.shape[1] < known:
             raise InvalidInput(
@@ -108,7 +108,7 @@ class NeighborTransfer(LabelTransfer):
         """
         self._check_parameters()
         n = np.shape(indices)[0] if np.ndim(indices) else 0
-        labels = as_labels(Y, n)
+        labels = self._as_labels(Y, n)
         learned = self._learn(checked_neighbors(indices, distances, n), labels)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -202,12 +202,15 @@ class NeighborTransfer(LabelTransfer):
     def _voices(self, found: Neighbors, weights: np.ndarray, labels: list[int]) -> list[Evidence]:
         """For each label the neighbours (k,) of one image that carry it, with their weights."""
         speaking = np.flatnonzero((found.indices >= 0) & (weights > 0))
-        speaking = speaking[np.argsort(-weights[speaking], kind="stable")]
         carried = self.labels_[found.indices[speaking]].tocsc()
         evidence = []
         for t in labels:
-            carriers = speaking[np.sort(carried.indices[carried.indptr[t] : carried.indptr[t + 1]])]
-            parts = (part[carriers] for part in (found.indices, weights, found.distances))
+            entries = slice(carried.indptr[t], carried.indptr[t + 1])
+            carriers = speaking[carried.indices[entries]]
+            voice = weights[carriers] * carried.data[entries]
+            order = np.lexsort((carriers, -voice))
+            carriers = carriers[order]
+            parts = found.indices[carriers], voice[order], found.distances[carriers]
             evidence.append(Evidence(t, np.nan, *parts))
         return evidence
 

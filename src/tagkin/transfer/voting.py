@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+import scipy.sparse
 
 from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._lists import compressed, first_of_each, on_host
+from tagkin.transfer.base import as_labels
 from tagkin.transfer.kin import NeighborTransfer
 
 __all__ = ["NeighborVoting", "TagRelevance"]
@@ -27,6 +29,9 @@ class NeighborVoting(NeighborTransfer):
     index : index of `tagkin.neighbors`, optional
         Searches instead of the exact search, such as ``FaissNeighbors("HNSW32")``; it has its own
         metric.
+    weighted : bool, default False
+        Count what stands in Y, such as the weights of denoised tags, instead of one for each
+        label that an image carries.
 
     Attributes
     ----------
@@ -46,11 +51,19 @@ class NeighborVoting(NeighborTransfer):
     """
 
     def __init__(
-        self, n_neighbors: int = 100, metric: str = "cosine", index: NeighborIndex | None = None
+        self,
+        n_neighbors: int = 100,
+        metric: str = "cosine",
+        index: NeighborIndex | None = None,
+        weighted: bool = False,
     ):
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.index = index
+        self.weighted = weighted
+
+    def _as_labels(self, Y: Array, n_rows: int) -> scipy.sparse.csr_array:
+        return as_labels(Y, n_rows, weighted=self.weighted)
 
     def _weights(self, found: Neighbors) -> np.ndarray:
         return (found.indices >= 0).astype(np.float64)
@@ -70,6 +83,8 @@ class TagRelevance(NeighborVoting):
         How far images are apart.
     index : index of `tagkin.neighbors`, optional
         Searches instead of the exact search.
+    weighted : bool, default False
+        Count what stands in Y instead of one for each label that an image carries.
 
     Attributes
     ----------
