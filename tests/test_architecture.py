@@ -15,7 +15,16 @@ PACKAGE = ROOT / "src" / "tagkin"
 # The modules of tagkin that each room may import. One direction, no way back.
 FOUNDATION = {"errors", "arrays"}
 ALLOWED = {
-    "__init__": {"arrays", "evaluation", "landmarks", "space", "storage", "transfer"},
+    "__init__": {
+        "arrays",
+        "denoising",
+        "evaluation",
+        "labels",
+        "landmarks",
+        "space",
+        "storage",
+        "transfer",
+    },
     "errors": set(),
     "arrays": {"errors"},
     "_chi2": FOUNDATION,
@@ -29,11 +38,20 @@ ALLOWED = {
     "space": FOUNDATION | {"kernels", "labels", "landmarks", "_moments", "_regression"},
     "neighbors": FOUNDATION,
     "transfer": FOUNDATION | {"neighbors"},
+    "denoising": FOUNDATION | {"evaluation", "labels", "neighbors", "space"},
     "storage": FOUNDATION,
 }
 
 # What tagkin may import from outside, and the one room that may import it.
-EVERYWHERE = {"array_api_compat", "numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "tqdm"}
+EVERYWHERE = {
+    "array_api_compat",
+    "numpy",
+    "safetensors",
+    "scipy",
+    "sklearn",
+    "threadpoolctl",
+    "tqdm",
+}
 OPTIONAL = {
     "faiss": {"neighbors"},
     "matplotlib": {"evaluation"},

@@ -47,6 +47,7 @@ NO_BATTERY = {
     "IndicatorView",
     "LabelCalibrator",
     "OntologyView",
+    "TagDenoiser",
     "Vocabulary",
     "WordVectorView",
 }

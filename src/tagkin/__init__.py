@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tagkin.arrays import memory_budget as memory_budget
+    from tagkin.denoising import TagDenoiser as TagDenoiser
     from tagkin.evaluation import LabelCalibrator as LabelCalibrator
     from tagkin.evaluation import choose as choose
     from tagkin.evaluation import evaluate as evaluate
+    from tagkin.labels.vocabulary import Vocabulary as Vocabulary
     from tagkin.landmarks import LandmarkMap as LandmarkMap
     from tagkin.space import SemanticSpace as SemanticSpace
     from tagkin.storage import load as load
@@ -29,9 +31,11 @@ _HOMES = {
     "NeighborVoting": "tagkin.transfer",
     "RidgeTransfer": "tagkin.transfer",
     "SemanticSpace": "tagkin.space",
+    "TagDenoiser": "tagkin.denoising",
     "TagProp": "tagkin.transfer",
     "TagRelevance": "tagkin.transfer",
     "TwoPassKNN": "tagkin.transfer",
+    "Vocabulary": "tagkin.labels.vocabulary",
     "choose": "tagkin.evaluation",
     "evaluate": "tagkin.evaluation",
     "load": "tagkin.storage",

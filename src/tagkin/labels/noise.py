@@ -1,0 +1,89 @@
+"""Untidy tags on purpose: a dial for how far tags are from what is to be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import Array, check_label_matrix, to_numpy
+from tagkin.errors import InvalidInput
+
+__all__ = ["with_noise"]
+
+
+def with_noise(
+    tags: Array,
+    *,
+    dropped: float = 0.0,
+    wrong: float = 0.0,
+    personal: float = 0.0,
+    untagged: float = 0.0,
+    n_personal: int = 20,
+    random_state: int | None = 0,
+) -> scipy.sparse.csr_array:
+    """Tags (N×D) as people leave them: forgotten, wrong, personal, or none at all.
+
+    Parameters
+    ----------
+    tags : array or sparse matrix of shape (N, D)
+    dropped : float from 0 to 1
+        Share of the tags that are forgotten.
+    wrong : float from 0 on
+        Wrong tags, as a multiple of those present before: on images at random, each tag as often
+        as it occurs.
+    personal : float from 0 on
+        Personal tags an image, such as of an album or a camera, which say nothing of what is to
+        be seen: `n_personal` further columns.
+    untagged : float from 0 to 1
+        Share of the images that carry no tag.
+    n_personal : int, default 20
+    random_state : int or None
+        Seed. Under one seed, more noise is the same noise and some more.
+
+    Returns
+    -------
+    noisy : CSR array of ones, shape (N, D), or (N, D + n_personal) with personal tags
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin.labels.noise import with_noise
+    >>> tags = np.ones((1000, 4))
+    >>> round(float(with_noise(tags, dropped=0.3).mean()), 2)
+    0.71
+    """
+    for name, share, most in (
+        ("dropped", dropped, 1.0),
+        ("untagged", untagged, 1.0),
+        ("wrong", wrong, np.inf),
+        ("personal", personal, np.inf),
+    ):
+        if not 0 <= share <= most:
+            raise InvalidInput(f"{name} must be from 0 to {most}; found {share!r}.")
+    n = tags.shape[0]
+    checked = check_label_matrix(tags, n)
+    known = scipy.sparse.csr_array(
+        checked if scipy.sparse.issparse(checked) else to_numpy(checked) != 0
+    ).tocoo()
+    d = known.shape[1]
+    # a generator for each kind, so that one does not change what another draws
+    of_drop, of_wrong, of_personal, of_image = (
+        np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(4)
+    )
+    kept = of_drop.random(known.nnz) >= dropped
+    n_wrong = round(wrong * known.nnz)
+    rows = [known.row[kept], of_wrong.integers(0, n, n_wrong)]
+    columns = [known.col[kept], known.col[of_wrong.integers(0, max(known.nnz, 1), n_wrong)]]
+    if personal > 0:
+        n_personal_tags = round(personal * n)
+        rows.append(of_personal.integers(0, n, n_personal_tags))
+        columns.append(d + of_personal.integers(0, n_personal, n_personal_tags))
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    tagged = (of_image.random(n) >= untagged)[row]
+    row, column = row[tagged], column[tagged]
+    noisy = scipy.sparse.csr_array(
+        (np.ones(len(row), dtype=np.float32), (row, column)),
+        shape=(n, d + (n_personal if personal > 0 else 0)),
+    )
+    noisy.data[:] = 1  # a tag twice is a tag
+    return noisy
