@@ -1,7 +1,7 @@
 """Every method of label transfer, by looks and in the semantic space, on real photographs.
 
-    python examples/methods.py flickr8k coco          # about 10 minutes on two cores
-    python examples/methods.py flickr8k --choose      # settings by 3-fold cross-validation
+    python -m examples.methods flickr8k coco          # about 10 minutes on two cores
+    python -m examples.methods flickr8k --choose      # settings by 3-fold cross-validation
 
 The data (features and labels of Flickr8k and COCO) is looked for in the folder TAGKIN_DATA, or
 in ../shared/data. Settings are fixed unless --choose is given, which chooses each method's by

@@ -1,8 +1,8 @@
 """What the words are worth: textual views, and denoising as tags get worse, on real photographs.
 
-    python examples/words.py views flickr8k coco     # the three textual kernels
-    python examples/words.py tags                    # COCO's own noisy tags
-    python examples/words.py noise flickr8k coco     # the dial, with a figure
+    python -m examples.words views flickr8k coco     # the three textual kernels
+    python -m examples.words tags                    # COCO's own noisy tags
+    python -m examples.words noise flickr8k coco     # the dial, with a figure
 
 The data is looked for in the folder TAGKIN_DATA, or in ../shared/data.
 """
@@ -19,8 +19,8 @@ import scipy.sparse
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from methods import FOLDER, read
 
+from examples.methods import FOLDER, read
 from tagkin import NeighborVoting, SemanticSpace, TagDenoiser, evaluate
 from tagkin.labels.noise import with_noise
 from tagkin.labels.ontology import OntologyView
@@ -28,7 +28,7 @@ from tagkin.labels.word_view import WordVectorView
 from tagkin.neighbors import Neighbors, nearest
 
 VOTERS = (25, 50, 100, 200)
-NOISE: dict[str, dict[str, float]] = {
+NOISE: dict[str, dict[str, Any]] = {
     "as they are": {},
     "a third forgotten": {"dropped": 0.33},
     "half forgotten": {"dropped": 0.5},
@@ -172,7 +172,7 @@ def tags(n_known: int = 30_000) -> None:
 
 def noise(name: str, folder: Path) -> None:
     """Print the table of the dial, and draw it."""
-    collection = tagged_coco(12_000, 6000) if name == "coco" else tagged_flickr8k()
+    collection = tagged_coco(10_000, 6000) if name == "coco" else tagged_flickr8k()
     print(
         f"\n{name}: {collection.known.shape[0]:,} images to learn from, MAP of NNvot at its best K"
     )

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, check_features, check_label_matrix, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import mean_average_precision
+from tagkin.evaluation import average_precision
 from tagkin.labels.chi2 import Chi2View
 from tagkin.labels.denoising import (
     mean_distance,
@@ -58,7 +58,8 @@ class TagDenoiser(BaseEstimator):
     The paper propagates tags before it learns the space: each image gets the weighted mean of
     the tags of its R visually nearest images, w = exp(−‖φ − φₖ‖²/σ) (equation 7). That helps
     where tags are wrong and costs where they are right but few. Here β, and with it R, σ and the
-    textual view, are chosen on held-out tags of the images given; β = 0 is one of the choices.
+    textual view, are chosen on held-out tags of the images given: the mildest recipe that is as
+    good as the best, β = 0 among them.
 
     Parameters
     ----------
@@ -131,11 +132,10 @@ class TagDenoiser(BaseEstimator):
         tags = as_tags(Y, features.shape[0])
         index = ExactNeighbors(self.metric).fit(features)
         scale = self._scale_of(index.points_)
-        blend = 0.0 if isinstance(self.blend, str) else float(self.blend)
-        recipe, trials = Recipe(blend, self.n_neighbors), []
-        if isinstance(self.blend, str):
-            trials = self._trials(features, tags, scale)
-            recipe = max(trials, key=lambda trial: trial.score, default=recipe)
+        if self.blend == "auto":
+            recipe, trials = self._chosen(features, tags)
+        else:
+            recipe, trials = Recipe(float(self.blend), self.n_neighbors), []
         validate_data(self, X, skip_check_array=True, reset=True)
         self.index_, self.tags_, self.trials_ = index, tags, trials
         self.blend_, self.view_ = recipe.blend, recipe.view
@@ -244,26 +244,27 @@ class TagDenoiser(BaseEstimator):
 
     # --- choosing ------------------------------------------------------------------------
 
-    def _trials(self, features: Array, tags: scipy.sparse.csr_array, scale: float) -> list[Recipe]:
-        """Recipes tried on a sample of the images, with their scores; none where tags are few."""
+    def _chosen(self, features: Array, tags: scipy.sparse.csr_array) -> tuple[Recipe, list[Recipe]]:
+        """The best recipe, and all that were tried on a sample; none where tags are few."""
         rng = np.random.default_rng(self.random_state)
         sample = rng.permutation(tags.shape[0])[:_SAMPLE]
         tagged = sample[np.diff(tags.indptr)[sample] > 0]
         if len(tagged) < _FEWEST:
-            return []
+            return Recipe(0.0, self.n_neighbors), []
         held_out = np.sort(tagged[: len(tagged) // 4])
         known = np.setdiff1d(sample, held_out)
         bench = _Bench(self, features[known], tags[known], features[held_out], tags[held_out])
         r = self.n_neighbors
-        trials = [bench.tried(Recipe(0.0, r))]
+        raw = bench.tried(Recipe(0.0, r))
         for blend, narrowing in ((0.15, 0.25), (0.3, 0.25), (0.5, 0.25), (0.3, 1.0), (1.0, 1.0)):
-            trials.append(bench.tried(Recipe(blend, r, narrowing)))
-        best = max(trials, key=lambda trial: trial.score)
-        if best.blend > 0:
-            trials.append(bench.tried(replace(best, n_neighbors=max(2, r // 3))))
-            best = max(trials, key=lambda trial: trial.score)
-            trials.append(bench.tried(replace(best, view="chi2")))
-        return trials
+            bench.tried(Recipe(blend, r, narrowing))
+        best = bench.mildest()
+        if best != raw:
+            bench.tried(replace(best, n_neighbors=max(2, r // 3), score=np.nan))
+            best = bench.mildest()
+            bench.tried(replace(best, view="chi2", score=np.nan))
+            best = bench.mildest()
+        return best, list(bench.trials)
 
 
 class _Bench:
@@ -296,9 +297,10 @@ class _Bench:
         step = -(-n // _LANDMARKS)
         self.landmarks = known[::step]
         self.seed = denoiser.random_state
+        self.trials: dict[Recipe, np.ndarray] = {}
 
     def tried(self, recipe: Recipe) -> Recipe:
-        """The recipe with its score."""
+        """The recipe with its score; it is noted among the trials."""
         tags = self.tags
         if recipe.blend > 0:
             near = Neighbors(*(part[:, : recipe.n_neighbors] for part in self.near))
@@ -310,11 +312,31 @@ class _Bench:
         voters = min(max(_VOTERS), places.shape[0])
         kin = to_numpy(nearest(asked, places, voters).indices)
         wanted = tags[:, self.measured]
-        scores = []
+        precisions = []
         for k in _VOTERS:
             votes = spread(kin[:, :k], np.ones((len(kin), min(k, voters))), wanted)
-            scores.append(mean_average_precision(self.truth, votes.toarray()))
-        return replace(recipe, score=max(scores))
+            precisions.append(average_precision(self.truth, votes.toarray()))
+        best = max(precisions, key=np.mean)
+        recipe = replace(recipe, score=float(best.mean()))
+        self.trials[recipe] = best
+        return recipe
+
+    def mildest(self) -> Recipe:
+        """The recipe that changes least, of those as good as the best.
+
+        As good is within one standard error of the difference, over the tags. A larger blend
+        changes more, a view of another kind most.
+        """
+        best = max(self.trials, key=lambda recipe: recipe.score)
+
+        def as_good(recipe: Recipe) -> bool:
+            loss = self.trials[best] - self.trials[recipe]
+            return float(loss.mean()) <= float(loss.std()) / np.sqrt(len(loss))
+
+        def change(recipe: Recipe) -> tuple[bool, float, float]:
+            return recipe.view != "indicator", recipe.blend, -recipe.score
+
+        return min(filter(as_good, self.trials), key=change)
 
 
 def as_tags(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
