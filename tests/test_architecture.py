@@ -38,7 +38,8 @@ ALLOWED = {
     "space": FOUNDATION | {"kernels", "labels", "landmarks", "_moments", "_regression"},
     "neighbors": FOUNDATION,
     "transfer": FOUNDATION | {"neighbors"},
-    "denoising": FOUNDATION | {"evaluation", "labels", "neighbors", "space"},
+    "_recipes": FOUNDATION | {"evaluation", "labels", "neighbors", "space"},
+    "denoising": FOUNDATION | {"_recipes", "labels", "neighbors"},
     "storage": FOUNDATION,
 }
 

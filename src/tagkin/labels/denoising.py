@@ -5,26 +5,56 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, namespace, row_blocks
+from tagkin.arrays import Array, as_block, check_label_matrix, namespace, row_blocks, to_numpy
+from tagkin.errors import InvalidInput
 
-__all__ = ["mean_distance", "mean_squared_distance", "propagation_weights", "spread"]
+__all__ = [
+    "as_tags",
+    "blended",
+    "mean_distance",
+    "mean_squared_distance",
+    "propagate",
+    "propagation_weights",
+    "spread",
+]
+
+
+def as_tags(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
+    """A copy of Y (N×D, dense or sparse) as a CSR array of float32 weights, none of them zero."""
+    checked = check_label_matrix(Y, n_rows)
+    if not scipy.sparse.issparse(checked):
+        checked = to_numpy(checked)
+    tags = scipy.sparse.csr_array(checked, copy=True)
+    tags.sum_duplicates()  # before the cast: True twice is True
+    with np.errstate(over="ignore"):  # named below
+        tags = tags.astype(np.float32)
+    tags.eliminate_zeros()
+    if tags.nnz and not (tags.data.min() > 0 and np.isfinite(tags.data.max())):
+        place = int(np.flatnonzero(~((tags.data > 0) & np.isfinite(tags.data)))[0])
+        row = int(np.searchsorted(tags.indptr, place, side="right")) - 1
+        raise InvalidInput(
+            f"Found the weight {tags.data[place]} of tag {tags.indices[place]} on image {row}; "
+            "weights are positive and at most 3e38. Use 1 for a tag that is there, 0 for none."
+        )
+    return tags
 
 
 def mean_squared_distance(X: Array) -> float:
-    """Mean of ‖xᵢ − xⱼ‖² over all pairs of rows: 2 (mean ‖x‖² − ‖mean x‖²)."""
+    """Mean of ‖xᵢ − xⱼ‖² over all pairs of rows of X (N×d): 2 mean ‖x − mean x‖²."""
     xp = namespace(X)
-    total, squares = None, 0.0
-    for rows in row_blocks(X.shape[0], 16 * X.shape[1]):
-        block = as_block(X[rows], double=True)
-        part = xp.sum(block, axis=0)
-        total = part if total is None else total + part
-        squares += float(xp.sum(block * block))
-    mean = total / X.shape[0]
-    return max(0.0, 2 * (squares / X.shape[0] - float(xp.sum(mean * mean))))
+    n, d = X.shape
+    mean, squares = 0.0, 0.0
+    for rows in row_blocks(n, 16 * d):
+        mean = mean + xp.sum(as_block(X[rows], double=True), axis=0) / n
+    # less the mean first: of rows that are nearly the same, the squares would hide the spread
+    for rows in row_blocks(n, 16 * d):
+        beyond = as_block(X[rows], double=True) - mean
+        squares += float(xp.sum(beyond * beyond))
+    return 2 * squares / n
 
 
 def mean_distance(X: Array, random_state: int | None = 0, n_pairs: int = 100_000) -> float:
-    """Mean of ‖xᵢ − xⱼ‖ over all pairs of rows, on a sample of the pairs where they are many."""
+    """Mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), on a sample where pairs are many."""
     xp = namespace(X)
     n = X.shape[0]
     if n * n <= n_pairs:
@@ -44,7 +74,7 @@ def propagation_weights(squared_distances: np.ndarray, scale: float) -> np.ndarr
     The least distance of each row is taken off first, which changes no weight and lets none
     vanish. An infinite distance stands for no neighbour.
     """
-    least = squared_distances.min(axis=1, keepdims=True)
+    least = squared_distances.min(axis=1, keepdims=True, initial=np.inf)
     beyond = squared_distances - np.where(np.isfinite(least), least, 0)
     with np.errstate(invalid="ignore", over="ignore"):
         # all images the same: the nearest ones weigh alike, the others nothing
@@ -67,7 +97,47 @@ def spread(
     n, k = indices.shape
     weights = np.where(indices >= 0, weights, 0).astype(np.float32)
     speakers = scipy.sparse.csr_array(
-        (weights.ravel(), np.maximum(indices, 0).ravel(), np.arange(0, n * k + 1, k)),
+        (weights.ravel(), np.maximum(indices, 0).ravel(), k * np.arange(n + 1)),
         shape=(n, tags.shape[0]),
     )
     return scipy.sparse.csr_array(speakers @ tags)
+
+
+def propagate(
+    indices: np.ndarray,
+    squared_distances: np.ndarray,
+    scale: float,
+    tags: scipy.sparse.csr_array,
+    own: scipy.sparse.csr_array | None = None,
+) -> scipy.sparse.csr_array:
+    """Equation 7: Σₖ wₖ t(k) / Σₖ wₖ with w = exp(−‖φ − φₖ‖²/σ), CSR of shape (n, D).
+
+    Parameters
+    ----------
+    indices, squared_distances : arrays of shape (n, k)
+        Each image's neighbours, rows of `tags`; −1, or an infinite distance, stands for none.
+    scale : float
+        σ.
+    tags : CSR array of shape (N, D)
+    own : CSR array of shape (n, D), optional
+        Tags of the images themselves, which then are one more neighbour, at distance 0.
+    """
+    if own is None:
+        return spread(indices, propagation_weights(squared_distances, scale), tags)
+    weights = propagation_weights(np.pad(squared_distances, ((0, 0), (1, 0))), scale)
+    others = spread(indices, weights[:, 1:], tags)
+    return others + scipy.sparse.diags_array(weights[:, 0].astype(np.float32)) @ own
+
+
+def blended(
+    raw: scipy.sparse.csr_array, propagated: scipy.sparse.csr_array, blend: float
+) -> scipy.sparse.csr_array:
+    """(1 − β) raw + β propagated, CSR of shape (n, D); both ends exactly.
+
+    In between, an image without a tag has nothing to keep: it gets what is propagated in full.
+    """
+    if blend in (0, 1):
+        return propagated if blend == 1 else raw
+    share = np.where(np.diff(raw.indptr) > 0, blend, 1).astype(np.float32)
+    mixed = scipy.sparse.diags_array(1 - share) @ raw
+    return scipy.sparse.csr_array(mixed + scipy.sparse.diags_array(share) @ propagated)
