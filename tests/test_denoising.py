@@ -7,12 +7,13 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import tagkin
-from tagkin import TagDenoiser, denoising
-from tagkin._recipes import parted
+from tagkin import SemanticSpace, TagDenoiser, _recipes, denoising
+from tagkin._recipes import Bench, parted
 from tagkin.denoising import Recipe
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.labels.noise import with_noise
+from tagkin.neighbors import ExactNeighbors, nearest
 
 # two kinds of images, three of each; one image of each kind lacks its tag
 TWO_KINDS = np.array([[1, 0.0], [1, 0.01], [1, 0.02], [0, 1.0], [0.01, 1], [0.02, 1]])
@@ -308,9 +309,96 @@ def test_untidy_tags_are_smoothed_and_end_nearer_to_the_truth(noise):
     assert mean_average_precision(Y, found.toarray()) > before + 0.05
 
 
+def precision_of_votes(X, tags, X_new, Y_new, view="indicator"):
+    """MAP of new images that get the tags of their 50 neighbours in the space."""
+    space = SemanticSpace(text_view=view).fit(X, tags)
+    near = nearest(space.transform(X_new), space.transform(X), 50).indices
+    return mean_average_precision(Y_new, tags.toarray()[near].sum(axis=1))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("noise", [{}, {"dropped": 0.6}, {"wrong": 2.0}, {"untagged": 0.5}])
+def test_denoising_does_not_hurt(noise, seed):
+    X, Y = kinds(800, noise=1.2, seed=seed)
+    known, new = slice(500), slice(500, None)
+    tags = with_noise(Y[known], **noise)
+    denoiser = TagDenoiser(30)
+    denoised = denoiser.fit_transform(X[known], tags)
+    raw = precision_of_votes(X[known], tags, X[new], Y[new])
+    found = precision_of_votes(X[known], denoised, X[new], Y[new], denoiser.view_)
+    assert found > raw - 0.005
+    if noise:
+        assert found > raw + 0.01
+
+
+def test_the_mildest_of_those_as_good_as_the_best_is_chosen():
+    trials = object.__new__(denoising._Trials)
+    by_recipe = {
+        Recipe(0.0, 9, score=0.5): [0.5, 0.5, 0.5, 0.5],
+        Recipe(0.3, 9, score=0.7): [0.9, 0.5, 0.5, 0.9],  # behind the best by 0.1 ± 0.1
+        Recipe(0.5, 9, score=0.75): [0.7, 0.8, 0.7, 0.8],
+        Recipe(1.0, 9, score=0.8): [0.8, 0.8, 0.8, 0.8],
+    }
+    trials.precisions = {recipe: np.array(scores) for recipe, scores in by_recipe.items()}
+    assert trials.mildest().blend == 0.3
+    del trials.precisions[next(r for r in by_recipe if r.blend == 0.3)]
+    assert trials.mildest().blend == 1.0, "0.5 is behind by 0.05 ± 0.03"
+
+
+def test_what_is_chosen_is_what_is_used(monkeypatch):
+    """A narrow scale and a third of the neighbours, where these do best."""
+    X, Y = kinds(300)
+
+    def praised(bench, blend, n_neighbors, scale, view):
+        close = -abs(blend - 0.3) - abs(scale / plain.scale_ - 0.25) - n_neighbors / 1000
+        return np.full(5, close - (view == "chi2"))
+
+    plain = TagDenoiser(30, blend=0.3).fit(X, Y)
+    monkeypatch.setattr(denoising.Bench, "precisions", praised)
+    denoiser = TagDenoiser(30).fit(X, Y)
+    assert (denoiser.blend_, denoiser.n_neighbors_, denoiser.view_) == (0.3, 10, "indicator")
+    assert denoiser.scale_ == pytest.approx(plain.scale_ / 4)
+    same = TagDenoiser(10, blend=0.3, scale=plain.scale_ / 4)
+    np.testing.assert_allclose(
+        denoiser.fit_transform(X, Y).toarray(), same.fit_transform(X, Y).toarray(), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_recipes_are_tried_as_they_are_used(include_self, monkeypatch):
+    """The space under trial is learned from the tags that this recipe gives."""
+    X, Y = kinds(300)
+    tags = with_noise(Y, dropped=0.5)
+    seen = []
+
+    class Spy(SemanticSpace):
+        def fit(self, X, Y):
+            seen.append(Y)
+            return super().fit(X, Y)
+
+    monkeypatch.setattr(_recipes, "SemanticSpace", Spy)
+    known, new = slice(200), slice(200, None)
+    bench = Bench(
+        X[known],
+        tags[known],
+        X[new],
+        tags[new],
+        index=ExactNeighbors().fit(X[known]),
+        n_neighbors=30,
+        include_self=include_self,
+        random_state=0,
+    )
+    for blend, r in ((0.0, 30), (0.3, 30), (0.3, 7), (1.0, 1)):
+        scores = bench.precisions(blend, r, 0.5, "indicator")
+        assert scores.shape == (12,)
+        denoiser = TagDenoiser(r, scale=0.5, include_self=include_self, blend=blend)
+        expected = denoiser.fit_transform(X[known], tags[known]).toarray()
+        np.testing.assert_allclose(seen[-1].toarray(), expected, atol=1e-6)
+
+
 def test_the_choice_is_among_the_trials_and_the_same_again(as_array):
-    X, Y = kinds(400)
-    tags = with_noise(Y, dropped=0.5, untagged=0.2)
+    X, Y = kinds(280)
+    tags = with_noise(Y, dropped=0.3, untagged=0.2)
     first = TagDenoiser(30).fit(as_array(X), tags)
     again = clone(first).fit(as_array(X), tags)
     assert first.trials_ == again.trials_
@@ -389,7 +477,7 @@ def test_the_chi2_view_is_tried_and_named(monkeypatch):
     monkeypatch.setattr(denoising.Bench, "precisions", praised)
     denoiser = TagDenoiser(30).fit(X, with_noise(Y, dropped=0.7))
     assert (denoiser.view_, denoiser.blend_, denoiser.trials_[-1].view) == ("chi2", 1, "chi2")
-    tagkin.SemanticSpace(text_view=denoiser.view_).fit(X, denoiser.fit_transform(X, Y))
+    SemanticSpace(text_view=denoiser.view_).fit(X, denoiser.fit_transform(X, Y))
 
 
 def test_few_tagged_images_among_many_are_looked_at():

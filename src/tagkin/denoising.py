@@ -208,9 +208,11 @@ class TagDenoiser(BaseEstimator):
         return tags
 
     def _blocks(self, features: Array) -> Iterator[slice]:
+        n, n_tags = self.tags_.shape
+        k = min(self.n_neighbors_, n)
         # a row of propagated tags holds at most those of all its neighbours
-        tags = self.n_neighbors_ * max(1, self.tags_.nnz // max(1, self.tags_.shape[0]))
-        return row_blocks(features.shape[0], 32 * (self.n_neighbors_ + tags + features.shape[1]))
+        carried = min(n_tags, k * max(1, self.tags_.nnz // n))
+        return row_blocks(features.shape[0], 32 * (k + carried + features.shape[1]))
 
     def _scale_of(self, points: Array) -> float:
         if self.scale == "mean-squared":
