@@ -2,6 +2,7 @@
 
     python -m examples.methods flickr8k coco          # about 10 minutes on two cores
     python -m examples.methods flickr8k --choose      # settings by 3-fold cross-validation
+    python -m examples.methods flickr8k --how-sure build/methods   # calibration, label by label
 
 The data (features and labels of Flickr8k and COCO) is looked for in the folder TAGKIN_DATA, or
 in ../shared/data. Settings are fixed unless --choose is given, which chooses each method's by
@@ -17,9 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
 
 from tagkin import SemanticSpace
-from tagkin.evaluation import choose, evaluate, neighborhood_jaccard
+from tagkin.evaluation import (
+    LabelCalibrator,
+    choose,
+    draw_reliability,
+    evaluate,
+    expected_calibration_error,
+    held_out_scores,
+    label_report,
+    neighborhood_jaccard,
+)
 from tagkin.neighbors import nearest
 from tagkin.transfer import (
     LinearSVM,
@@ -132,6 +143,51 @@ def print_row(
     print(line([title, where, *cells]), flush=True)
 
 
+def how_sure(name: str, seed: int, folder: Path) -> None:
+    """Calibrate votes in the space on held-out training images; measure and draw on the test."""
+    data = read(name)
+    known, new = ~data.is_test, data.is_test
+    Y, truth = data.labels[known], data.labels[new]
+    # refitted in each fold: a space knows the labels of the images that it was learned from
+    pipeline = make_pipeline(
+        SemanticSpace(n_landmarks=data.n_landmarks, random_state=seed),
+        NeighborVoting(data.n_neighbors),
+    )
+    held_out = held_out_scores(pipeline, data.features[known], Y, refit_space=True)
+    calibrator = LabelCalibrator().fit(held_out, Y)
+    scores = pipeline.fit(data.features[known], Y).decision_function(data.features[new])
+    sure = calibrator.predict_proba(scores)
+    raw = expected_calibration_error(truth, scores / data.n_neighbors)
+    print(
+        f"\n{name}: expected calibration error on the test images {raw:.4f} for the share of votes,"
+    )
+    print(f"{expected_calibration_error(truth, sure):.4f} for calibrated probabilities")
+    print("precision wanted, reached; suggestions an image; images with none")
+    for wanted in (0.5, 0.7, 0.8, 0.9):
+        given = scores >= calibrator.thresholds(wanted)
+        each, none = given.sum(axis=1).mean(), (~given.any(axis=1)).mean()
+        print(f"  {wanted:.1f}  {truth[given].mean():.2f}  {each:.2f}  {none:.0%}")
+    folder.mkdir(parents=True, exist_ok=True)
+    draw_reliability(truth, sure).savefig(
+        folder / f"reliability-{name}.svg", metadata={"Date": None}
+    )
+    names = [str(label) for label in label_names(name)]
+    report = label_report(truth, scores, names=names, thresholds=calibrator.thresholds(0.5))
+    report.draw(n_labels=30).savefig(folder / f"labels-{name}.svg", metadata={"Date": None})
+    (folder / f"labels-{name}.csv").write_text(report.to_csv())
+    print(f"drawn: {folder}/reliability-{name}.svg, labels-{name}.svg; table: labels-{name}.csv")
+
+
+def label_names(name: str) -> list[str]:
+    """Names of the labels that `read` keeps."""
+    data = np.load(FOLDER / f"{name}.npz")
+    if name == "coco":
+        return [str(label) for label in data["label_names"]]
+    labels, is_test = data["votes"] >= 2, data["split"] == "test"
+    kept = (labels[~is_test].sum(axis=0) >= 10) & labels[is_test].any(axis=0)
+    return [str(noun) for noun, keep in zip(data["label_names"], kept, strict=True) if keep]
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(
@@ -140,9 +196,15 @@ def main() -> None:
     parser.add_argument("dataset", nargs="+", choices=["flickr8k", "coco"])
     parser.add_argument("--choose", action="store_true", help="settings by cross-validation")
     parser.add_argument("--seed", type=int, default=0, help="of the landmarks")
+    parser.add_argument(
+        "--how-sure", metavar="FOLDER", type=Path, help="calibration and labels instead: draw here"
+    )
     options = parser.parse_args()
     for name in options.dataset:
-        run(name, options.choose, options.seed)
+        if options.how_sure:
+            how_sure(name, options.seed, options.how_sure)
+        else:
+            run(name, options.choose, options.seed)
 
 
 if __name__ == "__main__":

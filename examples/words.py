@@ -20,7 +20,7 @@ import scipy.sparse
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from examples.methods import FOLDER, read
+from examples.methods import FOLDER, label_names, read
 from tagkin import NeighborVoting, SemanticSpace, TagDenoiser, evaluate
 from tagkin.labels.noise import with_noise
 from tagkin.labels.ontology import OntologyView
@@ -53,16 +53,6 @@ class Tagged:
     asked: np.ndarray
     """Columns of the tags that are labels, in the order of the columns of `truth`."""
     n_landmarks: int
-
-
-def label_names(name: str) -> list[str]:
-    """Names of the labels that `read` keeps."""
-    data = np.load(FOLDER / f"{name}.npz")
-    if name == "coco":
-        return [str(label) for label in data["label_names"]]
-    labels, is_test = data["votes"] >= 2, data["split"] == "test"
-    kept = (labels[~is_test].sum(axis=0) >= 10) & labels[is_test].any(axis=0)
-    return [str(noun) for noun, keep in zip(data["label_names"], kept, strict=True) if keep]
 
 
 def tagged_coco(n_known: int, n_new: int) -> Tagged:

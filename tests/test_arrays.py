@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagkin import arrays, memory_budget
 from tagkin.errors import InvalidInput
@@ -108,3 +109,47 @@ def test_labels_keep_their_form():
     assert arrays.check_label_matrix([[1, 0], [0, 1]], 2).shape == (2, 2)
     with pytest.raises(InvalidInput, match="4 rows in X and 3 in Y"):
         arrays.check_label_matrix(Y, 4)
+
+
+# --- what the array API does not have ----------------------------------------------------
+
+
+def test_kth_largest_counts_and_products(as_array):
+    rows = np.random.default_rng(0).integers(0, 9, (6, 30)).astype(float)
+    for k in (1, 7, 30):
+        expected = np.sort(rows, axis=1)[:, -k, None]
+        np.testing.assert_array_equal(np.asarray(arrays.kth_largest(as_array(rows), k)), expected)
+    values = as_array(np.array([3, 1, 3, 0]))
+    np.testing.assert_array_equal(np.asarray(arrays.bincount(values, 5)), [1, 1, 0, 2, 0])
+    out = as_array(np.empty((6, 6)))
+    arrays.matmul(as_array(rows), as_array(rows).T, out)
+    np.testing.assert_allclose(np.asarray(out), rows @ rows.T)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_rows", [1, 5, 100])
+def test_work_in_threads_covers_every_row_once_under_its_budget(n_threads, n_rows):
+    seen, budgets = np.zeros(n_rows, dtype=int), set()
+
+    def work(rows):
+        assert rows.stop - rows.start <= 8
+        seen[rows] += 1
+        budgets.add(arrays.block_rows(1))
+
+    with threadpool_limits(n_threads, "blas"), arrays.memory_budget(300):
+        arrays.run_in_threads(work, n_rows, 10, most_rows=8)
+    assert (seen == 1).all()
+    assert budgets <= {300, 100}
+    if n_rows == 100:
+        assert budgets == {300 // n_threads}
+
+
+def test_an_error_in_a_thread_comes_out_and_blas_gets_its_threads_back():
+    def work(rows):
+        raise RuntimeError("as it should")
+
+    with threadpool_limits(2, "blas"):
+        before = [info["num_threads"] for info in threadpool_info()]
+        with pytest.raises(RuntimeError, match="as it should"):
+            arrays.run_in_threads(work, 10, 1, most_rows=2)
+        assert [info["num_threads"] for info in threadpool_info()] == before
