@@ -350,14 +350,17 @@ def test_what_is_chosen_is_what_is_used(monkeypatch):
     X, Y = kinds(300)
 
     def praised(bench, blend, n_neighbors, scale, view):
+        scales.add(round(scale / plain.scale_, 1))
         close = -abs(blend - 0.3) - abs(scale / plain.scale_ - 0.25) - n_neighbors / 1000
         return np.full(5, close - (view == "chi2"))
 
+    scales = set()
     plain = TagDenoiser(30, blend=0.3).fit(X, Y)
     monkeypatch.setattr(denoising.Bench, "precisions", praised)
     denoiser = TagDenoiser(30).fit(X, Y)
     assert (denoiser.blend_, denoiser.n_neighbors_, denoiser.view_) == (0.3, 10, "indicator")
     assert denoiser.scale_ == pytest.approx(plain.scale_ / 4)
+    assert len(scales) >= 2, "both scales are tried"
     same = TagDenoiser(10, blend=0.3, scale=plain.scale_ / 4)
     np.testing.assert_allclose(
         denoiser.fit_transform(X, Y).toarray(), same.fit_transform(X, Y).toarray(), atol=1e-6
@@ -394,6 +397,17 @@ def test_recipes_are_tried_as_they_are_used(include_self, monkeypatch):
         denoiser = TagDenoiser(r, scale=0.5, include_self=include_self, blend=blend)
         expected = denoiser.fit_transform(X[known], tags[known]).toarray()
         np.testing.assert_allclose(seen[-1].toarray(), expected, atol=1e-6)
+
+
+def test_tags_on_hardly_an_image_or_on_all_are_not_measured():
+    X, Y = kinds(300)
+    Y[:, 4] = 1
+    Y[:, 7] = 0
+    Y[[0, 1, 2, 3, 298, 299], 7] = 1  # of those held out only two
+    parts = X[:200], scipy.sparse.csr_array(Y[:200]), X[200:], scipy.sparse.csr_array(Y[200:])
+    index = ExactNeighbors().fit(X[:200])
+    bench = Bench(*parts, index=index, n_neighbors=9, include_self=True, random_state=0)
+    assert bench.measured.tolist() == [0, 1, 2, 3, 5, 6, 8, 9, 10, 11]
 
 
 def test_the_choice_is_among_the_trials_and_the_same_again(as_array):
