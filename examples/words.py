@@ -30,14 +30,12 @@ from tagkin.neighbors import Neighbors, nearest
 VOTERS = (25, 50, 100, 200)
 NOISE: dict[str, dict[str, Any]] = {
     "as they are": {},
-    "a third forgotten": {"dropped": 0.33},
     "half forgotten": {"dropped": 0.5},
     "as many wrong": {"wrong": 1.0},
     "three times as many wrong": {"wrong": 3.0},
     "half forgotten, as many wrong": {"dropped": 0.5, "wrong": 1.0},
     "one personal tag an image": {"personal": 1.0},
     "70 % of the images untagged": {"untagged": 0.7},
-    "70 % untagged, twice as many wrong": {"untagged": 0.7, "wrong": 2.0},
     "everything": {"dropped": 0.5, "wrong": 2.0, "personal": 1.0, "untagged": 0.5},
 }
 
