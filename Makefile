@@ -16,7 +16,7 @@ help:  ## this list
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("tagkin needs Python 3.11 or newer; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
-	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@echo "Setting up $(VENV) (a few minutes, once) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --editable '.[dev]'
 	@touch $@

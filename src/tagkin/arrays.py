@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -169,6 +170,11 @@ def row_blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
+@functools.cache  # looking for the libraries takes milliseconds
+def _blas() -> Any:
+    return ThreadpoolController().select(user_api="blas")
+
+
 def run_in_threads(
     work: Callable[[slice], None], n_rows: int, bytes_per_row: int, most_rows: int
 ) -> None:
@@ -177,8 +183,7 @@ def run_in_threads(
     Each thread gets its share of the memory budget and one thread of BLAS: the work between
     matrix products, which BLAS does not spread, is spread as well. For NumPy arrays.
     """
-    controller = ThreadpoolController().select(user_api="blas")
-    n_threads = max((library.num_threads for library in controller.lib_controllers), default=1)
+    n_threads = max((library.num_threads for library in _blas().lib_controllers), default=1)
     if n_threads == 1 or n_rows < 2 * n_threads:
         for rows in row_blocks(n_rows, max(bytes_per_row, _budget.get() // most_rows)):
             work(rows)
@@ -187,7 +192,7 @@ def run_in_threads(
         step = min(block_rows(bytes_per_row), most_rows, -(-n_rows // n_threads))
         blocks = [slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step)]
         contexts = [contextvars.copy_context() for _ in blocks]  # the budget goes along
-    with controller.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
         for _ in pool.map(lambda context, rows: context.run(work, rows), contexts, blocks):
             pass
 
