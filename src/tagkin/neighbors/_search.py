@@ -170,6 +170,9 @@ class _Bar:
         n, slack = queries.shape[0], scorer.rounding(queries)
         sample = scorer.scores(queries, slice(None, None, self.stride))
         bar = _low_bar(sample, self.rank) - slack
+        if not scorer.euclidean and bool(xp.all(bar > 0)):
+            # queries scaled to a bar of 1 for all: comparing with one number is much faster
+            queries, slack, bar = queries / bar, slack / bar, 1.0
         passed = xp.full((n, self.width), -1, dtype=xp.int64, device=where)
         values = xp.full((n, self.width), -math.inf, dtype=queries.dtype, device=where)
         counts = xp.zeros(n, dtype=xp.int64, device=where)
