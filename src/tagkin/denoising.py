@@ -291,14 +291,14 @@ class _Trials:
     def mildest(self) -> Recipe:
         """The recipe that changes least, of those as good as the best.
 
-        As good is within one standard error of the difference, over the tags. A larger blend
+        As good is within half a standard error of the difference, over the tags. A larger blend
         changes more, a view of another kind most.
         """
         best = max(self.precisions, key=lambda recipe: recipe.score)
 
         def as_good(recipe: Recipe) -> bool:
             loss = self.precisions[best] - self.precisions[recipe]
-            return float(loss.mean()) <= float(loss.std(ddof=1)) / math.sqrt(len(loss))
+            return float(loss.mean()) <= float(loss.std(ddof=1)) / math.sqrt(len(loss)) / 2
 
         def change(recipe: Recipe) -> tuple[bool, float, float]:
             return recipe.view != "indicator", recipe.blend, -recipe.score
