@@ -165,11 +165,12 @@ def test_weights_count_where_they_are_asked_for(method):
     if method is TagRelevance:
         expected -= 7 * weights.mean(axis=0)
     np.testing.assert_allclose(model.decision_function(X_new), expected, atol=1e-5)
-    (evidence,) = model.explain(X_new[:1], [2])[0]
-    carriers = near[0][Y[near[0], 2] > 0]
+    label = int(Y[near[0]].sum(axis=0).argmax())
+    (evidence,) = model.explain(X_new[:1], [label])[0]
+    carriers = near[0][Y[near[0], label] > 0]
     assert set(evidence.indices) == set(carriers)
     np.testing.assert_allclose(evidence.shares.sum(), evidence.score, atol=1e-6)
-    raw = weights[evidence.indices, 2]
+    raw = weights[evidence.indices, label]
     np.testing.assert_allclose(evidence.shares, raw * evidence.score / raw.sum(), rtol=1e-5)
     assert (np.diff(raw) <= 0).all()
     unweighted = method(7).fit(X, weights)
