@@ -218,12 +218,12 @@ def _places(kept: Array) -> tuple[Array, Array]:
     return rows, flat - rows * kept.shape[1]
 
 
-def _padded(rows: Array, values: Array, counts: Array, fill: float = -1) -> Array:
-    """Values of each row, which come row by row, side by side: shape (n, largest count)."""
+def _padded(rows: Array, values: Array, counts: Array) -> Array:
+    """Values of each row, which come row by row, side by side and filled up with −1 (n×w)."""
     xp = namespace(values)
     n, where = counts.shape[0], device(values)
     width = int(xp.max(counts)) if n else 0
-    padded = xp.full((n, width), fill, dtype=values.dtype, device=where)
+    padded = xp.full((n, width), -1, dtype=values.dtype, device=where)
     starts = xp.cumulative_sum(counts) - counts
     padded[rows, xp.arange(rows.shape[0], device=where) - starts[rows]] = values
     return padded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -37,7 +38,7 @@ class Suggestion(NamedTuple):
     """As `decision_function` gives it; higher is better."""
 
 
-class LabelTransfer(BaseEstimator):
+class LabelTransfer(BaseEstimator, ABC):
     """Scores for labels from what images with labels look like: `fit`, then `suggest`.
 
     Z is an image's place in the semantic space, or any features; Y (N×D) its labels, dense or
@@ -46,13 +47,13 @@ class LabelTransfer(BaseEstimator):
 
     n_labels_: int
 
+    @abstractmethod
     def fit(self, Z: Array, Y: Array = None) -> Self:
         """Learn from places Z (N×m) and labels Y (N×D)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decision_function(self, Z: Array) -> Array:
         """Score of every label for every image, shape (n, D)."""
-        raise NotImplementedError
 
     def suggest(
         self, Z: Array, n: int | None = None, *, threshold: float | Array | None = None
@@ -90,9 +91,9 @@ class LabelTransfer(BaseEstimator):
             ]
         return suggestions
 
+    @abstractmethod
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""
-        raise NotImplementedError
 
     # --- for those who write a method ----------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -252,9 +253,9 @@ class NeighborTransfer(LabelTransfer):
         """The neighbours that speak, of those given."""
         return Neighbors(*(part[:, : self.n_neighbors] for part in found))
 
+    @abstractmethod
     def _weights(self, found: Neighbors) -> np.ndarray:
         """What each neighbour's voice counts, shape (n, k), in float64; 0 for none."""
-        raise NotImplementedError
 
     def _scores(self, votes: np.ndarray, found: Neighbors) -> np.ndarray:
         """Scores from votes (n×D), which may be changed in place."""
