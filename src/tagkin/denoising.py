@@ -1,4 +1,4 @@
-"""Tag denoising that never hurts: how much of it to do is learned from held-out tags."""
+"""Tag denoising, as much as held-out tags say that it helps."""
 
 from __future__ import annotations
 
