@@ -73,7 +73,7 @@ EVERYWHERE = {
     "tqdm",
 }
 OF_ONE_ROOM = {
-    "PIL": {"images", "pages"},
+    "PIL": {"features", "images", "pages"},
     "defusedxml": {"images"},
     "onnx": {"features"},
     "onnxruntime": {"features"},
