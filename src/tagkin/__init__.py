@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tagkin.annotator import Annotator as Annotator
     from tagkin.arrays import memory_budget as memory_budget
     from tagkin.denoising import TagDenoiser as TagDenoiser
     from tagkin.evaluation import LabelCalibrator as LabelCalibrator
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 # Loaded at first use: importing scikit-learn and SciPy takes over a second.
 _HOMES = {
+    "Annotator": "tagkin.annotator",
     "LabelCalibrator": "tagkin.evaluation",
     "LandmarkMap": "tagkin.landmarks",
     "LinearSVM": "tagkin.transfer",

@@ -38,6 +38,7 @@ _MODEL, _ARRAYS, _CARD = "model.json", "arrays.safetensors", "README.md"
 
 # Where each storable class lives. The names are part of the format.
 _HOMES = {
+    "Annotator": "tagkin.annotator.annotator",
     "ArcCosine": "tagkin.kernels",
     "Chi2View": "tagkin.labels.chi2",
     "ExactNeighbors": "tagkin.neighbors.exact",

@@ -1,5 +1,20 @@
 """Photographs and tags in, suggestions with evidence out."""
 
+from tagkin.annotator.annotator import Annotator
+from tagkin.annotator.collection import Collection, Progress, read_collection
+from tagkin.annotator.quality import Quality, Reached
 from tagkin.annotator.suggestions import Finding, Kin, PhotoSuggestions, Similar, TagSuggestion
 
-__all__ = ["Finding", "Kin", "PhotoSuggestions", "Similar", "TagSuggestion"]
+__all__ = [
+    "Annotator",
+    "Collection",
+    "Finding",
+    "Kin",
+    "PhotoSuggestions",
+    "Progress",
+    "Quality",
+    "Reached",
+    "Similar",
+    "TagSuggestion",
+    "read_collection",
+]

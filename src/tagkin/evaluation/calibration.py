@@ -91,6 +91,31 @@ class LabelCalibrator(BaseEstimator):
         self.cut_precision_ = (positives + prior) / (images + _PRIOR_IMAGES)
         return self
 
+    def extend(self, n_labels: int) -> Self:
+        """Make room for labels that came later, after those fitted: D is `n_labels` from now on.
+
+        They get the median slope and intercept of the others, and for thresholds the precision
+        that their probability promises at the cut itself, which is no more than that above it.
+        """
+        check_is_fitted(self)
+        n_new = check_count(n_labels, "n_labels") - self.n_labels_
+        if n_new < 0:
+            raise InvalidInput(f"Found {n_labels} labels where {self.n_labels_} were fitted.")
+        slopes, intercepts = to_numpy(self.slopes_), to_numpy(self.intercepts_)
+        slope, intercept = np.median(slopes), np.median(intercepts)
+        cuts = to_numpy(self.cut_scores_)
+        links = to_numpy(self.link_scores_)
+        grid = np.linspace(links[-1], links[0], cuts.shape[1])
+        promised = expit(slope * np.interp(grid, links, to_numpy(self.link_log_odds_)) + intercept)
+        self.slopes_ = np.append(slopes, np.full(n_new, slope))
+        self.intercepts_ = np.append(intercepts, np.full(n_new, intercept))
+        self.cut_scores_ = np.vstack([cuts, np.tile(grid, (n_new, 1))])
+        self.cut_precision_ = np.vstack(
+            [to_numpy(self.cut_precision_), np.tile(promised, (n_new, 1))]
+        )
+        self.n_labels_ += n_new
+        return self
+
     def predict_proba(self, S: Array) -> Array:
         """Probability of every label for every image, (n, D), as an array of S's kind.
 

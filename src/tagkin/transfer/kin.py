@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -91,6 +91,21 @@ class NeighborTransfer(LabelTransfer):
         learned = self._widened(added)
         index.add(self._placed(places))
         return self._keep(index, labels, learned)
+
+    def relabel(self, Y: Array) -> Self:
+        """Give the images that were fitted other labels Y (N×D), and learn nothing anew.
+
+        D stays as it is: `partial_fit` brings new labels.
+        """
+        self._check_fitted()
+        labels = self._as_labels(Y, self.labels_.shape[0])
+        if labels.shape[1] != self.n_labels_:
+            raise InvalidInput(
+                f"Found {labels.shape[1]} labels where {self.n_labels_} are known. Pass the same "
+                "columns; partial_fit adds new ones."
+            )
+        self.labels_ = labels
+        return self
 
     def fit_neighbors(self, indices: Array, distances: Array, Y: Array) -> Self:
         """Learn from neighbours that are known already.
@@ -186,10 +201,31 @@ class NeighborTransfer(LabelTransfer):
         self._check_parameters()
         index = self._searchable()
         places = self._checked_queries(Z)
-        wanted = label_lists(labels, places.shape[0], self.n_labels_)
-        scores = np.empty((places.shape[0], self.n_labels_), score_dtype(places))
+        return self._explained(
+            self._found_in_blocks(index, places), places.shape[0], score_dtype(places), labels
+        )
+
+    def explain_neighbors(
+        self, indices: Array, distances: Array, labels: Any
+    ) -> list[list[Evidence]]:
+        """As `explain`, given the neighbours (n×k), as `score_neighbors` takes them."""
+        self._check_fitted()
+        self._check_parameters()
+        found = checked_neighbors(indices, distances, self.labels_.shape[0])
+        n, k = found.indices.shape
+        blocks = (
+            (rows, self._cut(Neighbors(found.indices[rows], found.distances[rows])))
+            for rows in row_blocks(n, self._bytes_per_image(k))
+        )
+        return self._explained(blocks, n, score_dtype(found.distances), labels)
+
+    def _explained(
+        self, blocks: Iterable[tuple[slice, Neighbors]], n: int, dtype: np.dtype, labels: Any
+    ) -> list[list[Evidence]]:
+        wanted = label_lists(labels, n, self.n_labels_)
+        scores = np.empty((n, self.n_labels_), dtype)
         voices: list[list[Evidence]] = []
-        for rows, found in self._found_in_blocks(index, places):
+        for rows, found in blocks:
             scores[rows], weights = self._scored(found)
             for i, asked in enumerate(wanted[rows]):
                 one = Neighbors(found.indices[i], found.distances[i])

@@ -1,0 +1,502 @@
+"""The annotator: it learns from photographs and their tags, and suggests tags for others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from tagkin import storage
+from tagkin.annotator import quality
+from tagkin.annotator.audit import findings
+from tagkin.annotator.collection import Collection, Progress
+from tagkin.annotator.learning import Recipe, check_enough, learn, tuned
+from tagkin.annotator.photographs import (
+    Photographs,
+    all_unreadable,
+    merged,
+    paths_of,
+    rows_of,
+)
+from tagkin.annotator.picking import Rule, kin_of, without_itself
+from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar, TagSuggestion
+from tagkin.arrays import row_blocks, to_numpy
+from tagkin.denoising import TagDenoiser
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.features import (
+    Backbone,
+    Extraction,
+    FeatureCache,
+    default_cache_folder,
+    extract,
+    get_backbone,
+)
+from tagkin.images import Failure
+from tagkin.labels.vocabulary import Vocabulary
+from tagkin.space import SemanticSpace
+from tagkin.transfer import NeighborTransfer, TagProp
+
+__all__ = ["Annotator"]
+
+
+TagLists = Sequence[Iterable[str] | None]
+_KIN = 5
+
+
+class Annotator(BaseEstimator):
+    """Learns from tagged photographs and suggests tags for others, with the kin that carry them.
+
+    Photographs become features once (they are kept by content). Their tags, denoised as far as
+    held-out tags say that it helps, make a semantic space; kin are neighbours there, and pass on
+    the tags that they carry. Confidences are learned on photographs that were held out.
+
+    Parameters
+    ----------
+    backbone : str, default "efficientnet-lite0"
+        What makes features of photographs: a name or a path, see `tagkin.features.get_backbone`.
+    space : SemanticSpace, optional
+        Another space than the usual one.
+    method : method by neighbours, optional
+        One of `tagkin.transfer` with evidence. Usually TagProp with weights by distance.
+    denoise : bool, default True
+        Whether tags may be smoothed over photographs that look alike, where that helps.
+    min_count : int, default 2
+        Tags on fewer photographs are not learned.
+    tune : bool, default False
+        Choose κ and the number of kin by cross-validation, which takes some minutes.
+    cache : FeatureCache or bool, default True
+        Where features are kept: True for the user's cache folder, False for nowhere.
+    random_state : int, default 0
+        Seed of everything that is drawn.
+
+    Attributes
+    ----------
+    files_, digests_ : arrays of N str
+        The photographs learned from, each once, and their contents' digests.
+    tags_ : list of N lists of str
+        Their tags, as they were given.
+    vocabulary_ : Vocabulary
+    space_ : SemanticSpace
+    method_ : method by neighbours
+    calibrator_ : LabelCalibrator
+    held_out_ : CSR array of shape (N, D)
+        Probabilities of tags by models that had not seen the photograph.
+    blend_ : float
+        How much the tags were denoised for the space.
+    failures_ : list of Failure
+        Photographs that could not be read by the last `fit` or `add`.
+    """
+
+    _not_stored = ("failures_",)
+    failures_: Sequence[Failure] = ()
+    files_: Any
+    method_: Any
+
+    def __init__(
+        self,
+        backbone: str = "efficientnet-lite0",
+        space: SemanticSpace | None = None,
+        method: NeighborTransfer | None = None,
+        denoise: bool = True,
+        min_count: int = 2,
+        tune: bool = False,
+        cache: FeatureCache | bool = True,
+        random_state: int | None = 0,
+    ):
+        self.backbone = backbone
+        self.space = space
+        self.method = method
+        self.denoise = denoise
+        self.min_count = min_count
+        self.tune = tune
+        self.cache = cache
+        self.random_state = random_state
+
+    # --- learning ------------------------------------------------------------------------
+
+    def fit(
+        self,
+        photographs: Photographs,
+        tags: TagLists | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from photographs and their tags.
+
+        Parameters
+        ----------
+        photographs : list of paths, `Collection` or `Extraction`
+        tags : list of lists of str
+            The tags of each photograph, None or an empty list where there are none; a collection
+            has its own.
+        progress : function of (what, done, all), optional
+
+        Notes
+        -----
+        Photographs without tags are left aside, those that cannot be read are in `failures_`.
+        Photographs of the same content are one, with the tags of all of them. If it fails, what
+        was learned before stays.
+        """
+        step = progress or _silent
+        recipe = self._recipe()
+        seen, rows = self._tagged(photographs, tags, step)
+        vocabulary = Vocabulary(min_count=self.min_count, separator="|").fit(rows)
+        Y = vocabulary.transform(rows)
+        if self.tune:
+            check_enough(Y)
+            step("Cross-validating", 0, 1)
+            recipe = tuned(seen.features, Y, recipe, self.random_state)
+            step("Cross-validating", 1, 1)
+        learned = learn(seen.features, Y, recipe, self.random_state, step)
+        self._keep(seen, seen.files, seen.digests, rows)
+        self.vocabulary_, self.fingerprint_ = vocabulary, self._backbone().fingerprint
+        self.space_, self.method_ = learned.space, learned.method
+        self.calibrator_, self.held_out_ = learned.calibrator, learned.held_out
+        self.blend_ = learned.blend
+        return self
+
+    def add(
+        self,
+        photographs: Photographs,
+        tags: TagLists | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Add tagged photographs, perhaps with new tags, and learn nothing anew.
+
+        They are kin from now on, and new tags can be suggested at once. Photographs that are
+        known (by content) get these tags instead of those that they had. Confidences of new tags
+        are those that hold for the others, until the next `fit`.
+        """
+        self._check_fitted()
+        self._check_backbone()
+        seen, rows = self._tagged(photographs, tags, progress or _silent)
+        known = self._rows_of(seen.digests)
+        fresh = np.flatnonzero(known < 0)
+        all_rows = [*self.tags_, *(rows[i] for i in fresh)]
+        for i in np.flatnonzero(known >= 0):
+            all_rows[known[i]] = rows[i]
+        vocabulary = deepcopy(self.vocabulary_).extend(rows)
+        Y = vocabulary.transform(all_rows)
+        method, n_known = deepcopy(self.method_), len(self.tags_)
+        if len(fresh):
+            method.partial_fit(self.space_.transform(seen.features[fresh]), Y[n_known:])
+        elif Y.shape[1] > method.n_labels_:
+            raise InvalidInput(
+                "New tags on photographs that are known already need a new fit: run fit again."
+            )
+        self.method_ = method.relabel(Y)
+        self.vocabulary_ = vocabulary
+        self.calibrator_ = deepcopy(self.calibrator_).extend(Y.shape[1])
+        self.held_out_ = self.held_out_.copy()
+        self.held_out_.resize(Y.shape)
+        files = [*self.files_, *(seen.files[i] for i in fresh)]
+        digests = [*self.digests_, *(seen.digests[i] for i in fresh)]
+        self._keep(seen, files, digests, all_rows)
+        return self
+
+    def _keep(
+        self, seen: Extraction, files: Sequence[str], digests: Sequence[str], rows: list[list[str]]
+    ) -> None:
+        self.files_ = np.array([os.path.abspath(file) for file in files], dtype=object)
+        self.digests_, self.tags_ = np.array(digests, dtype=object), rows
+        self.failures_ = seen.failures
+
+    def _recipe(self) -> Recipe:
+        space = self.space
+        if space is None:
+            space = SemanticSpace(random_state=self.random_state)
+        method = self.method
+        if method is None:
+            # of the paper's methods this one ranked best on small and large collections alike
+            method = TagProp(n_neighbors=100, weights="distance", sigmoids=False)
+        if not isinstance(method, NeighborTransfer):
+            raise InvalidInput(
+                f"method must be one by neighbours, which can say who speaks for a tag; found "
+                f"{type(method).__name__}."
+            )
+        denoiser = TagDenoiser(random_state=self.random_state) if self.denoise else None
+        return Recipe(space, method, denoiser)
+
+    def _tagged(
+        self, photographs: Photographs, tags: TagLists | None, step: Progress
+    ) -> tuple[Extraction, list[list[str]]]:
+        """Features of photographs that carry tags, each content once, and those tags."""
+        if isinstance(photographs, Collection):
+            photographs, tags = photographs.files, photographs.tags
+        files = photographs.files if isinstance(photographs, Extraction) else paths_of(photographs)
+        if tags is None:
+            raise InvalidInput("Pass the tags of the photographs: one list of tags each.")
+        if len(files) != len(tags):
+            raise InvalidInput(f"Found {len(files)} photographs and {len(tags)} lists of tags.")
+        rows = [list(row or ()) for row in tags]
+        kept = [i for i, row in enumerate(rows) if row]
+        if not kept:
+            raise InvalidInput(
+                f"No tag at all: none of the {len(files)} photographs carries one. Tag some first."
+            )
+        if isinstance(photographs, Extraction):
+            seen = rows_of(photographs, kept)
+        else:
+            seen = self._readable([files[i] for i in kept], step)
+        return merged(seen, [files[i] for i in kept], [rows[i] for i in kept])
+
+    # --- suggesting ----------------------------------------------------------------------
+
+    def look(self, photographs: Photographs, *, progress: Progress | None = None) -> Extraction:
+        """Features of photographs, from the cache where they are there.
+
+        Pass what it returns to `fit`, `suggest` and the others instead of paths; its `failures`
+        are the photographs that could not be read.
+        """
+        if isinstance(photographs, Extraction):
+            return photographs
+        files = paths_of(photographs)
+        step = progress or _silent
+        return extract(
+            files,
+            self._backbone(),
+            cache=self._cache(),
+            progress=lambda done, total: step("Looking at photographs", done, total),
+        )
+
+    def suggest(
+        self,
+        photographs: Photographs,
+        *,
+        top: int | None = None,
+        threshold: float | None = None,
+        precision: float | None = None,
+        n_kin: int = _KIN,
+        progress: Progress | None = None,
+    ) -> list[PhotoSuggestions]:
+        """Tags for photographs, with confidences and the kin that speak for them.
+
+        Parameters
+        ----------
+        photographs : path, list of paths, `Collection` or what `look` returned
+        top : int, optional
+            At most so many tags a photograph; alone, so many whatever their confidence.
+        threshold : float, optional
+            The confidence that a tag must reach; .5 unless something else is asked for.
+        precision : float, optional
+            The share of suggestions that are to be right, tag by tag; a tag that cannot reach it
+            is not suggested.
+        n_kin : int, default 5
+            Kin to name for each suggestion, at most.
+
+        Returns
+        -------
+        suggestions : one `PhotoSuggestions` for each photograph that could be read
+            A photograph that was learned from does not speak for itself, and the tags that it
+            carries are not suggested again.
+        """
+        self._check_fitted()
+        self._check_backbone()
+        rule = self._rule(top, threshold, precision)
+        carried: dict[str, Sequence[str]] = {}
+        if isinstance(photographs, Collection):
+            carried = dict(zip(photographs.files, photographs.tags, strict=True))
+        seen = self._readable(photographs, progress)
+        names, result = self.vocabulary_.names, []
+        for rows in row_blocks(len(seen.files), 64 * (self.method_.n_labels_ + 256)):
+            files, known = seen.files[rows], self._rows_of(seen.digests[rows])
+            own = [
+                list(carried.get(file, self.tags_[k] if k >= 0 else ()))
+                for file, k in zip(files, known, strict=True)
+            ]
+            places = self.space_.transform(seen.features[rows])
+            found = without_itself(self.method_.kneighbors(places), known)
+            scores = to_numpy(self.method_.score_neighbors(*found))
+            P = to_numpy(self.calibrator_.predict_proba(scores))
+            wanted = rule.picked(scores, P, self.vocabulary_.transform(own))
+            evidence = self.method_.explain_neighbors(*found, wanted)
+            for i, file in enumerate(files):
+                suggested = tuple(
+                    TagSuggestion(names[e.label], float(P[i, e.label]), kin)
+                    for e in evidence[i]
+                    if (kin := kin_of(e, self.files_, n_kin))
+                )
+                result.append(PhotoSuggestions(file, suggested, tuple(own[i])))
+        return result
+
+    def _rule(self, top: int | None, threshold: float | None, precision: float | None) -> Rule:
+        if precision is not None:
+            return Rule(top, threshold or 0.0, self.calibrator_.thresholds(precision))
+        if threshold is None:
+            threshold = 0.5 if top is None else 0.0
+        return Rule(top, threshold)
+
+    def similar(self, photographs: Photographs, n: int = 10) -> list[list[Similar]]:
+        """The tagged photographs nearest to each photograph in the space, itself left out."""
+        self._check_fitted()
+        self._check_backbone()
+        seen = self._readable(photographs, None)
+        places = self.space_.transform(seen.features)
+        found = self.method_.index_.kneighbors(places, min(n + 1, len(self.files_)))
+        found = without_itself(found, self._rows_of(seen.digests))
+        return [
+            [
+                Similar(str(self.files_[j]), float(1 - d), tuple(self.tags_[j]))
+                for j, d in zip(indices[:n], distances[:n], strict=True)
+                if j >= 0
+            ]
+            for indices, distances in zip(*found, strict=True)
+        ]
+
+    # --- judging -------------------------------------------------------------------------
+
+    def audit(
+        self, n: int | None = None, *, kind: str | None = None, n_kin: int = _KIN
+    ) -> list[Finding]:
+        """Tags that seem wrong or missing on the photographs learned from, the surest first.
+
+        They are judged by models that had not seen the photograph; see `tagkin.annotator.audit`
+        for what the confidence means.
+
+        Parameters
+        ----------
+        n : int, optional
+            So many findings at most; without it, all with a confidence of .5 and more.
+        kind : "wrong" or "missing", optional
+        """
+        self._check_fitted()
+        return findings(
+            self.held_out_, self.method_, self.files_, self.vocabulary_.names, n, kind, n_kin
+        )
+
+    def cross_validate(
+        self,
+        photographs: Photographs,
+        tags: TagLists | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> quality.Quality:
+        """How good the suggestions of an annotator like this one are, on these photographs.
+
+        Each fold is held out in turn; nothing of this annotator changes.
+        """
+        step = progress or _silent
+        seen, rows = self._tagged(photographs, tags, step)
+        vocabulary = Vocabulary(min_count=self.min_count, separator="|").fit(rows)
+        Y, recipe = vocabulary.transform(rows), self._recipe()
+        step("Cross-validating", 0, 1)
+        found = quality.cross_validated(
+            seen.features, Y, vocabulary.names, recipe, self.random_state
+        )
+        step("Cross-validating", 1, 1)
+        return found
+
+    def evaluate(
+        self,
+        photographs: Photographs,
+        tags: TagLists | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> quality.Quality:
+        """How good this annotator's suggestions are for tagged photographs that it has not seen.
+
+        Photographs that it was learned from are left out. Kin by looks are measured beside it
+        where the photographs that it was learned from are still there.
+        """
+        self._check_fitted()
+        self._check_backbone()
+        seen, rows = self._tagged(photographs, tags, progress or _silent)
+        fresh = np.flatnonzero(self._rows_of(seen.digests) < 0)
+        if not len(fresh):
+            raise InvalidInput(
+                f"The model was learned from all of these {len(seen.files)} photographs. Pass "
+                "others, or cross-validate."
+            )
+        seen, rows = rows_of(seen, fresh), [rows[i] for i in fresh]
+        Y = self.vocabulary_.transform(rows)
+        scores = to_numpy(self.method_.decision_function(self.space_.transform(seen.features)))
+        by_looks = self._scores_by_looks(seen.features, progress)
+        return quality.held_out(Y, scores, by_looks, self.calibrator_, self.vocabulary_.names)
+
+    def _scores_by_looks(self, features: np.ndarray, progress: Progress | None) -> Any:
+        known = self.look([str(file) for file in self.files_], progress=progress)
+        rows = self._rows_of(known.digests)
+        if not (rows >= 0).any():
+            return None
+        seen, there = rows_of(known, np.flatnonzero(rows >= 0)), rows[rows >= 0]
+        _, method = Recipe(None, self._recipe().method).fit(
+            seen.features, self.method_.labels_[there]
+        )
+        return to_numpy(method.decision_function(features))
+
+    # --- keeping -------------------------------------------------------------------------
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write it to a folder, all of it or nothing; `tagkin.load` reads it again."""
+        self._check_fitted()
+        return storage.save(self, folder, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Annotator:
+        """Read an annotator that `save` wrote."""
+        found = storage.load(folder)
+        if not isinstance(found, Annotator):
+            raise StorageError(
+                f"{folder} holds a {type(found).__name__}, not an Annotator. tagkin.load reads it."
+            )
+        return found
+
+    def describe(self) -> list[str]:
+        """What this annotator is, in a few sentences."""
+        self._check_fitted()
+        n, n_tags = self.method_.labels_.shape
+        denoised = f"denoised by {self.blend_:.2g}" if self.blend_ else "as they are"
+        return [
+            f"Learned from {n:,} tagged photographs and {n_tags:,} tags ({denoised}).",
+            f"Looks at photographs with {self.backbone}.",
+            *self.vocabulary_.describe()[1:],
+            *self.space_.describe(),
+            *self.method_.describe(),
+            *self.calibrator_.describe(),
+        ]
+
+    # --- small things --------------------------------------------------------------------
+
+    def _backbone(self) -> Backbone:
+        return get_backbone(self.backbone)
+
+    def _cache(self) -> FeatureCache | None:
+        if isinstance(self.cache, bool):
+            return FeatureCache(default_cache_folder()) if self.cache else None
+        return self.cache
+
+    def _check_backbone(self) -> None:
+        """Refuse to compare photographs seen by one backbone with those seen by another."""
+        found = self._backbone().fingerprint
+        if found != self.fingerprint_:
+            raise InvalidInput(
+                f"This model was learned with another version of {self.backbone!r} (fingerprint "
+                f"{self.fingerprint_[:12]}, here {found[:12]}). Use the same weights, or train "
+                "again."
+            )
+
+    def _readable(self, photographs: Photographs, progress: Progress | None) -> Extraction:
+        seen = self.look(photographs, progress=progress)
+        if not seen.files:
+            raise InvalidInput(all_unreadable(seen.failures))
+        return seen
+
+    def _rows_of(self, digests: Sequence[str]) -> np.ndarray:
+        """Which photograph learned from each digest is, or −1."""
+        known = {digest: i for i, digest in enumerate(self.digests_)}
+        return np.array([known.get(digest, -1) for digest in digests], dtype=np.int64)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "space_"):
+            raise NotFittedError("This Annotator is not fitted yet. Call fit(photographs, tags).")
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Tell nobody."""

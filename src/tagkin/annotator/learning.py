@@ -1,0 +1,232 @@
+"""From features and tags to a space, a method and honest confidences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from tagkin.arrays import row_blocks, to_numpy
+from tagkin.denoising import TagDenoiser
+from tagkin.errors import InvalidInput
+from tagkin.evaluation import LabelCalibrator, choose, mean_average_precision
+from tagkin.labels.chi2 import Chi2View
+from tagkin.space import SemanticSpace
+from tagkin.transfer import NeighborTransfer, TagProp, TwoPassKNN
+
+__all__ = [
+    "FEWEST",
+    "Learned",
+    "Recipe",
+    "best_of",
+    "check_enough",
+    "held_out_scores",
+    "learn",
+    "n_folds",
+    "tuned",
+]
+
+FEWEST = 6  # tagged photographs: with fewer nothing could be held out to learn confidences from
+_MISSING_KEPT = 10  # absent tags of each photograph whose probability is kept for the audit
+_MANY = 2000  # from here on three folds leave enough to learn from
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a space and a method are learned from features X (N×d) and tags Y (N×D).
+
+    Without a space, kin are found by looks.
+    """
+
+    space: SemanticSpace | None
+    method: NeighborTransfer
+    denoiser: TagDenoiser | None = None
+
+    def fit(self, X: np.ndarray, Y: scipy.sparse.csr_array) -> tuple[Any, Any]:
+        """A fitted space (or None) and a fitted method.
+
+        Denoised tags make the space. Kin speak with the tags that they carry, so that nothing
+        speaks for a tag that a person cannot see there.
+        """
+        if self.space is None:
+            return None, clone(self.method).fit(X, Y)
+        space = clone(self.space)
+        tags = Y
+        if self.denoiser is not None:
+            tags = clone(self.denoiser).fit_transform(X, Y)
+        space.fit(X, tags)
+        return space, clone(self.method).fit(space.transform(X), Y)
+
+    def candidates(self, X: np.ndarray, Y: scipy.sparse.csr_array) -> list[Recipe]:
+        """The recipe without denoising, and with what the denoiser settles on for these images."""
+        plain = Recipe(self.space, self.method)
+        if self.space is None or self.denoiser is None:
+            return [plain]
+        chosen = clone(self.denoiser).fit(X, Y)
+        if chosen.blend_ == 0:
+            return [plain]
+        settled = clone(self.denoiser).set_params(
+            blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
+        )
+        space = self.space
+        if chosen.view_ == "chi2":
+            view = Chi2View(random_state=chosen.random_state)
+            space = clone(space).set_params(text_view=view)
+        return [plain, Recipe(space, self.method, settled)]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What was learned from N images with D tags."""
+
+    space: SemanticSpace
+    method: NeighborTransfer
+    calibrator: LabelCalibrator
+    blend: float
+    """Share of propagated tags in what the space was learned from."""
+    held_out: scipy.sparse.csr_array
+    """Probability (N×D) of the tags that a photograph carries, and of the most probable of
+    those that it does not, from models that had not seen it."""
+
+
+def learn(
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    recipe: Recipe,
+    random_state: int | None,
+    step: Callable[[str, int, int], None],
+) -> Learned:
+    """Learn from features X (N×d) and tags Y (N×D); `step` is told how far it is."""
+    check_enough(Y)
+    candidates = recipe.candidates(X, Y)
+    n_steps = len(candidates) * n_folds(X.shape[0]) + 1
+    done = 0
+
+    def fold_done() -> None:
+        nonlocal done
+        done += 1
+        step("Learning", done, n_steps)
+
+    step("Learning", done, n_steps)
+    best, scores = best_of(candidates, X, Y, random_state, fold_done)
+    calibrator = LabelCalibrator().fit(scores, Y)
+    held_out = _noted(calibrator.predict_proba(scores), Y)
+    space, method = best.fit(X, Y)
+    step("Learning", n_steps, n_steps)
+    blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
+    return Learned(space, method, calibrator, blend, held_out)
+
+
+def check_enough(Y: scipy.sparse.csr_array) -> None:
+    """Refuse what nothing can be learned from."""
+    n, n_tags = Y.shape
+    if n_tags == 0:
+        raise InvalidInput(
+            "No tag is on enough photographs to be learned. Tag some more, or lower min_count."
+        )
+    if n < FEWEST:
+        raise InvalidInput(
+            f"Found {n} tagged photographs; at least {FEWEST} are needed to learn from. Tag some "
+            "more."
+        )
+
+
+def best_of(
+    recipes: Sequence[Recipe],
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    random_state: int | None,
+    fold_done: Callable[[], None] = lambda: None,
+) -> tuple[Recipe, np.ndarray]:
+    """The recipe whose held-out scores rank best (MAP), and those scores (N×D)."""
+    tried = [held_out_scores(X, Y, recipe, random_state, fold_done) for recipe in recipes]
+    if len(tried) == 1:
+        return recipes[0], tried[0]
+    best = int(np.argmax([mean_average_precision(Y, scores) for scores in tried]))
+    return recipes[best], tried[best]
+
+
+def held_out_scores(
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    recipe: Recipe,
+    random_state: int | None,
+    fold_done: Callable[[], None] = lambda: None,
+) -> np.ndarray:
+    """Scores (N×D) of every image, by a space and a method that were learned without it."""
+    n = X.shape[0]
+    scores = np.empty(Y.shape, dtype=np.float32)
+    order = np.random.default_rng(random_state).permutation(n)
+    for part in np.array_split(order, n_folds(n)):
+        rows, known = np.sort(part), np.setdiff1d(np.arange(n), part, assume_unique=True)
+        try:
+            space, method = recipe.fit(X[known], Y[known])
+        except InvalidInput:
+            # too few tags in this part for a space of its own
+            space, method = Recipe(None, recipe.method).fit(X[known], Y[known])
+        new = X[rows] if space is None else space.transform(X[rows])
+        scores[rows] = to_numpy(method.decision_function(new))
+        fold_done()
+    return scores
+
+
+def n_folds(n_images: int) -> int:
+    """Parts that the photographs are held out in."""
+    return 3 if n_images >= _MANY else min(5, n_images // 2)
+
+
+def _noted(P: np.ndarray, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Probabilities of tags that are there, and of the best of those that are not."""
+    n, n_tags = P.shape
+    kept = min(_MISSING_KEPT, n_tags)
+    parts = []
+    for rows in row_blocks(n, 24 * n_tags):
+        there = Y[rows].toarray() > 0
+        absent = np.where(there, -1.0, P[rows])
+        best = np.argpartition(-absent, kept - 1, axis=1)[:, :kept]
+        noted = there.copy()
+        np.put_along_axis(noted, best, True, axis=1)
+        # a probability of zero would not be stored
+        parts.append(scipy.sparse.csr_array(np.where(noted, np.maximum(P[rows], 1e-9), 0)))
+    return scipy.sparse.vstack(parts, format="csr").astype(np.float32)
+
+
+# --- choosing by cross-validation --------------------------------------------------------
+
+
+def tuned(
+    X: np.ndarray, Y: scipy.sparse.csr_array, recipe: Recipe, random_state: int | None
+) -> Recipe:
+    """The recipe with the best κ and the best number of kin, by cross-validation on MAP.
+
+    The space is fitted anew in each of three folds.
+    """
+    pipeline = make_pipeline(recipe.space, recipe.method)
+    space, method = (name for name, _ in pipeline.steps)
+    grid: dict[str, list[Any]] = {f"{space}__regularization": [0.1, 0.5, 2.0]}
+    grid |= {f"{method}__{name}": values for name, values in _grid_of(recipe.method).items()}
+    found = choose(
+        pipeline,
+        X,
+        Y,
+        grid,
+        refit_space=True,
+        random_state=random_state,
+        progress=False,
+    )
+    best = clone(pipeline).set_params(**found.parameters)
+    return Recipe(best.steps[0][1], best.steps[1][1], recipe.denoiser)
+
+
+def _grid_of(method: NeighborTransfer) -> dict[str, list[Any]]:
+    if isinstance(method, TwoPassKNN):
+        return {"n_per_label": [1, 2, 5]}
+    grid: dict[str, list[Any]] = {"n_neighbors": [20, 50, 100, 200]}
+    if isinstance(method, TagProp):
+        grid["weights"] = ["rank", "distance"]
+    return grid

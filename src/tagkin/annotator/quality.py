@@ -1,0 +1,139 @@
+"""How good suggestions are: measured on photographs whose tags were held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.annotator.learning import Recipe, best_of, check_enough, held_out_scores, n_folds
+from tagkin.errors import InvalidInput
+from tagkin.evaluation import LabelCalibrator, LabelReport, evaluate, label_report
+
+__all__ = ["Quality", "Reached", "cross_validated", "held_out"]
+
+WANTED = (0.5, 0.7, 0.8, 0.9)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a threshold for a wanted precision gives."""
+
+    wanted: float
+    precision: float
+    """Share of right suggestions; NaN where there is none."""
+    recall: float
+    """Share of the tags that are suggested."""
+    n_suggestions: float
+    """Suggestions a photograph."""
+    without: float
+    """Share of photographs without a suggestion."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """What suggestions are worth on n photographs with D tags.
+
+    Attributes
+    ----------
+    how : str
+        How it was measured, in words.
+    semantic, visual : dict of str to float
+        MAP, MiAP, precision, recall, N+ of the model, and of the same method by looks alone (empty
+        where that is not known).
+    reached : list of Reached
+        What the thresholds for wanted precisions give.
+    labels : LabelReport
+        Tag by tag.
+    truth : CSR array of shape (n, D)
+    confidences : float32 array of shape (n, D)
+    """
+
+    how: str
+    semantic: dict[str, float]
+    visual: dict[str, float]
+    reached: list[Reached]
+    labels: LabelReport
+    truth: scipy.sparse.csr_array
+    confidences: np.ndarray
+
+
+def cross_validated(
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    names: Sequence[str],
+    recipe: Recipe,
+    random_state: int | None,
+) -> Quality:
+    """Hold out each fold of the photographs in turn.
+
+    Confidences of one half of the photographs are learned from the scores of the other half, so
+    that they, too, are measured on photographs that they have not seen.
+    """
+    check_enough(Y)
+    _, scores = best_of(recipe.candidates(X, Y), X, Y, random_state)
+    by_looks = held_out_scores(X, Y, Recipe(None, recipe.method), random_state)
+    order = np.random.default_rng(random_state).permutation(len(scores))
+    halves = np.array_split(order, 2)
+    judges = [
+        (rows, LabelCalibrator().fit(scores[others], Y[others]))
+        for rows, others in zip(halves, reversed(halves), strict=True)
+    ]
+    how = f"{n_folds(len(scores))}-fold cross-validation on {len(scores):,} tagged photographs"
+    return _measured(how, Y, scores, by_looks, judges, names)
+
+
+def held_out(
+    Y: scipy.sparse.csr_array,
+    scores: np.ndarray,
+    by_looks: np.ndarray | None,
+    calibrator: LabelCalibrator,
+    names: Sequence[str],
+) -> Quality:
+    """The quality of a model's scores (n×D) for photographs that it was not learned from."""
+    how = f"{len(scores):,} tagged photographs that the model had not seen"
+    return _measured(how, Y, scores, by_looks, [(np.arange(len(scores)), calibrator)], names)
+
+
+def _measured(
+    how: str,
+    truth: scipy.sparse.csr_array,
+    scores: np.ndarray,
+    by_looks: np.ndarray | None,
+    judges: list[tuple[np.ndarray, LabelCalibrator]],
+    names: Sequence[str],
+) -> Quality:
+    """Figures of scores (n×D); each judge makes confidences of the rows that it is given."""
+    if truth.nnz == 0:
+        raise InvalidInput(
+            "None of these photographs carries a tag that the model knows: there is nothing to "
+            "compare suggestions with."
+        )
+    confidences = np.empty(scores.shape, dtype=np.float32)
+    given = np.zeros((len(WANTED), *scores.shape), dtype=bool)
+    for rows, judge in judges:
+        confidences[rows] = judge.predict_proba(scores[rows])
+        for k, wanted in enumerate(WANTED):
+            given[k, rows] = scores[rows] >= judge.thresholds(wanted)
+    return Quality(
+        how,
+        evaluate(truth, scores),
+        {} if by_looks is None else evaluate(truth, by_looks),
+        [_reached(wanted, truth, some) for wanted, some in zip(WANTED, given, strict=True)],
+        label_report(truth, confidences, names=list(names), thresholds=0.5),
+        truth,
+        confidences,
+    )
+
+
+def _reached(wanted: float, truth: scipy.sparse.csr_array, given: np.ndarray) -> Reached:
+    right, n = int(truth.multiply(given).sum()), int(given.sum())
+    return Reached(
+        wanted,
+        right / n if n else float("nan"),
+        right / truth.nnz,
+        n / len(given),
+        float((~given.any(axis=1)).mean()),
+    )
