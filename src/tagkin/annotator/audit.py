@@ -90,8 +90,9 @@ def _kin(
     """Who speaks for a tag on a photograph learned from; without a tag, who is nearest."""
     index: Any = method.index_
     k = min(method.n_neighbors, index.n_points_ - 1)
-    found = index.kneighbors(index.points_[row : row + 1], k, exclude=np.array([row]))
+    indices, distances = index.kneighbors(index.points_[row : row + 1], k, exclude=np.array([row]))
     if column is not None:
-        return kin_of(method.explain_neighbors(*found, [int(column)])[0][0], files, n_kin)
-    near = to_numpy(found.indices)[0, :n_kin]
+        evidence = method.explain_neighbors(indices, distances, [int(column)])[0][0]
+        return kin_of(evidence, files, n_kin)
+    near = to_numpy(indices)[0, :n_kin]
     return tuple(Kin(str(files[j]), 1 / len(near)) for j in near if j >= 0)

@@ -102,18 +102,18 @@ def read_collection(
     bare name may also stand for the one photograph of that name in any of their sub-folders.
     Nothing is written.
     """
-    places = [Path(place) for place in places]
+    folders = [Path(place) for place in places]
     failures: list[Failure] = []
-    files = find_photographs(*places, on_skipped=failures.append)
+    files = find_photographs(*folders, on_skipped=failures.append)
     if not files:
-        named = ", ".join(map(str, places)) or "no folder"
+        named = ", ".join(map(str, folders)) or "no folder"
         raise InvalidInput(
             f"No photograph in {named}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
         )
-    path = Path(tags) if tags is not None else _metadata_in(places)
+    path = Path(tags) if tags is not None else _metadata_in(folders)
     if path is None:
         return _with_keywords(files, failures, progress)
-    return _with_table(files, read_tags(path, column=column), path, places, failures)
+    return _with_table(files, read_tags(path, column=column), path, folders, failures)
 
 
 def _metadata_in(places: Sequence[Path]) -> Path | None:
@@ -157,13 +157,13 @@ def _with_table(
     absent: list[str] = []
     for name, row in zip(table.file_names, table.tags, strict=True):
         paths = (os.path.abspath(folder / name) for folder in folders)
-        i = next((whereabouts[path] for path in paths if path in whereabouts), None)
-        if i is None and len(by_name.get(name, ())) == 1:
-            i = by_name[name][0]
-        if i is None:
+        there = [whereabouts[path] for path in paths if path in whereabouts]
+        there = there[:1] or by_name.get(name, [])
+        if len(there) != 1:
             absent.append(name)
-        else:
-            tags[i] += [tag for tag in row or () if tag not in tags[i]]
+            continue
+        own = tags[there[0]]
+        own += [tag for tag in row or () if tag not in own]
     if len(absent) == len(table):
         first = ", ".join(absent[:_NAMED])
         raise InvalidInput(
