@@ -112,6 +112,9 @@ def test_a_made_coco(tmp_path):
     [
         ({"labels": None}, "damaged .*labels is not a file in the archive"),
         ({"is_test": np.array([True])}, "different numbers of images"),
+        ({"scale": np.ones(3, np.float32)}, "damaged .*broadcast"),
+        ({"tag_rows": np.array([2, 9, 3])}, "damaged .*exceeds"),
+        ({"label_names": np.array(["cat"] * 9)}, "damaged .*9 names"),
         ({"scale": np.array([None, 2])}, "damaged .*allow_pickle=False"),
     ],
 )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import scipy.sparse
 
+from tagkin.datasets.vectors import VectorFormat
 from tagkin.errors import StorageError
 
 __all__ = ["Files", "Source", "label_matrix", "unpacked"]
@@ -25,9 +28,9 @@ class Source:
     title : str
         The dataset's name as people write it.
     home : str
-        Who publishes it, and where.
+        Who publishes it, and where: what comes after "Get them from".
     downloads : mapping of str to str
-        Name of a download → what it is, and its size.
+        Name of a download → what it is.
     """
 
     title: str
@@ -63,7 +66,7 @@ class Files:
         if not self.folder.is_dir():
             lines[0] += " There is no such folder."
         lines += [f"  {what or 'as expected':12}  {path}" for path, what in self._shown()]
-        lines.append(f"Download from {self.source.home}:")
+        lines.append(f"Get them from {self.source.home}:")
         lines += [f"  {name}: {what}" for name, what in self.source.downloads.items()]
         raise StorageError("\n".join(lines))
 
@@ -86,11 +89,79 @@ class Files:
             self.wrong(path, f"cannot be read ({error.strerror or error})")
         return b""
 
-    def exists(self, path: str) -> None:
-        """Remember whether a file is there."""
+    @contextlib.contextmanager
+    def using(self, path: str) -> Iterator[None]:
+        """Take an error within a ``with`` statement as damage of the file in use."""
+        try:
+            yield
+        except (ValueError, IndexError, TypeError) as error:
+            self.wrong(path, f"damaged ({error})")
+            self.check()
+
+    def exists(self, path: str) -> bool:
+        """Whether a file is there; remembers if it is not."""
         self.looked_at.setdefault(path, "")
         if not (self.folder / path).is_file():
             self.wrong(path, "missing")
+        return not self.looked_at[path]
+
+    def either(self, *folders: str) -> str:
+        """The first of several places in the folder that is there, else the first."""
+        return next((name for name in folders if (self.folder / name).exists()), folders[0])
+
+    def lines(self, path: str) -> list[str]:
+        """Lines of a text file, without space around them and without blank ones at the end."""
+        # a tag with bytes that are not UTF-8 is like no other tag: no reason to refuse the rest
+        text = self.read(path).decode("utf-8-sig", errors="replace").rstrip()
+        if not text:
+            self.wrong(path, "empty")
+        return [line.strip() for line in text.split("\n")] if text else []
+
+    def vectors(self, path: str) -> np.ndarray:
+        """Vectors of equal length in a file, one a row."""
+        data = self.read(path)
+        if self.looked_at[path]:
+            return np.empty((0, 0))
+        try:
+            return VectorFormat.of(path).parse(data)
+        except ValueError as error:
+            self.wrong(path, f"damaged ({error})")
+            return np.empty((0, 0))
+
+    def same_number(self, path: str, found: int, what: str, expected: int, other: str) -> None:
+        """Remember if a file has not as many of something as another file has."""
+        if found != expected and not self.looked_at[path] and not self.looked_at[other]:
+            self.wrong(path, f"has {found:,} {what} where {other} has {expected:,}")
+
+    def find_images(
+        self, names: Sequence[str], places: Sequence[str]
+    ) -> tuple[list[str], np.ndarray] | None:
+        """Paths of images, and whether each is there; None where no place has any of them.
+
+        A place is a pattern for a path, in which ``{0}`` stands for the name as listed and
+        ``{0.name}`` for its last part. The first place that has an image is taken.
+        """
+        listed = [PurePosixPath(name) for name in names]
+        for place in places:
+            if not (self.folder / place.partition("{")[0]).is_dir():
+                continue
+            paths = [place.format(name) for name in listed]
+            root = str(self.folder)
+            there = np.array([os.path.isfile(f"{root}/{path}") for path in paths], dtype=bool)
+            if there.any():
+                return paths, there
+        return None
+
+    def images(self, names: Sequence[str], places: Sequence[str]) -> list[str] | None:
+        """Paths of images that have to be all there, or all not there (then None)."""
+        found = self.find_images(names, places)
+        if found is None:
+            return None
+        for path, there in zip(*found, strict=True):
+            self.looked_at.setdefault(path, "")
+            if not there:
+                self.wrong(path, "missing")
+        return found[0]
 
     def arrays(self, path: str, names: Iterable[str]) -> dict[str, np.ndarray]:
         """Named arrays of an ``.npz`` archive; an empty mapping where one cannot be read."""

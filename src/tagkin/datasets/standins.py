@@ -15,7 +15,7 @@ from tagkin.labels.vocabulary import Vocabulary
 
 __all__ = ["load_coco", "load_flickr8k", "load_photos"]
 
-_HOME = "the folder of stand-ins that came with this copy of tagkin's experiments"
+_HOME = "who gave you the stand-ins; docs/datasets.md says what is in them"
 _COCO = Source("COCO", _HOME, {"coco.npz": "features, labels and caption tags, 25 MB"})
 _FLICKR8K = Source("Flickr8k", _HOME, {"flickr8k.npz": "features and nouns of captions, 8 MB"})
 _PHOTOS = Source(
@@ -46,18 +46,19 @@ def load_coco(folder: str | os.PathLike[str]) -> Dataset:
     if not all(len(found[part]) == n for part in ("labels", "is_test", "has_tags")):
         files.wrong(path, "damaged: its arrays have different numbers of images")
     files.check()
-    return Dataset(
-        name="coco",
-        files=None,
-        features=_scaled(found),
-        labels=unpacked(found["labels"], len(found["label_names"])),
-        label_names=found["label_names"].tolist(),
-        tags=label_matrix(found["tag_rows"], found["tag_cols"], (n, len(found["tag_names"]))),
-        tag_names=found["tag_names"].tolist(),
-        train=np.flatnonzero(~found["is_test"]),
-        test=np.flatnonzero(found["is_test"]),
-        tagged=np.flatnonzero(found["has_tags"]),
-    )
+    with files.using(path):
+        return Dataset(
+            name="coco",
+            files=None,
+            features=_scaled(found),
+            labels=unpacked(found["labels"], len(found["label_names"])),
+            label_names=found["label_names"].tolist(),
+            tags=label_matrix(found["tag_rows"], found["tag_cols"], (n, len(found["tag_names"]))),
+            tag_names=found["tag_names"].tolist(),
+            train=np.flatnonzero(~found["is_test"]),
+            test=np.flatnonzero(found["is_test"]),
+            tagged=np.flatnonzero(found["has_tags"]),
+        )
 
 
 def load_flickr8k(folder: str | os.PathLike[str], *, random_state: int = 0) -> Dataset:
@@ -87,21 +88,22 @@ def load_flickr8k(folder: str | os.PathLike[str], *, random_state: int = 0) -> D
     if not len(found["features"]) == len(found["votes"]) == len(found["split"]):
         files.wrong(path, "damaged: its arrays have different numbers of images")
     files.check()
-    votes, is_test = found["votes"], found["split"] == "test"
-    expert = votes >= 2
-    kept = (expert[~is_test].sum(axis=0) >= 10) & expert[is_test].any(axis=0)
-    drawn = np.random.default_rng(random_state).random(votes.shape) < votes / 5
-    return Dataset(
-        name="flickr8k",
-        files=None,
-        features=_scaled(found),
-        labels=scipy.sparse.csr_array(expert[:, kept], dtype=np.float32),
-        label_names=found["label_names"][kept].tolist(),
-        tags=scipy.sparse.csr_array(drawn, dtype=np.float32),
-        tag_names=found["label_names"].tolist(),
-        train=np.flatnonzero(~is_test),
-        test=np.flatnonzero(is_test),
-    )
+    with files.using(path):
+        votes, is_test = found["votes"], found["split"] == "test"
+        expert = votes >= 2
+        kept = (expert[~is_test].sum(axis=0) >= 10) & expert[is_test].any(axis=0)
+        drawn = np.random.default_rng(random_state).random(votes.shape) < votes / 5
+        return Dataset(
+            name="flickr8k",
+            files=None,
+            features=_scaled(found),
+            labels=scipy.sparse.csr_array(expert[:, kept], dtype=np.float32),
+            label_names=found["label_names"][kept].tolist(),
+            tags=scipy.sparse.csr_array(drawn, dtype=np.float32),
+            tag_names=found["label_names"].tolist(),
+            train=np.flatnonzero(~is_test),
+            test=np.flatnonzero(is_test),
+        )
 
 
 def load_photos(folder: str | os.PathLike[str]) -> Dataset:
