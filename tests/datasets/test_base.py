@@ -1,5 +1,7 @@
 """The contract, the statistics and the one door."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -88,3 +90,9 @@ def test_an_unknown_name(tmp_path):
         open_dataset("NUS-WIDE", tmp_path)
     with pytest.raises(InvalidInput, match="There are coco, corel5k"):
         open_dataset("imagenet", tmp_path)
+
+
+def test_every_dataset_is_documented():
+    text = (Path(__file__).parent.parent.parent / "docs" / "datasets.md").read_text()
+    for name, reader in DATASETS.items():
+        assert f"| `{name}` | `{reader.__name__}` |" in text

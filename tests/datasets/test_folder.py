@@ -103,6 +103,7 @@ def test_missing_images(tmp_path):
         ("file_name,tags,split\na.jpg,x,both\n", "the split of a.jpg is 'both'; expected one of"),
         ("file_name,tags,split\na.jpg,x,\n", "the split of a.jpg is ''"),
         ("file_name,tag,split\na.jpg,x,test\na.jpg,y,train\n", "in train and in test"),
+        ("file_name,tags\n", "names no image"),
         ("name,tags\na.jpg,x\n", "no column file_name"),
     ],
 )

@@ -141,11 +141,10 @@ class Files:
         A place is a pattern for a path, in which ``{0}`` stands for the name as listed and
         ``{0.name}`` for its last part. The first place that has an image is taken.
         """
-        listed = [PurePosixPath(name) for name in names]
         for place in places:
             if not (self.folder / place.partition("{")[0]).is_dir():
                 continue
-            paths = [place.format(name) for name in listed]
+            paths = [place.format(PurePosixPath(name)) for name in names]
             root = str(self.folder)
             there = np.array([os.path.isfile(f"{root}/{path}") for path in paths], dtype=bool)
             if there.any():

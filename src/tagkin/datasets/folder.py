@@ -57,6 +57,8 @@ def load_folder(
     is_array = images.suffix.lower() == ".npy"
     path = Path(table) if table is not None else _find_table(images, is_array)
     first = read_tags(path)  # says what is wrong with the file, if anything
+    if not len(first):
+        raise InvalidInput(f"{path} names no image. It needs a row for each.")
     rows = _rows(path)
     columns = {column for row in rows for column in row}
     named = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse
@@ -148,7 +148,7 @@ def _tags(files: Files, listed: Sequence[str]) -> tuple[list[str], scipy.sparse.
     found: list[int] = []
     for row, (line, name) in enumerate(zip(lines, listed, strict=False)):
         number, *tags = line.split() or [""]
-        if number != PurePosixPath(name).stem.rpartition("_")[2]:
+        if number != name.rpartition(".")[0].rpartition("_")[2]:
             what = f"line {row + 1} is of photograph {number!r}, but the image there is {name}"
             files.wrong(_TAGS, f"damaged ({what})")
             break
