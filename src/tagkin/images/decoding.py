@@ -132,7 +132,7 @@ def _damage(found: str, data: bytes, image: Any, error: Exception) -> str:
         return f"truncated after {amount(here)} of {amount(whole)}"
     end = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(found, b"")
     if "truncated" in str(error).lower() or end not in data[-65536:]:
-        return f"truncated: a {found} file that ends after {amount(here)}, before its picture does"
+        return f"truncated: the {found} file ends after {amount(here)}, before its picture does"
     told = str(error) if isinstance(error, OSError | SyntaxError | ValueError) else ""
     return f"a damaged {found} file ({told or type(error).__name__})"
 
