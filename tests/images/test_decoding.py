@@ -391,6 +391,13 @@ def test_a_picture_above_pillows_cap_and_under_ours_is_not_a_bomb():
     assert decode(bytes(jpeg) + bytes([1]) * 400_000, min_side=64).shape == (1500, 2000, 3)
 
 
+def test_padding_that_decoders_forgive():
+    data = saved(RGB, "JPEG")
+    padded = data[:20] + b"\xff\x00" + data[20:]
+    np.testing.assert_array_equal(decode(padded), decode(data))
+    np.testing.assert_array_equal(decode(padded + bytes(100)), decode(data))
+
+
 def test_the_emptiest_jpeg_is_not_taken_for_truncated():
     for mode in ("L", "RGB"):
         for options in ({}, {"progressive": True}, {"optimize": True, "quality": 1}):

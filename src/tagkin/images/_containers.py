@@ -106,14 +106,14 @@ def _segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
 def scan_start(file: BinaryIO) -> tuple[int, bool]:
     """Where the picture itself starts in a JPEG file, and whether it is in Huffman's code.
 
-    The start is the file's end if there is none.
+    The start is 0 if it is not found: decoders forgive more than is forgiven here.
     """
     huffman = False
     for marker, _ in _segments(file):
         huffman = huffman or 0xC0 <= marker <= 0xC2
         if marker == 0xDA:
             return file.tell(), huffman
-    return file.seek(0, 2), huffman
+    return 0, huffman
 
 
 def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
