@@ -280,7 +280,7 @@ def photos(tmp_path_factory):
 def test_from_photographs_to_suggestions(photos, tmp_path):
     files = list(photos)
     seen_steps = []
-    annotator = Annotator(cache=FeatureCache(tmp_path / "cache"))
+    annotator = Annotator(cache=False)
     annotator.fit(
         files[4:], [photos[file] for file in files[4:]], progress=lambda *s: seen_steps.append(s)
     )
@@ -296,9 +296,10 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     assert set(document["suggestions"][0]["kin"][0]) == {"file", "share"}
 
 
-def test_a_second_look_costs_no_inference_and_neither_does_a_move(photos, tmp_path):
+def test_a_second_look_costs_no_inference_and_neither_does_a_move(photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
     files = list(photos)[:6]
-    annotator = Annotator(cache=FeatureCache(tmp_path / "cache"))
+    annotator = Annotator()
     assert annotator.look(files).n_computed == 6
     again = annotator.look(files)
     assert (again.n_computed, again.n_cached) == (0, 6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Self
@@ -243,14 +244,14 @@ class Annotator(BaseEstimator):
         """
         if isinstance(photographs, Extraction):
             return photographs
-        files = paths_of(photographs)
         step = progress or _silent
-        return extract(
-            files,
-            self._backbone(),
-            cache=self._cache(),
-            progress=lambda done, total: step("Looking at photographs", done, total),
-        )
+        with self._opened_cache() as cache:
+            return extract(
+                paths_of(photographs),
+                self._backbone(),
+                cache=cache,
+                progress=lambda done, total: step("Looking at photographs", done, total),
+            )
 
     def suggest(
         self,
@@ -453,10 +454,10 @@ class Annotator(BaseEstimator):
     def _backbone(self) -> Backbone:
         return get_backbone(self.backbone)
 
-    def _cache(self) -> FeatureCache | None:
-        if isinstance(self.cache, bool):
-            return FeatureCache(default_cache_folder()) if self.cache else None
-        return self.cache
+    def _opened_cache(self) -> AbstractContextManager[FeatureCache | None]:
+        if self.cache is True:
+            return FeatureCache(default_cache_folder())
+        return nullcontext(self.cache or None)  # one that was given is the giver's to close
 
     def _check_backbone(self) -> None:
         """Refuse to compare photographs seen by one backbone with those seen by another."""

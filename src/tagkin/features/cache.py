@@ -68,6 +68,8 @@ class FeatureCache:
         Made when something is to be kept.
     """
 
+    is_resource = True  # of this machine: not saved with a model
+
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
