@@ -27,9 +27,10 @@ ALLOWED = {
         "transfer",
     },
     "errors": set(),
-    "arrays": {"errors"},
+    "_device": {"errors"},
+    "arrays": {"_device", "errors"},
     "_chi2": FOUNDATION,
-    "kernels": FOUNDATION | {"_chi2"},
+    "kernels": FOUNDATION | {"_chi2", "_device"},
     "labels": FOUNDATION | {"kernels", "landmarks"},
     "_pivoting": FOUNDATION | {"kernels"},
     "landmarks": FOUNDATION | {"kernels", "_pivoting"},
@@ -88,7 +89,7 @@ OPTIONAL = {
     "pandas": {"evaluation"},
     "pyarrow": {"labels"},
     "pillow_heif": {"images"},
-    "torch": {"arrays"},
+    "torch": {"_device", "arrays"},
     "zarr": {"arrays"},
 }
 

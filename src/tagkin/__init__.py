@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator as Annotator
+    from tagkin.arrays import matmul_precision as matmul_precision
     from tagkin.arrays import memory_budget as memory_budget
     from tagkin.denoising import TagDenoiser as TagDenoiser
     from tagkin.evaluation import LabelCalibrator as LabelCalibrator
@@ -41,6 +42,7 @@ _HOMES = {
     "choose": "tagkin.evaluation",
     "evaluate": "tagkin.evaluation",
     "load": "tagkin.storage",
+    "matmul_precision": "tagkin.arrays",
     "memory_budget": "tagkin.arrays",
     "save": "tagkin.storage",
 }

@@ -12,13 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, like, namespace, row_blocks
+from tagkin.arrays import (
+    Array,
+    like,
+    mirror_lower,
+    namespace,
+    on_accelerator,
+    row_blocks,
+    smaller_blocks_when_full,
+)
 from tagkin.landmarks import Landmarks
 
 __all__ = ["Moments"]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
+_LONGEST = 32_768
 
 
 @dataclass
@@ -63,24 +72,29 @@ class Moments:
         )
 
     @classmethod
+    @smaller_blocks_when_full
     def of(cls, X: Array, text: Array, landmarks: Landmarks, shift: Array) -> Moments:
         """Sums over the rows of X (n×d) and text (n×q), in blocks.
 
         A block is float32 where the features are; its products are added up in float64.
         """
         moments = cls.zeros(shift, text.shape[1])
-        for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1])):
-            K = landmarks.columns(X[rows], rows=range(rows.start, rows.stop))
-            moments.add_block(K, text[rows])
+        for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1]), X):
+            K = landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
+            moments._add_block(K, text[rows])
+        if on_accelerator(shift):
+            mirror_lower(moments.kernel_gram)
         return moments
 
-    def add_block(self, K: Array, text: Array) -> None:
-        """Add kernel columns K (n×r), from which the shift is taken in place, and text (n×q)."""
+    def _add_block(self, K: Array, text: Array) -> None:
+        """Add kernel columns K (n×r), less the shift, and text features (n×q)."""
         xp = namespace(K)
-        K -= xp.astype(self.shift, K.dtype)
         self.count += K.shape[0]
         self.kernel_sum += xp.sum(K, axis=0, dtype=xp.float64)
-        self.kernel_gram += K.T @ K
+        if on_accelerator(K):
+            _add_lower_gram(self.kernel_gram, K)
+        else:
+            self.kernel_gram += K.T @ K
         self._add_text(K, text)
 
     def _add_text(self, K: Array, text: Array) -> None:
@@ -147,3 +161,18 @@ class Moments:
         """(q, q)."""
         t = self.text_sum
         return self.text_gram - t[:, None] * (t[None, :] / self.count)
+
+
+def _add_lower_gram(total: Array, K: Array) -> None:
+    """Add the lower triangle of KᵀK, and some of the upper one, on a device.
+
+    In panels of columns that is little more than half the work. Float32 sums over more rows than
+    `_LONGEST` would round too much.
+    """
+    r = K.shape[1]
+    width = max(1024, -(-r // 4))
+    for first in range(0, K.shape[0], _LONGEST):
+        rows = K[first : first + _LONGEST]
+        for start in range(0, r, width):
+            stop = min(start + width, r)
+            total[start:stop, :stop] += rows[:, start:stop].T @ rows[:, :stop]

@@ -5,16 +5,19 @@ Greedily (partial Gram–Schmidt, as in the paper) or at random (randomly pivote
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from tagkin.arrays import Array, as_block, namespace, to_numpy
+from tagkin.arrays import Array, as_block, namespace, solve_triangular, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 
 __all__ = ["PartialGramSchmidt", "pgso", "rp_cholesky"]
+
+_PANEL = 64
 
 
 # --- partial Gram–Schmidt ----------------------------------------------------------------
@@ -148,8 +151,8 @@ def rp_cholesky(
         known = factor[: len(pivots)]
         columns -= known.T @ known[:, chosen]
         # L is small and well conditioned; its inverse turns the rest into a product
-        inverse = xp.asarray(np.linalg.inv(L), dtype=columns.dtype, device=columns.device)
-        new = inverse @ columns.T
+        inverse = solve_triangular(L, np.eye(len(L)))
+        new = xp.asarray(inverse, dtype=columns.dtype, device=columns.device) @ columns.T
         factor[len(pivots) : len(pivots) + len(chosen)] = new
         residual -= to_numpy(xp.sum(new * new, axis=0))
         pivots.extend(chosen.tolist())
@@ -163,18 +166,43 @@ def _thin(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which of the proposals to accept, at `most` so many, given their residual block (b×b).
 
-    Returns their indices and the Cholesky factor of their part of the block.
+    Returns their indices and the Cholesky factor of their part of the block. Proposals are
+    decided one by one within a panel; what the panels before it explain is a matrix product.
     """
-    proposed = np.diagonal(block).copy()
-    left = proposed.copy()
-    smallest = 1e-4 * proposed  # of a residual so reduced, float32 blocks keep too few digits
+    proposed = np.diagonal(block)
+    # of a residual reduced by so much, float32 blocks keep too few digits
+    bars = np.maximum(random_state.uniform(size=len(block)), 1e-4) * proposed
     factor = np.empty_like(block)  # rows: the Cholesky columns of those accepted so far
     accepted: list[int] = []
-    for i, chance in enumerate(random_state.uniform(size=len(block))):
-        if len(accepted) < most and left[i] > smallest[i] and chance * proposed[i] < left[i]:
+    for start in range(0, len(block), _PANEL):
+        stop = min(start + _PANEL, len(block))
+        known, before = factor[: len(accepted), start:], len(accepted)
+        rows = block[start:stop, start:] - known[:, : stop - start].T @ known
+        fresh, corner = _thin_one_by_one(rows[:, : stop - start], bars[start:stop], most - before)
+        accepted += [start + i for i in fresh]
+        L = corner[:, fresh].T
+        factor[before : len(accepted), start:stop] = corner
+        rest = rows[fresh, stop - start :]
+        factor[before : len(accepted), stop:] = solve_triangular(L, rest)
+    return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)
+
+
+def _thin_one_by_one(
+    block: np.ndarray, bars: np.ndarray, most: int
+) -> tuple[list[int], np.ndarray]:
+    """Those whose residual, less what those accepted before explain, is above their bar.
+
+    Also their Cholesky columns, as rows: shape (number accepted, b).
+    """
+    left = np.diagonal(block).copy()
+    factor = np.empty_like(block)
+    accepted: list[int] = []
+    for i, bar in enumerate(bars.tolist()):
+        if len(accepted) < most and left[i] > bar:
             known = factor[: len(accepted)]
-            column = (block[i] - known[:, i] @ known) / np.sqrt(left[i])
+            column = block[i] - known[:, i] @ known
+            column /= math.sqrt(left[i])
             factor[len(accepted)] = column
             left -= column * column
             accepted.append(i)
-    return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)
+    return accepted, factor[: len(accepted)]

@@ -11,15 +11,23 @@ import contextvars
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 from array_api_compat import array_namespace, device, is_torch_array
+from scipy.special import expit as _expit
 from sklearn.utils import check_array
 from threadpoolctl import ThreadpoolController
 
+from tagkin._device import (
+    device_budget,
+    is_out_of_memory,
+    matmul_precision,
+    on_accelerator,
+    release_cached,
+)
 from tagkin.errors import InvalidInput, MissingExtra
 
 __all__ = [
@@ -33,24 +41,33 @@ __all__ = [
     "check_label_matrix",
     "cholesky",
     "eigh",
+    "expit",
     "kth_largest",
     "like",
     "matmul",
+    "matmul_precision",
     "memory_budget",
     "mirror_lower",
     "namespace",
+    "on_accelerator",
     "on_device",
     "row_blocks",
     "run_in_threads",
+    "smaller_blocks_when_full",
     "solve_triangular",
     "to_numpy",
+    "weighted_rows",
 ]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Array = Any  # a NumPy array or a torch tensor; there is no common base class to name
 
 DEFAULT_BUDGET = 128 * 2**20
 _TILE = 256
-_budget: contextvars.ContextVar[int] = contextvars.ContextVar("budget", default=DEFAULT_BUDGET)
+_SMALL = 512  # up to this size a processor finds eigenvectors sooner than an accelerator
+_budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
 
 
 # --- namespaces, devices, dtypes ---------------------------------------------------------
@@ -147,7 +164,8 @@ def check_finite(block: Array, name: str = "X", *, rows: Sequence[int] | None = 
 def memory_budget(n_bytes: int) -> Iterator[None]:
     """Limit the size of temporary blocks within a ``with`` statement.
 
-    The answer does not depend on it, up to rounding; only speed and memory do.
+    The answer does not depend on it, up to rounding; only speed and memory do. Without it blocks
+    take 128 MiB on the host and an eighth of the free memory, at most 4 GiB, on a device.
     """
     if n_bytes < 1:
         raise InvalidInput(f"A memory budget is a positive number of bytes; found {n_bytes}.")
@@ -158,16 +176,48 @@ def memory_budget(n_bytes: int) -> Iterator[None]:
         _budget.reset(token)
 
 
-def block_rows(bytes_per_row: int) -> int:
-    """How many rows of that size fit the memory budget (at least one)."""
-    return max(1, _budget.get() // max(1, bytes_per_row))
+def _bytes_allowed(where: Array = None) -> int:
+    budget = _budget.get()
+    if budget is None and where is not None:
+        budget = device_budget(where)
+    return DEFAULT_BUDGET if budget is None else budget
 
 
-def row_blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
-    """Consecutive slices over `n_rows` rows, each within the memory budget."""
-    step = block_rows(bytes_per_row)
+def block_rows(bytes_per_row: int, where: Array = None) -> int:
+    """How many rows of that size fit the memory budget (at least one).
+
+    `where` is an array on whose device the blocks will be; without it they are on the host.
+    """
+    return max(1, _bytes_allowed(where) // max(1, bytes_per_row))
+
+
+def row_blocks(n_rows: int, bytes_per_row: int, where: Array = None) -> Iterator[slice]:
+    """Consecutive slices over `n_rows` rows, each within the memory budget (see `block_rows`)."""
+    step = block_rows(bytes_per_row, where)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:
+    """Begin a function anew with smaller blocks where a device runs out of memory.
+
+    The function must not change what it is given.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        budget = _budget.get()
+        while True:
+            try:
+                with contextlib.nullcontext() if budget is None else memory_budget(budget):
+                    return function(*args, **kwargs)
+            except RuntimeError as error:
+                if not is_out_of_memory(error) or (budget is not None and budget < 2**20):
+                    raise
+            release_cached()  # outside the handler, which would keep the blocks alive
+            budget = (2**30 if budget is None else budget) // 4
+
+    return call
 
 
 @functools.cache  # looking for the libraries takes milliseconds
@@ -185,10 +235,10 @@ def run_in_threads(
     """
     n_threads = max((library.num_threads for library in _blas().lib_controllers), default=1)
     if n_threads == 1 or n_rows < 2 * n_threads:
-        for rows in row_blocks(n_rows, max(bytes_per_row, _budget.get() // most_rows)):
+        for rows in row_blocks(n_rows, max(bytes_per_row, _bytes_allowed() // most_rows)):
             work(rows)
         return
-    with memory_budget(max(1, _budget.get() // n_threads)):
+    with memory_budget(max(1, _bytes_allowed() // n_threads)):
         step = min(block_rows(bytes_per_row), most_rows, -(-n_rows // n_threads))
         blocks = [slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step)]
         contexts = [contextvars.copy_context() for _ in blocks]  # the budget goes along
@@ -268,7 +318,7 @@ def check_label_matrix(Y: Array, n_rows: int, name: str = "Y") -> Array:
     elif Y.ndim != 2 or Y.shape[1] < 1:
         raise InvalidInput(f"Expected 2D tensor for {name}; found shape {tuple(Y.shape)}.")
     else:
-        for rows in row_blocks(Y.shape[0], 8 * Y.shape[1]):
+        for rows in row_blocks(Y.shape[0], 8 * Y.shape[1], Y):
             check_finite(Y[rows], name, rows=range(rows.start, rows.stop))
     if Y.shape[0] != n_rows:
         raise InvalidInput(
@@ -282,7 +332,8 @@ def any_nonzero(Y: Array) -> bool:
     """Whether a dense or sparse matrix has an entry that is not zero; looks no further."""
     if scipy.sparse.issparse(Y):
         return bool(Y.data.any())
-    return any(bool((Y[rows] != 0).any()) for rows in row_blocks(Y.shape[0], 8 * Y.shape[1]))
+    blocks = row_blocks(Y.shape[0], 8 * Y.shape[1], Y)
+    return any(bool((Y[rows] != 0).any()) for rows in blocks)
 
 
 # --- what the array API does not have -----------------------------------------------------
@@ -304,6 +355,25 @@ def bincount(values: Array, n: int) -> Array:
 
         return torch.bincount(values, minlength=n)
     return np.bincount(values, minlength=n)
+
+
+def expit(values: Array) -> Array:
+    """The logistic function 1 / (1 + exp(−x))."""
+    if is_torch_array(values):
+        import torch
+
+        return torch.sigmoid(values)
+    return _expit(values)
+
+
+def weighted_rows(table: Array, indices: Array, weights: Array) -> Array:
+    """Σₖ weights[i, k] table[indices[i, k]] (n×D) for a torch table (N×D) of the weights' dtype.
+
+    No array of n × k × D entries is made.
+    """
+    import torch
+
+    return torch.nn.functional.embedding_bag(indices, table, per_sample_weights=weights, mode="sum")
 
 
 def kth_largest(rows: Array, k: int) -> Array:
@@ -345,6 +415,9 @@ def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
 
 def eigh(A: Array) -> tuple[Array, Array]:
     """Eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
+    if on_accelerator(A) and A.shape[0] <= _SMALL:
+        values, vectors = namespace(A).linalg.eigh(A.cpu())
+        return values.to(A.device), vectors.to(A.device)
     if is_torch_array(A):
         return namespace(A).linalg.eigh(A)
     return scipy.linalg.eigh(A, check_finite=False)
@@ -353,8 +426,10 @@ def eigh(A: Array) -> tuple[Array, Array]:
 def mirror_lower(A: Array) -> Array:
     """Copy the lower triangle of a square matrix onto the upper one, in place."""
     xp = namespace(A)
-    for start in range(0, A.shape[0], _TILE):
-        stop = start + _TILE
+    # tiles stay in a processor's cache; a device would rather have one piece of work
+    tile = max(1, A.shape[0]) if on_accelerator(A) else _TILE
+    for start in range(0, A.shape[0], tile):
+        stop = start + tile
         A[:start, start:stop] = A[start:stop, :start].T
         corner = xp.tril(A[start:stop, start:stop])
         A[start:stop, start:stop] = corner + xp.tril(corner, k=-1).T

@@ -21,6 +21,7 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.chebyshev import Chebyshev
 
 from tagkin._chi2 import chi2_distances
+from tagkin._device import fused
 from tagkin.arrays import (
     Array,
     as_block,
@@ -28,6 +29,7 @@ from tagkin.arrays import (
     check_finite,
     mirror_lower,
     namespace,
+    on_accelerator,
     row_blocks,
 )
 from tagkin.errors import InvalidInput
@@ -100,6 +102,26 @@ def _angular_order2_float32(rho: Array) -> Array:
     return rho
 
 
+# The same in one pass, for a device: the value at ρ = row_scale × product, less a shift.
+_FUSED = (
+    "template <typename T> T arc_cosine(T product, T row_scale, T shift) {"
+    " T rho = product * row_scale; T t = rho * rho; T odd = T(0);"
+    + "".join(f" odd = odd * t + T({c!r});" for c in reversed(_ODD_COEFFICIENTS))
+    + " return rho * odd + t / T(3) + T(1) / T(6) - shift; }"
+)
+
+
+def _fused_order2(K: Array, row_scale: Array | None, shift: Array | None) -> Array | None:
+    """J₂(θ)/J₂(0) less `shift` (m,) of float32 products; None where there is no device for it."""
+    function = fused(_FUSED) if on_accelerator(K) else None
+    if function is None:
+        return None
+    xp = namespace(K)
+    one = xp.ones((1, 1), dtype=K.dtype, device=K.device)
+    scale = one if row_scale is None else row_scale[:, None]
+    return function(K, scale, 0 * one if shift is None else shift[None, :])
+
+
 def _apply(
     function: Callable[[Array], Array],
     K: Array,
@@ -113,7 +135,7 @@ def _apply(
     """
     width = max(1, K.shape[1])
     on_host = not is_torch_array(K) or K.device.type == "cpu"
-    rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize)
+    rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize, K)
     rows = max(1, rows)
     for start in range(0, K.shape[0], rows):
         stop = start + rows
@@ -135,7 +157,8 @@ def _norms(X: Array, name: str) -> Array | None:
     """Norms of the rows, or None where one is zero or its square leaves the dtype's range."""
     xp = namespace(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = xp.vecdot(X, X)
+        # one pass on a device, and in float32 whatever the precision of products there
+        squares = xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
     safe = math.sqrt(float(xp.finfo(X.dtype).smallest_normal))
     if bool(xp.all((squares > safe) & (squares < 1 / safe))):
         return xp.sqrt(squares)
@@ -220,24 +243,36 @@ def arc_cosine_kernel(
     if order not in (0, 1, 2):
         raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {order!r}.")
     X, Y = _pair(X, Y, finite=False)  # the norms tell
+    K = _arc_cosine(X, Y, order, normalized, None)
+    return mirror_lower(K) if X is Y else K
+
+
+def _arc_cosine(X: Array, Y: Array, order: int, normalized: bool, shift: Array | None) -> Array:
+    """`arc_cosine_kernel` less `shift` (m,); of X with itself only the lower triangle counts."""
     xp = namespace(X)
     same = X is Y
     K, scale_x, norm_x, norm_y = _cosines(X, Y)
+    zeros = [(rows, zero) for zero, rows in ((norm_x == 0, 0), (norm_y == 0, 1)) if xp.any(zero)]
     if order == 2 and K.dtype == xp.float32:
+        if normalized and not zeros and not same:
+            fused_values = _fused_order2(K, scale_x, shift)
+            if fused_values is not None:
+                return fused_values
         _apply(_angular_order2_float32, K, row_scale=scale_x, lower=same)
     else:
         closed_form = partial(_angular, order=order)
         _apply(closed_form, K, row_scale=scale_x, lower=same)
     if same:
         _set_diagonal(K, 1.0)
-    for zero, rows in ((norm_x == 0, K), (norm_y == 0, K.T)):
-        if bool(xp.any(zero)):
-            rows[zero] = 0.0
+    for axis, zero in zeros:
+        (K.T if axis else K)[zero] = 0.0
     if not normalized:
         at_zero = (1.0, 1.0, 3.0)[order]  # Jₙ(0)/π
         K *= at_zero * norm_x[:, None] ** order
         K *= norm_y[None, :] ** order
-    return mirror_lower(K) if same else K
+    if shift is not None:
+        K -= shift
+    return K
 
 
 # --- the other kernels -------------------------------------------------------------------
@@ -322,6 +357,12 @@ class Kernel(ABC):
     @abstractmethod
     def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
 
+    def less(self, X: Array, Y: Array, shift: Array) -> Array:
+        """K(X, Y) less `shift` (m,), of which each column of K has its own entry."""
+        K = self(X, Y)
+        K -= namespace(K).astype(shift, K.dtype, copy=False)
+        return K
+
     def settle(self, X: Array) -> Kernel:
         """This kernel with missing constants estimated from the rows of X."""
         return self
@@ -350,6 +391,13 @@ class ArcCosine(Kernel):
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return arc_cosine_kernel(X, Y, order=self.order, normalized=self.normalized)
+
+    def less(self, X: Array, Y: Array, shift: Array) -> Array:
+        X, Y = _pair(X, Y, finite=False)
+        if X is Y:
+            return super().less(X, Y, shift)
+        shift = namespace(X).astype(shift, X.dtype, copy=False)
+        return _arc_cosine(X, Y, self.order, self.normalized, shift)
 
     def diagonal(self, X: Array) -> Array:
         xp = namespace(X)

@@ -27,6 +27,7 @@ from tagkin.arrays import (
     cholesky,
     namespace,
     row_blocks,
+    smaller_blocks_when_full,
     solve_triangular,
     to_numpy,
 )
@@ -82,9 +83,9 @@ class Landmarks:
         candidates = np.arange(n)
         size = n if selection == "pgso" else _n_candidates(n, n_landmarks)
         if size < n:
-            candidates = np.sort(rng.choice(n, size=size, replace=False))
+            candidates = np.sort(_some_of(n, size, rng))
         sample = X if len(candidates) == n else X[candidates]
-        for rows in row_blocks(len(candidates), 8 * X.shape[1]):
+        for rows in row_blocks(len(candidates), 8 * X.shape[1], X):
             check_finite(as_block(sample[rows], finite=False), rows=candidates[rows])
         kernel = kernel.settle(sample)
         _check_range(kernel, sample)
@@ -130,12 +131,17 @@ class Landmarks:
         """k(S, S) in float64, shape (r, r)."""
         return self.kernel(as_block(self.points, double=True))
 
-    def columns(self, X: Array, *, rows: Sequence[int] | None = None) -> Array:
+    def columns(
+        self, X: Array, *, rows: Sequence[int] | None = None, less: Array | None = None
+    ) -> Array:
         """k(X, S), shape (n, r): one block, as large as X asks for.
 
-        `rows` are the numbers by which an error names the rows of X.
+        `rows` are the numbers by which an error names the rows of X; `less` (r,) is taken from
+        the columns.
         """
         try:
+            if less is not None:
+                return self.kernel.less(X, self.points, less)
             return self.kernel(X, self.points)
         except InvalidInput:
             check_finite(as_block(X, finite=False), rows=rows)
@@ -176,10 +182,22 @@ def _n_candidates(n: int, n_landmarks: int) -> int:
     return min(n, max(2 * n_landmarks, min(max(2048, n // 10), affordable)))
 
 
+def _some_of(n: int, size: int, rng: np.random.RandomState) -> np.ndarray:
+    """So many different numbers below n, at random."""
+    if n < 2**16 or size > n // 8:
+        return rng.choice(n, size=size, replace=False)
+    # that shuffles all n; here the first different ones of repeated draws do
+    drawn = rng.randint(n, size=size + size // 4 + 64)
+    _, first = np.unique(drawn, return_index=True)
+    if len(first) < size:  # hardly ever
+        return rng.choice(n, size=size, replace=False)
+    return drawn[np.sort(first)[:size]]
+
+
 def _check_range(kernel: Kernel, X: Array) -> None:
     """Refuse features on which the kernel overflows."""
     xp = namespace(X)
-    blocks = row_blocks(X.shape[0], 16 * X.shape[1])
+    blocks = row_blocks(X.shape[0], 16 * X.shape[1], X)
     largest = max(float(xp.max(kernel.diagonal(X[rows]))) for rows in blocks)
     dtype = as_block(X[:1], finite=False).dtype
     if not largest < float(xp.finfo(dtype).max):
@@ -206,7 +224,7 @@ def _select(
     if selection == "rpcholesky":
         return rp_cholesky(kernel, as_block(X), n_landmarks, rng)
     xp = namespace(X)
-    blocks = list(row_blocks(X.shape[0], 8 * X.shape[1]))
+    blocks = list(row_blocks(X.shape[0], 8 * X.shape[1], X))
 
     def column(j: int) -> Array:
         return xp.concat([kernel(X[rows], X[j : j + 1])[:, 0] for rows in blocks])
@@ -267,6 +285,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.landmarks_, self.factor_ = landmarks, factor
         return self
 
+    @smaller_blocks_when_full
     def transform(self, X: Array) -> Array:
         """Explicit features Φ (n×r) of the rows of X (n×d), in X's floating dtype."""
         check_is_fitted(self)
@@ -277,7 +296,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         r = self.factor_.shape[0]
         dtype = as_block(X[:1]).dtype
         features = xp.empty((X.shape[0], r), dtype=dtype, device=X.device)
-        for rows in row_blocks(X.shape[0], 16 * r + 8 * X.shape[1]):
+        for rows in row_blocks(X.shape[0], 16 * r + 8 * X.shape[1], X):
             K = self.landmarks_.columns(X[rows], rows=range(rows.start, rows.stop))
             K = xp.astype(K, xp.float64, copy=False)
             features[rows] = xp.astype(solve_triangular(self.factor_, K.T).T, dtype, copy=False)

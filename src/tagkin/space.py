@@ -25,6 +25,7 @@ from tagkin.arrays import (
     like,
     namespace,
     row_blocks,
+    smaller_blocks_when_full,
 )
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
@@ -395,6 +396,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # --- using ---------------------------------------------------------------------------
 
+    @smaller_blocks_when_full
     def transform(self, X: Array) -> Array:
         """Project features X (n×d) into the space: ψ (n × n_components_), in X's precision."""
         self._check_fitted()
@@ -409,9 +411,9 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         coefficients = xp.astype(solution.coefficients, dtype, copy=False)
         mean = xp.astype(solution.kernel_mean, dtype, copy=False)
         psi = xp.empty((X.shape[0], m), dtype=one.dtype, device=X.device)
-        for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1])):
-            K = self.landmarks_.columns(X[rows], rows=range(rows.start, rows.stop))
-            K -= mean
+        for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1]), X):
+            numbers = range(rows.start, rows.stop)
+            K = self.landmarks_.columns(X[rows], rows=numbers, less=mean)
             psi[rows] = xp.astype(K @ coefficients, one.dtype, copy=False)
         return psi
 

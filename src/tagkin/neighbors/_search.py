@@ -20,9 +20,12 @@ from tagkin.arrays import (
     bincount,
     kth_largest,
     matmul,
+    matmul_precision,
     namespace,
+    on_accelerator,
     row_blocks,
     run_in_threads,
+    smaller_blocks_when_full,
 )
 from tagkin.neighbors.base import Neighbors
 
@@ -81,6 +84,14 @@ class Scorer:
 
 def search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
     """The k nearest `points` of each query; both as `metric` needs them (unit or centred)."""
+    if not on_accelerator(points):
+        return _search(queries, points, k, metric)
+    with matmul_precision("float32"):  # with less, the bound on rounding would not hold
+        return _search(queries, points, k, metric)
+
+
+@smaller_blocks_when_full
+def _search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
     xp = namespace(queries, points)
     queries = xp.astype(queries, points.dtype, copy=False)
     scorer = Scorer(points, metric)
@@ -88,11 +99,16 @@ def search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
     indices = xp.empty((n, k), dtype=xp.int64, device=device(points))
     distances = xp.empty((n, k), dtype=points.dtype, device=device(points))
     bar = _Bar(n_points, k)
-    columns = bar.columns if bar.useful else 2 * n_points
+    on_device = on_accelerator(points)
+    find = _candidates_among_all
+    if on_device:
+        find = _candidates_by_piles
+    elif bar.useful:
+        find = bar.candidates
+    columns = bar.columns if find == bar.candidates else 2 * n_points
 
     def search_block(rows: slice) -> None:
         block = queries[rows]
-        find = bar.candidates if bar.useful else _candidates_among_all
         candidates, crowded = find(scorer, block, k)
         indices[rows], distances[rows] = _ranked(scorer, block, candidates, k)
         for row in xp.nonzero(crowded)[0]:
@@ -101,7 +117,7 @@ def search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
 
     bytes_per_row = points.dtype.itemsize * (columns + 16 * k)
     if is_torch_array(points):
-        for rows in row_blocks(n, bytes_per_row):
+        for rows in row_blocks(n, bytes_per_row, points):
             search_block(rows)
     else:
         run_in_threads(search_block, n, bytes_per_row, _TILE_ROWS if bar.useful else n)
@@ -127,6 +143,35 @@ def _candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array
         kept &= ~crowded[:, None]
     rows, columns = _places(kept)
     return _padded(rows, columns, bincount(rows, n)), crowded
+
+
+def _candidates_by_piles(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
+    """As `_candidates_among_all`, with one pass over the scores: for devices.
+
+    Only piles whose largest score passes are looked into.
+    """
+    xp = namespace(queries)
+    n, n_points = queries.shape[0], scorer.points.shape[0]
+    piles = n_points // _PILE
+    if piles < 4 * k:
+        return _candidates_among_all(scorer, queries, k)
+    scores = scorer.scores(queries, slice(None))
+    dealt = scores[:, : piles * _PILE].reshape(n, _PILE, piles)
+    tops = xp.max(dealt, axis=1)
+    bar = kth_largest(tops, k) - scorer.rounding(queries)
+    passing = tops >= bar
+    crowded = xp.sum(xp.astype(passing, xp.int64), axis=1) > _most(k)
+    passing &= ~crowded[:, None]
+    rows, pile = _places(passing)
+    entries, depth = _places(dealt[rows, :, pile] >= bar[rows])
+    tail_rows, tail = _places((scores[:, piles * _PILE :] >= bar) & ~crowded[:, None])
+    found = rows[entries] * n_points + depth * piles + pile[entries]
+    found = xp.sort(xp.concat([found, tail_rows * n_points + piles * _PILE + tail]))
+    rows = found // n_points
+    crowded = crowded | (bincount(rows, n) > _most(k))
+    found = found[~crowded[rows]]
+    rows = found // n_points
+    return _padded(rows, found - rows * n_points, bincount(rows, n)), crowded
 
 
 def _low_bar(scores: Array, k: int) -> Array:
@@ -239,7 +284,7 @@ def _ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[
         return indices, distances
     itemsize = queries.dtype.itemsize
     wanted = width * (2 * itemsize * queries.shape[1] + 32)
-    for rows in row_blocks(n, wanted):
+    for rows in row_blocks(n, wanted, queries):
         some = candidates[rows]
         absent = some < 0
         far = scorer.distances(queries[rows], xp.where(absent, xp.zeros_like(some), some))
@@ -259,7 +304,7 @@ def _search_one(scorer: Scorer, query: Array, k: int) -> tuple[Array, Array]:
     near = xp.nonzero((scores >= kth_largest(scores, k) - scorer.rounding(query))[0])[0]
     parts = [
         scorer.distances(query, near[None, rows])[0]
-        for rows in row_blocks(near.shape[0], 16 * query.shape[1])
+        for rows in row_blocks(near.shape[0], 16 * query.shape[1], query)
     ]
     far = xp.concat(parts)
     order = xp.argsort(far, stable=True)[:k]

@@ -108,7 +108,7 @@ def unit_rows(rows: Array, name: str) -> Array:
     xp = namespace(rows)
     dtype = as_block(rows[:1], finite=False).dtype
     unit = xp.empty(rows.shape, dtype=dtype, device=device(rows))
-    for block in row_blocks(rows.shape[0], 24 * rows.shape[1]):
+    for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
         wide = finite_block(rows, block, name)
         # brought to a largest entry of 1 first: squares of extreme numbers leave float64's range
         wide = _over(wide, xp.max(xp.abs(wide), axis=1))

@@ -169,7 +169,7 @@ def _settled(rows: Array, center: Array | None, name: str) -> Array:
     xp = namespace(rows, center)
     dtype = as_block(rows[:1], finite=False).dtype
     centred = xp.empty(rows.shape, dtype=dtype, device=device(rows))
-    for block in row_blocks(rows.shape[0], 24 * rows.shape[1]):
+    for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
         wide = finite_block(rows, block, name)
         centred[block] = xp.astype(wide - center, dtype)
     return centred
@@ -178,6 +178,6 @@ def _settled(rows: Array, center: Array | None, name: str) -> Array:
 def _mean(points: Array) -> Array:
     xp = namespace(points)
     total = xp.zeros(points.shape[1], dtype=xp.float64, device=device(points))
-    for rows in row_blocks(points.shape[0], 16 * points.shape[1]):
+    for rows in row_blocks(points.shape[0], 16 * points.shape[1], points):
         total += xp.sum(finite_block(points, rows, "points"), axis=0)
     return total / points.shape[0]

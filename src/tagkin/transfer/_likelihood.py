@@ -16,6 +16,7 @@ import scipy.optimize
 import scipy.sparse
 from scipy.special import expit
 
+from tagkin.arrays import Array, namespace
 from tagkin.transfer._lists import rows_of
 
 __all__ = [
@@ -137,7 +138,7 @@ def _logistic(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.log1p(small) + np.maximum(-x, 0), np.where(x > 0, small * beyond, beyond)
 
 
-def smoothed(p: np.ndarray) -> np.ndarray:
+def smoothed(p: Array) -> Array:
     """ε/2 + (1 − ε) p."""
     return EPSILON / 2 + (1 - EPSILON) * p
 
@@ -148,21 +149,23 @@ def rank_weights(penalties: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def distance_weights(distances: np.ndarray, decay: float) -> np.ndarray:
+def distance_weights(distances: Array, decay: float) -> Array:
     """π = softmax(−λ d) over the neighbours of each image, shape (N, K).
 
     An infinite distance stands for no neighbour, which has no weight.
     """
-    weights = np.exp(-decay * _beyond_nearest(distances)) * np.isfinite(distances)
-    total = weights.sum(axis=1, keepdims=True)
-    return weights / np.where(total > 0, total, 1)
+    xp = namespace(distances)
+    weights = xp.exp(-decay * _beyond_nearest(distances)) * xp.isfinite(distances)
+    total = xp.sum(weights, axis=1, keepdims=True)
+    return weights / xp.where(total > 0, total, xp.ones_like(total))
 
 
-def _beyond_nearest(distances: np.ndarray) -> np.ndarray:
+def _beyond_nearest(distances: Array) -> Array:
     """Distances less the least of each image, 0 where there is no neighbour."""
-    least = distances.min(axis=1, keepdims=True)
-    least = np.where(np.isfinite(least), least, 0)
-    return np.where(np.isfinite(distances), distances, least) - least
+    xp = namespace(distances)
+    least = xp.min(distances, axis=1, keepdims=True)
+    least = xp.where(xp.isfinite(least), least, xp.zeros_like(least))
+    return xp.where(xp.isfinite(distances), distances, least) - least
 
 
 def rank_loss(

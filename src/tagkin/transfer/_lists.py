@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 from array_api_compat import is_torch_array
 
-from tagkin.arrays import Array, namespace, to_numpy
+from tagkin.arrays import Array, namespace, on_accelerator, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 
@@ -15,8 +15,10 @@ __all__ = [
     "checked_neighbors",
     "compressed",
     "first_of_each",
+    "nearest_first",
     "on_host",
     "rows_of",
+    "settled",
     "stacked",
 ]
 
@@ -49,9 +51,14 @@ def on_host(found: Neighbors) -> Neighbors:
     return Neighbors(to_numpy(found.indices), to_numpy(found.distances))
 
 
+def settled(found: Neighbors) -> Neighbors:
+    """The same where they are used: as NumPy arrays, or on their accelerator."""
+    return found if on_accelerator(found.indices) else on_host(found)
+
+
 def beside(values: np.ndarray, reference: Array) -> Array:
     """Values as an array of the reference's kind, on its device, in their own dtype."""
-    if not is_torch_array(reference):
+    if not is_torch_array(reference) or is_torch_array(values):
         return values
     return namespace(reference).asarray(values, device=reference.device)
 
@@ -62,40 +69,54 @@ def rows_of(labels: scipy.sparse.csr_array, indices: np.ndarray) -> scipy.sparse
     return scipy.sparse.vstack([labels, nobody], format="csr")[indices]
 
 
-def first_of_each(codes: np.ndarray) -> np.ndarray:
+def first_of_each(codes: Array) -> Array:
     """Where a value occurs for the first time in its row, for codes of shape (n, k)."""
-    order = np.argsort(codes, axis=1, kind="stable")
-    ordered = np.take_along_axis(codes, order, axis=1)
-    fresh = np.ones(codes.shape, dtype=bool)
+    xp = namespace(codes)
+    order = xp.argsort(codes, axis=1, stable=True)
+    ordered = xp.take_along_axis(codes, order, axis=1)
+    fresh = xp.ones(codes.shape, dtype=xp.bool, device=codes.device)
     fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first = np.empty_like(fresh)
-    np.put_along_axis(first, order, fresh, axis=1)
-    return first
+    return xp.take_along_axis(fresh, xp.argsort(order, axis=1), axis=1)
 
 
-def compressed(found: Neighbors, kept: np.ndarray, width: int | None = None) -> Neighbors:
+def nearest_first(found: Neighbors) -> Neighbors:
+    """Lists by distance; of equal distances the lower index first."""
+    xp = namespace(found.indices)
+    order = xp.argsort(found.indices, axis=1, stable=True)
+    ordered = Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in found))
+    order = xp.argsort(ordered.distances, axis=1, stable=True)
+    return Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in ordered))
+
+
+def compressed(found: Neighbors, kept: Array, width: int | None = None) -> Neighbors:
     """Lists of those kept (n×k), in the order that they have, filled up with index −1.
 
     They are `width` long at most; without it, as long as the longest.
     """
+    xp = namespace(kept)
     if width is None:
-        width = max(int(kept.sum(axis=1).max(initial=0)), 1)
-    order = np.argsort(~kept, axis=1, kind="stable")[:, :width]
-    kept = np.take_along_axis(kept, order, axis=1)
-    indices, distances = (np.take_along_axis(part, order, axis=1) for part in found)
+        longest = xp.max(xp.sum(xp.astype(kept, xp.int64), axis=1)) if kept.shape[0] else 0
+        width = max(int(longest), 1)
+    order = xp.argsort(xp.astype(~kept, xp.int8), axis=1, stable=True)[:, :width]
+    kept = xp.take_along_axis(kept, order, axis=1)
+    indices, distances = (xp.take_along_axis(part, order, axis=1) for part in found)
     return Neighbors(
-        np.where(kept, indices, -1), np.where(kept, distances, distances.dtype.type(np.inf))
+        xp.where(kept, indices, xp.full_like(indices, -1)),
+        xp.where(kept, distances, xp.full_like(distances, np.inf)),
     )
 
 
 def stacked(parts: list[Neighbors]) -> Neighbors:
     """Lists of different lengths, one above the other."""
+    xp = namespace(*(part.indices for part in parts))
     width = max(part.indices.shape[1] for part in parts)
 
-    def filled(part: np.ndarray, value: float) -> np.ndarray:
-        return np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=value)
+    def filled(part: Array, value: float) -> Array:
+        shape = part.shape[0], width - part.shape[1]
+        padding = xp.full(shape, value, dtype=part.dtype, device=part.device)
+        return xp.concat([part, padding], axis=1)
 
     return Neighbors(
-        np.concatenate([filled(part.indices, -1) for part in parts]),
-        np.concatenate([filled(part.distances, np.inf) for part in parts]),
+        xp.concat([filled(part.indices, -1) for part in parts]),
+        xp.concat([filled(part.distances, np.inf) for part in parts]),
     )

@@ -131,7 +131,7 @@ class LabelTransfer(BaseEstimator, ABC):
 def _checked_places(Z: Array) -> Array:
     """Z as a 2-D array of finite numbers."""
     places = check_features(Z, name="Z")
-    for rows in row_blocks(places.shape[0], 16 * places.shape[1]):
+    for rows in row_blocks(places.shape[0], 16 * places.shape[1], places):
         block = as_block(places[rows], finite=False)
         check_finite(block, "Z", rows=range(rows.start, rows.stop))
     return places

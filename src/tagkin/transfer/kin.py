@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse
@@ -13,14 +14,27 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, row_blocks
+from tagkin.arrays import (
+    Array,
+    as_block,
+    block_rows,
+    like,
+    namespace,
+    on_accelerator,
+    row_blocks,
+    weighted_rows,
+)
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._lists import beside, checked_neighbors, on_host
+from tagkin.transfer._lists import beside, checked_neighbors, on_host, settled
 from tagkin.transfer.base import LabelTransfer, label_lists, score_dtype, widened
 
 __all__ = ["Evidence", "NeighborTransfer"]
+
+
+# Labels as accelerators read them, made at first use; no part of a model.
+_TABLES: WeakKeyDictionary[LabelTransfer, tuple[Any, Any]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -178,9 +192,9 @@ class NeighborTransfer(LabelTransfer):
         self._check_parameters()
         index = self._searchable()
         places = self._checked_queries(Z)
-        scores = np.empty((places.shape[0], self.n_labels_), score_dtype(places))
+        scores = _empty_scores(places, self.n_labels_)
         for rows, found in self._found_in_blocks(index, places):
-            scores[rows], _ = self._scored(found)
+            scores[rows] = beside(self._scored(found)[0], scores)
         return beside(self._finished(scores), places)
 
     def explain(self, Z: Array, labels: Any) -> list[list[Evidence]]:
@@ -225,7 +239,8 @@ class NeighborTransfer(LabelTransfer):
         wanted = label_lists(labels, n, self.n_labels_)
         scores = np.empty((n, self.n_labels_), dtype)
         voices: list[list[Evidence]] = []
-        for rows, found in blocks:
+        for rows, listed in blocks:
+            found = on_host(listed)
             scores[rows], weights = self._scored(found)
             for i, asked in enumerate(wanted[rows]):
                 one = Neighbors(found.indices[i], found.distances[i])
@@ -282,22 +297,22 @@ class NeighborTransfer(LabelTransfer):
         return places
 
     def _found(self, index: NeighborIndex, places: Array) -> Neighbors:
-        """The neighbours that speak, on the host."""
-        return on_host(index.kneighbors(places, min(self.n_neighbors, index.n_points_)))
+        """The neighbours that speak, on the host or on an accelerator."""
+        return settled(index.kneighbors(places, min(self.n_neighbors, index.n_points_)))
 
     def _cut(self, found: Neighbors) -> Neighbors:
         """The neighbours that speak, of those given."""
         return Neighbors(*(part[:, : self.n_neighbors] for part in found))
 
     @abstractmethod
-    def _weights(self, found: Neighbors) -> np.ndarray:
+    def _weights(self, found: Neighbors) -> Array:
         """What each neighbour's voice counts, shape (n, k), in float64; 0 for none."""
 
-    def _scores(self, votes: np.ndarray, found: Neighbors) -> np.ndarray:
+    def _scores(self, votes: Array, found: Neighbors) -> Array:
         """Scores from votes (n×D), which may be changed in place."""
         return votes
 
-    def _finished(self, scores: np.ndarray) -> np.ndarray:
+    def _finished(self, scores: Array) -> Array:
         """Scores of all images of a call, where they depend on each other."""
         return scores
 
@@ -308,22 +323,45 @@ class NeighborTransfer(LabelTransfer):
     def _found_in_blocks(
         self, index: NeighborIndex, places: Array
     ) -> Iterator[tuple[slice, Neighbors]]:
-        for rows in row_blocks(places.shape[0], self._bytes_per_image(self._list_length())):
+        per_image = self._bytes_per_image(self._list_length())
+        for rows in row_blocks(places.shape[0], per_image, places):
             yield rows, self._found(index, places[rows])
 
     def _bytes_per_image(self, list_length: int) -> int:
         return 64 * list_length + 40 * self.n_labels_
 
-    def _scored(self, found: Neighbors) -> tuple[np.ndarray, np.ndarray]:
+    def _scored(self, found: Neighbors) -> tuple[Array, Array]:
         """Scores (n×D) in float64, and the weights (n×k) that they come from."""
+        table = self._labels_beside(found.indices)
+        if table is None:
+            found = on_host(found)
         weights = self._weights(found)
-        n, k = found.indices.shape
+        return self._scores(self._votes(found.indices, weights, table), found), weights
+
+    def _votes(self, indices: Array, weights: Array, table: Array | None) -> Array:
+        """Σₖ wₖ y(k, t), shape (n, D), in float64."""
+        if table is not None:
+            return weighted_rows(table, namespace(indices).clip(indices, 0, None), weights)
+        n, k = indices.shape
         speakers = scipy.sparse.csr_array(
-            (weights.ravel(), np.maximum(found.indices, 0).ravel(), np.arange(0, n * k + 1, k)),
+            (weights.ravel(), np.maximum(indices, 0).ravel(), np.arange(0, n * k + 1, k)),
             shape=(n, self.labels_.shape[0]),
         )
-        votes = (speakers @ self.labels_).toarray()  # Σₖ wₖ y(k, t)
-        return self._scores(votes, found), weights
+        return (speakers @ self.labels_).toarray()
+
+    def _labels_beside(self, indices: Array) -> Array | None:
+        """The labels (N×D), dense, on the accelerator of the neighbours' lists, if they fit."""
+        if not on_accelerator(indices):
+            return None
+        labels, table = _TABLES.get(self, (None, None))
+        if labels is not self.labels_ or table.device != indices.device:
+            n, d = self.labels_.shape
+            if n > block_rows(8 * d, indices):
+                return None
+            xp = namespace(indices)
+            table = like(self.labels_, xp.empty(0, dtype=xp.float64, device=indices.device))
+            _TABLES[self] = self.labels_, table
+        return table
 
     def _fresh_index(self) -> NeighborIndex:
         if self.index is None:
@@ -340,6 +378,15 @@ class NeighborTransfer(LabelTransfer):
                 "search. Use score_neighbors(indices, distances), or fit(Z, Y)."
             )
         return self.index_
+
+
+def _empty_scores(places: Array, n_labels: int) -> Array:
+    """Room for scores (n×D): on the places' accelerator, else on the host."""
+    n = places.shape[0]
+    if not on_accelerator(places):
+        return np.empty((n, n_labels), score_dtype(places))
+    dtype = as_block(places[:1], finite=False).dtype
+    return namespace(places).empty((n, n_labels), dtype=dtype, device=places.device)
 
 
 def _with_score(voice: Evidence, score: float) -> Evidence:

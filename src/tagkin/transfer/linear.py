@@ -16,6 +16,7 @@ from tagkin.arrays import (
     eigh,
     like,
     namespace,
+    on_accelerator,
     row_blocks,
     solve_triangular,
     to_numpy,
@@ -41,7 +42,7 @@ class LinearTransfer(LabelTransfer):
         one = as_block(places[:1], finite=False)
         coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
         scores = xp.empty((places.shape[0], coef.shape[1]), dtype=one.dtype, device=one.device)
-        for rows in row_blocks(places.shape[0], 8 * (places.shape[1] + coef.shape[1])):
+        for rows in row_blocks(places.shape[0], 8 * (places.shape[1] + coef.shape[1]), places):
             scores[rows] = as_block(places[rows], finite=False) @ coef + intercept
         return scores
 
@@ -176,9 +177,14 @@ def _least_squares(
     some = as_block(places[:: -(-n // 256)], double=True, finite=False)
     shift = xp.mean(some, axis=0)  # near the mean, so that little cancels below
     gram, cross, total = np.zeros((m, m)), np.zeros((m, labels.shape[1])), np.zeros(m)
-    for rows in row_blocks(n, 24 * m):
+    on_device = on_accelerator(places)
+    for rows in row_blocks(n, 24 * m + (8 * labels.shape[1] if on_device else 0), places):
         shifted = as_block(places[rows], double=True, finite=False) - shift
         gram += to_numpy(shifted.T @ shifted)
+        if on_device:  # the labels go there rather than the places here
+            total += to_numpy(xp.sum(shifted, axis=0))
+            cross += to_numpy(shifted.T @ like(labels[rows], shifted))
+            continue
         block = to_numpy(shifted)
         total += block.sum(axis=0)
         cross += (labels[rows].T @ block).T

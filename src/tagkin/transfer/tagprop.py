@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.special import expit
 
-from tagkin.arrays import Array
+from tagkin.arrays import Array, expit, namespace
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import (
@@ -21,7 +20,7 @@ from tagkin.transfer._likelihood import (
     rank_weights,
     smoothed,
 )
-from tagkin.transfer._lists import on_host
+from tagkin.transfer._lists import beside, on_host
 from tagkin.transfer.kin import NeighborTransfer
 
 __all__ = ["TagProp"]
@@ -185,21 +184,22 @@ class TagProp(NeighborTransfer):
         offsets[first] = np.median(self.offsets_[known])
         return {"slopes_": slopes, "offsets_": offsets}
 
-    def _weights(self, found: Neighbors) -> np.ndarray:
+    def _weights(self, found: Neighbors) -> Array:
+        xp = namespace(found.indices)
         if self.rank_weights_ is None:
             assert self.decay_ is not None
-            return distance_weights(found.distances.astype(np.float64), self.decay_)
-        weights = np.zeros(found.indices.shape)
-        known = min(weights.shape[1], len(self.rank_weights_))
-        weights[:, :known] = self.rank_weights_[:known]
-        weights *= found.indices >= 0
-        total = weights.sum(axis=1, keepdims=True)
-        return weights / np.where(total > 0, total, 1)
+            return distance_weights(xp.astype(found.distances, xp.float64), self.decay_)
+        of_ranks = np.zeros(found.indices.shape[1])
+        known = min(len(of_ranks), len(self.rank_weights_))
+        of_ranks[:known] = self.rank_weights_[:known]
+        weights = beside(of_ranks, found.indices) * (found.indices >= 0)
+        total = xp.sum(weights, axis=1, keepdims=True)
+        return weights / xp.where(total > 0, total, xp.ones_like(total))
 
-    def _scores(self, votes: np.ndarray, found: Neighbors) -> np.ndarray:
+    def _scores(self, votes: Array, found: Neighbors) -> Array:
         if self.slopes_ is None or self.offsets_ is None:
             return smoothed(votes)
-        return expit(self.slopes_ * votes + self.offsets_)
+        return expit(beside(self.slopes_, votes) * votes + beside(self.offsets_, votes))
 
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""

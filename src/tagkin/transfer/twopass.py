@@ -8,11 +8,20 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, as_block, row_blocks, to_numpy
+from tagkin.arrays import Array, as_block, namespace, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors, unit_rows
-from tagkin.transfer._lists import beside, compressed, first_of_each, on_host, rows_of, stacked
+from tagkin.transfer._lists import (
+    beside,
+    compressed,
+    first_of_each,
+    nearest_first,
+    on_host,
+    rows_of,
+    settled,
+    stacked,
+)
 from tagkin.transfer._margins import learn_dimension_weights, sample_size
 from tagkin.transfer.base import check_number
 from tagkin.transfer.kin import NeighborTransfer
@@ -133,7 +142,7 @@ class TwoPassKNN(NeighborTransfer):
         index = ExactNeighbors("euclidean").fit(flat)
         # one more, since each image is the nearest to itself
         found = _balanced(index, flat[sample], labels, self.n_per_label + 1)
-        return learn_dimension_weights(flat, labels, sample, found)
+        return learn_dimension_weights(flat, labels, sample, on_host(found))
 
     def _placed(self, places: Array) -> Array:
         return self._weighted(places, self.dimension_weights_)
@@ -175,28 +184,35 @@ class TwoPassKNN(NeighborTransfer):
 
     # --- pass 2 --------------------------------------------------------------------------
 
-    def _weights(self, found: Neighbors) -> np.ndarray:
+    def _weights(self, found: Neighbors) -> Array:
+        xp = namespace(found.indices)
         there = found.indices >= 0
-        distances = np.where(there, found.distances.astype(np.float64), 0)
+        distances = xp.astype(found.distances, xp.float64)
+        nothing = xp.zeros_like(distances)
+        distances = xp.where(there, distances, nothing)
         if self.form == "authors":
-            least = np.where(there, distances, np.inf).min(axis=1, keepdims=True)
-            distances = np.where(there, distances - least, 0)
+            endless = xp.full_like(distances, np.inf)
+            least = xp.min(xp.where(there, distances, endless), axis=1, keepdims=True)
+            distances = xp.where(there, distances - least, nothing)
             # one after the other, so that it does not depend on how far lists are filled up
-            mean = np.cumsum(distances, axis=1)[:, -1:]
-            mean /= np.maximum(there.sum(axis=1, keepdims=True), 1)
-            distances /= np.where(mean > 0, mean, 1)
-        return np.exp(-self.decay * distances) * there
+            mean = xp.cumulative_sum(distances, axis=1)[:, -1:]
+            count = xp.sum(xp.astype(there, xp.int64), axis=1, keepdims=True)
+            mean /= xp.clip(count, 1, None)
+            distances /= xp.where(mean > 0, mean, xp.ones_like(mean))
+        return xp.exp(-self.decay * distances) * there
 
-    def _scores(self, votes: np.ndarray, found: Neighbors) -> np.ndarray:
+    def _scores(self, votes: Array, found: Neighbors) -> Array:
         if self.form == "authors":
-            total = votes.sum(axis=1, keepdims=True)
-            votes /= np.where(total > 0, total, 1)
+            xp = namespace(votes)
+            total = xp.sum(votes, axis=1, keepdims=True)
+            votes /= xp.where(total > 0, total, xp.ones_like(total))
         return votes
 
-    def _finished(self, scores: np.ndarray) -> np.ndarray:
+    def _finished(self, scores: Array) -> Array:
         if self.label_maximum:
-            most = scores.max(axis=0)
-            scores /= np.where(most > 0, most, 1)
+            xp = namespace(scores)
+            most = xp.max(scores, axis=0)
+            scores /= xp.where(most > 0, most, xp.ones_like(most))
         return scores
 
     def _describe_neighbors(self) -> str:
@@ -206,16 +222,16 @@ class TwoPassKNN(NeighborTransfer):
 def _balanced(
     index: ExactNeighbors, queries: Array, labels: scipy.sparse.csr_array, n_per_label: int
 ) -> Neighbors:
-    """The nearest of every label for each query, every one once, nearest first, on the host."""
+    """The nearest of every label for each query, every one once, nearest first."""
     by_label = labels.tocsc()
     by_label.sort_indices()
     members, starts = by_label.indices.astype(np.int64), by_label.indptr
     groups = [members[starts[t] : starts[t + 1]] for t in np.flatnonzero(np.diff(starts))]
     width = sum(min(n_per_label, len(group)) for group in groups)
     parts = []
-    for rows in row_blocks(queries.shape[0], 64 * max(width, 1)):
+    for rows in row_blocks(queries.shape[0], 64 * max(width, 1), queries):
         found = index.kneighbors_by_group(queries[rows], groups, n_per_label)
-        parts.append(_union([on_host(one) for one in found], rows.stop - rows.start))
+        parts.append(_union([settled(one) for one in found], rows.stop - rows.start))
     return stacked(parts)
 
 
@@ -223,8 +239,8 @@ def _union(groups: list[Neighbors], n_queries: int) -> Neighbors:
     """Each query's neighbours from all groups, every one once, nearest first."""
     if not groups:
         return Neighbors(np.full((n_queries, 1), -1), np.full((n_queries, 1), np.inf))
-    indices = np.concatenate([group.indices for group in groups], axis=1)
-    distances = np.concatenate([group.distances for group in groups], axis=1)
-    order = np.lexsort((indices, distances), axis=1)
-    found = Neighbors(*(np.take_along_axis(part, order, axis=1) for part in (indices, distances)))
+    xp = namespace(groups[0].indices)
+    indices = xp.concat([group.indices for group in groups], axis=1)
+    distances = xp.concat([group.distances for group in groups], axis=1)
+    found = nearest_first(Neighbors(indices, distances))
     return compressed(found, first_of_each(found.indices))

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays import Array, namespace, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._lists import compressed, first_of_each, on_host
+from tagkin.transfer._lists import beside, compressed, first_of_each, on_host
 from tagkin.transfer.base import as_labels
 from tagkin.transfer.kin import NeighborTransfer
 
@@ -65,8 +65,9 @@ class NeighborVoting(NeighborTransfer):
     def _as_labels(self, Y: Array, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(Y, n_rows, weighted=self.weighted)
 
-    def _weights(self, found: Neighbors) -> np.ndarray:
-        return (found.indices >= 0).astype(np.float64)
+    def _weights(self, found: Neighbors) -> Array:
+        xp = namespace(found.indices)
+        return xp.astype(found.indices >= 0, xp.float64)
 
 
 class TagRelevance(NeighborVoting):
@@ -146,6 +147,7 @@ class TagRelevance(NeighborVoting):
         found = super()._found(index, places)
         if self.users_ is None:
             return found
+        found = on_host(found)
         n, width = index.n_points_, found.indices.shape[1]
         enough = min(width, len(self._user_names))
         found = self._cut(found)
@@ -164,9 +166,11 @@ class TagRelevance(NeighborVoting):
         owners = np.where(found.indices >= 0, self.users_[found.indices], -1)
         return compressed(found, first_of_each(owners) & (owners >= 0), self.n_neighbors)
 
-    def _scores(self, votes: np.ndarray, found: Neighbors) -> np.ndarray:
-        speakers = (found.indices >= 0).sum(axis=1, keepdims=True)
-        votes -= speakers * (self.labels_.sum(axis=0, dtype=np.float64) / self.labels_.shape[0])
+    def _scores(self, votes: Array, found: Neighbors) -> Array:
+        xp = namespace(votes)
+        speakers = xp.sum(xp.astype(found.indices >= 0, xp.int64), axis=1, keepdims=True)
+        share = self.labels_.sum(axis=0, dtype=np.float64) / self.labels_.shape[0]
+        votes -= speakers * beside(share, votes)
         return votes
 
 

@@ -1,0 +1,403 @@
+"""A graphics processor: the same answers as the processor, and how fast.
+
+Usage: ``python -m benchmarks.gpu OUT.json [--small]``. One run takes a few minutes; every section
+is written as it ends, and one that fails leaves its error in the file. ``--small`` runs small
+sizes, on the processor where there is no other device.
+"""
+
+import argparse
+import json
+import statistics
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.process import say
+from tagkin import SemanticSpace, matmul_precision, memory_budget
+from tagkin.kernels import ArcCosine
+from tagkin.neighbors import ExactNeighbors, nearest, recall
+from tagkin.transfer import (
+    LinearSVM,
+    NeighborVoting,
+    RidgeTransfer,
+    TagProp,
+    TagRelevance,
+    TwoPassKNN,
+)
+
+REPEATS = 5
+N_LABELS = 81
+PRECISIONS = ("float32", "tf32")
+
+
+# --- what is measured with ---------------------------------------------------------------
+
+
+class Bench:
+    """The device, the sizes, and a clock that waits for the device."""
+
+    def __init__(self, small: bool):
+        self.small = small
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        if self.device == "cpu" and not small:
+            raise SystemExit("There is no CUDA device; --small runs small sizes without one.")
+
+    def size(self, full: int, small: int) -> int:
+        """How many, in this run."""
+        return small if self.small else full
+
+    def wait(self) -> None:
+        """Until the device has done all that it was given."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def seconds(self, work: Callable[[], Any], repeats: int = REPEATS) -> list[float]:
+        """Seconds of each repeat, after one that does not count."""
+        work()
+        times = []
+        for _ in range(repeats):
+            self.wait()
+            start = time.perf_counter()
+            work()
+            self.wait()
+            times.append(time.perf_counter() - start)
+        return times
+
+    def features(self, n: int, d: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Non-negative features (n×d) in which labels show, and the labels; on the device."""
+        generator = torch.Generator(self.device).manual_seed(0)
+        frequency = 1 / torch.arange(2.0, N_LABELS + 2, device=self.device)
+        frequency *= 3 / frequency.sum()
+        drawn = torch.rand((n, N_LABELS), generator=generator, device=self.device)
+        Y = (drawn < frequency).float()
+        directions = torch.randn((N_LABELS, d), generator=generator, device=self.device)
+        X = torch.randn((n, d), generator=generator, device=self.device)
+        for part, labels in zip(X.split(50_000), Y.split(50_000), strict=True):
+            part += labels @ directions
+            part.clamp_(min=0)
+        return X, Y
+
+    def peak(self) -> int:
+        """Most bytes held on the device since the last call."""
+        if self.device != "cuda":
+            return 0
+        most = torch.cuda.max_memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        return most
+
+
+def cosines(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+    """Cosine of each row of A with the same row of B, in float64."""
+    return torch.nn.functional.cosine_similarity(A.double(), B.double(), dim=1)
+
+
+def same_neighbours(found: Any, expected: Any) -> float:
+    """Share of the same neighbours at the same places."""
+    return float((found.indices.cpu() == torch.as_tensor(expected.indices).cpu()).double().mean())
+
+
+# --- the same answers --------------------------------------------------------------------
+
+
+def kernel_agrees(bench: Bench) -> dict[str, Any]:
+    """The kernel on the device against float64 on the processor."""
+    X, _ = bench.features(3000, 256)
+    S = X[:500].clone()
+    expected = ArcCosine()(X.cpu().double().numpy(), S.cpu().double().numpy())
+    shift = torch.linspace(0, 1, 500, device=bench.device)
+    start = time.perf_counter()
+    found = ArcCosine().less(X, S, shift) + shift  # the fused form, where there is one
+    bench.wait()
+    result: dict[str, Any] = {"first_call_seconds": time.perf_counter() - start}
+    result["largest_error"] = float(np.abs(found.cpu().numpy() - expected).max())
+    with matmul_precision("tf32"):
+        found = ArcCosine()(X, S)
+    result["largest_error_tf32"] = float(np.abs(found.cpu().numpy() - expected).max())
+    S[7] = 0
+    result["zero_vector_is_zero"] = bool((ArcCosine()(X, S)[:, 7] == 0).all())
+    return result
+
+
+def space_agrees(bench: Bench) -> dict[str, Any]:
+    """The space on the device against that of the processor, with the same landmarks."""
+    X, Y = bench.features(8000, 128)
+    host_X, host_Y = X.cpu().numpy(), Y.cpu().numpy()
+    result = {}
+    for dtype in ("float64", "float32"):
+        wide = X.to(getattr(torch, dtype))
+        model = SemanticSpace(selection=host_X[:512].astype(dtype)).fit(
+            host_X.astype(dtype), host_Y
+        )
+        expected = torch.from_numpy(model.transform(host_X.astype(dtype)))
+        on_device = SemanticSpace(selection=wide[:512]).fit(wide, Y)
+        places = on_device.transform(wide)
+        result[f"{dtype}_least_cosine"] = float(cosines(places.cpu(), expected).min())
+        streamed = SemanticSpace(selection=wide[:512])
+        for rows in (slice(0, 3000), slice(3000, None)):
+            streamed.partial_fit(wide[rows], Y[rows])
+        again = streamed.transform(wide)
+        result[f"{dtype}_partial_fit_least_cosine"] = float(cosines(again, places).min())
+        with memory_budget(2**22):
+            small = on_device.transform(wide)
+        result[f"{dtype}_small_blocks_least_cosine"] = float(cosines(small, places).min())
+    exact = SemanticSpace().fit(X[:2000], Y[:2000]).transform(X)
+    expected = SemanticSpace().fit(host_X[:2000], host_Y[:2000]).transform(host_X)
+    result["exact_fit_least_cosine"] = float(cosines(exact.cpu(), torch.from_numpy(expected)).min())
+    return result
+
+
+def neighbours_agree(bench: Bench) -> dict[str, Any]:
+    """Exact neighbours on the device against those of the processor."""
+    X, _ = bench.features(30_000, 81)
+    X[1000:2000] = X[:1000]  # equal points: the lower index must come first
+    result = {}
+    for metric in ("cosine", "euclidean"):
+        for k in (1, 200):
+            there = nearest(X[:2000], X, k, metric=metric)
+            here = nearest(X[:2000].cpu().numpy(), X.cpu().numpy(), k, metric=metric)
+            result[f"{metric}_{k}"] = same_neighbours(there, here)
+            with matmul_precision("tf32"):
+                again = nearest(X[:2000], X, k, metric=metric)
+            result[f"{metric}_{k}_unchanged_by_tf32"] = bool(
+                (again.indices == there.indices).all()
+            )
+    return result
+
+
+def methods() -> dict[str, Any]:
+    """Every method of transfer."""
+    return {
+        "NeighborVoting": NeighborVoting(100),
+        "TagRelevance": TagRelevance(100),
+        "TagProp": TagProp(100),
+        "TagProp distance": TagProp(100, weights="distance"),
+        "TwoPassKNN": TwoPassKNN(3),
+        "TwoPassKNN authors": TwoPassKNN(3, form="authors", decay=5.0),
+        "LinearSVM": LinearSVM(),
+        "RidgeTransfer": RidgeTransfer(),
+    }
+
+
+def transfer_agrees(bench: Bench) -> dict[str, Any]:
+    """Scores on the device against those of the processor."""
+    X, Y = bench.features(5000, 81)
+    host_X, host_Y = X.cpu().numpy(), Y.cpu().numpy()
+    result = {}
+    for name, model in methods().items():
+        expected = model.fit(host_X[1000:], host_Y[1000:]).decision_function(host_X[:1000])
+        found = model.fit(X[1000:], host_Y[1000:]).decision_function(X[:1000])
+        error = np.abs(found.cpu().numpy() - expected) / np.abs(expected).max()
+        # neighbours that are as near as rounding tells may change places, and weights by rank
+        result[name] = {
+            "largest_error": float(error.max()),
+            "mean_error": float(error.mean()),
+            "device": str(found.device),
+        }
+    return result
+
+
+def full_memory(bench: Bench) -> dict[str, Any]:
+    """A transform whose blocks do not fit the device: smaller ones must do."""
+    X, Y = bench.features(bench.size(200_000, 2000), 512)
+    model = SemanticSpace(selection=X[: bench.size(4096, 256)]).fit(X[:20_000], Y[:20_000])
+    expected = model.transform(X)
+    if bench.device != "cuda":
+        return {"skipped": "no CUDA device"}
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    room = torch.cuda.memory_allocated() + 2**30
+    torch.cuda.set_per_process_memory_fraction(room / total)
+    try:
+        with memory_budget(8 * 2**30):  # asks for more than there is
+            found = model.transform(X)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    return {"least_cosine": float(cosines(found, expected).min())}
+
+
+# --- speed -------------------------------------------------------------------------------
+
+
+def gemm(bench: Bench) -> dict[str, Any]:
+    """The device's rate of plain products, in TFLOP/s."""
+    n = bench.size(16_384, 512)
+    A = torch.rand((n, n), device=bench.device)
+    rates = {}
+    for precision in PRECISIONS:
+        with matmul_precision(precision):
+            times = bench.seconds(lambda: A @ A)
+        rates[precision] = 2 * n**3 / statistics.median(times) / 1e12
+    wide = A[: n // 2, : n // 2].double()
+    times = bench.seconds(lambda: wide @ wide)
+    rates["float64"] = 2 * (n // 2) ** 3 / statistics.median(times) / 1e12
+    return rates
+
+
+def fits(bench: Bench, n: int, d: int, r: int) -> dict[str, Any]:
+    """Seconds of a fit, by precision and selection; places in TF32 against float32."""
+    X, Y = bench.features(n, d)
+    result: dict[str, Any] = {"images": n, "features": d, "landmarks": r}
+    places = {}
+    for selection in ("uniform", "rpcholesky"):
+        for precision in PRECISIONS:
+            model = SemanticSpace(n_landmarks=r, selection=selection, random_state=0)
+            with matmul_precision(precision):
+                times = bench.seconds(lambda model=model: model.fit(X, Y), 3)
+                places[selection, precision] = model.transform(X[:20_000])
+            result[f"{selection}_{precision}"] = {
+                "median": statistics.median(times),
+                "all": times,
+                "peak_bytes": bench.peak(),
+            }
+            say(f"fit {n:,}×{d}, r={r:,}, {selection}, {precision}: {min(times):.3f} s")
+    alike = cosines(places["uniform", "float32"], places["uniform", "tf32"])
+    result["tf32_cosine_least"] = float(alike.min())
+    result["tf32_cosine_mean"] = float(alike.mean())
+    return result
+
+
+def profile(bench: Bench, n: int, d: int, r: int) -> dict[str, Any]:
+    """Where a fit in TF32 spends its time: the longest operations on both sides."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as record
+
+    X, Y = bench.features(n, d)
+    model = SemanticSpace(n_landmarks=r, selection="uniform", random_state=0)
+    activities = [ProfilerActivity.CPU]
+    if bench.device == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+    with matmul_precision("tf32"):
+        model.fit(X, Y)
+        with record(activities=activities) as recorded:
+            model.fit(X, Y)
+            bench.wait()
+    events = recorded.key_averages()
+    tables = {}
+    for side in ("device", "cpu"):
+        name = f"self_{side}_time_total"
+        ranked = sorted(events, key=lambda e, name=name: -getattr(e, name, 0))[:15]
+        tables[side] = [
+            {"name": e.key[:80], "ms": getattr(e, name, 0) / 1000, "calls": e.count} for e in ranked
+        ]
+    return tables
+
+
+def projection(bench: Bench) -> dict[str, Any]:
+    """Projecting a million images, against products of as many operations at the plain rate."""
+    n, d, r = bench.size(1_000_000, 5000), bench.size(1280, 64), bench.size(4096, 128)
+    X, Y = bench.features(n, d)
+    model = SemanticSpace(selection=X[:r]).fit(X[:50_000], Y[:50_000])
+    m = model.n_components_
+    result: dict[str, Any] = {"images": n, "features": d, "landmarks": r, "dimensions": m}
+    S, W = X[:r].T.contiguous(), torch.rand((r, m), device=bench.device)
+
+    def plain() -> None:
+        for part in X.split(65_536):
+            part @ S @ W
+
+    for precision in PRECISIONS:
+        with matmul_precision(precision):
+            taken = statistics.median(bench.seconds(lambda: model.transform(X), 3))
+            limit = statistics.median(bench.seconds(plain, 3))
+        result[precision] = {"seconds": taken, "products": limit, "share_of_rate": limit / taken}
+    return result
+
+
+def searching(bench: Bench) -> dict[str, Any]:
+    """100,000 queries against a million points of 81 dimensions, the 200 nearest of each."""
+    n, q, k = bench.size(1_000_000, 20_000), bench.size(100_000, 500), 200
+    X, _ = bench.features(n + q, 81)
+    points, queries = X[q:], X[:q]
+    start = time.perf_counter()
+    index = ExactNeighbors().fit(points)
+    bench.wait()
+    building = time.perf_counter() - start
+    times = bench.seconds(lambda: index.kneighbors(queries, k), 2)
+    some = torch.arange(0, q, q // 100, device=bench.device)
+    found = index.kneighbors(queries[some], k)
+    unit = torch.nn.functional.normalize(points.double())
+    truth = (torch.nn.functional.normalize(queries[some].double()) @ unit.T).topk(k).indices
+    return {
+        "points": n,
+        "queries": q,
+        "k": k,
+        "build_seconds": building,
+        "seconds": times,
+        "median": statistics.median(times),
+        "agreement_with_float64": recall(found.indices, truth),
+        "peak_bytes": bench.peak(),
+    }
+
+
+def passing_labels(bench: Bench) -> dict[str, Any]:
+    """Scores for 10,000 images from 100,000 labelled ones; methods learn from 20,000."""
+    n, q = bench.size(100_000, 3000), bench.size(10_000, 300)
+    X, Y = bench.features(n + q, 81)
+    host_Y = Y[q:].cpu().numpy()
+    result = {}
+    for name, model in methods().items():
+        learned = bench.size(20_000, 1000) if name.startswith("TagProp") else n
+        start = time.perf_counter()
+        model.fit(X[q : q + learned], host_Y[:learned])
+        bench.wait()
+        fitting = time.perf_counter() - start
+        if learned < n:
+            model.partial_fit(X[q + learned :], host_Y[learned:])
+        times = bench.seconds(lambda model=model: model.decision_function(X[:q]), 2)
+        result[name] = {"fit_seconds": fitting, "score_seconds": statistics.median(times)}
+        say(f"{name}: {result[name]}")
+    return result
+
+
+# --- all of it ---------------------------------------------------------------------------
+
+
+def sections(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
+    """What to measure, by name; the most important first."""
+    paper = bench.size(125_000, 3000), bench.size(4096, 64), bench.size(4096, 128)
+    million = bench.size(1_000_000, 5000), bench.size(1280, 64), bench.size(4096, 128)
+    return {
+        "kernel_agrees": lambda: kernel_agrees(bench),
+        "space_agrees": lambda: space_agrees(bench),
+        "neighbours_agree": lambda: neighbours_agree(bench),
+        "transfer_agrees": lambda: transfer_agrees(bench),
+        "full_memory": lambda: full_memory(bench),
+        "gemm_tflops": lambda: gemm(bench),
+        "fit_paper_size": lambda: fits(bench, *paper),
+        "fit_million": lambda: fits(bench, *million),
+        "search": lambda: searching(bench),
+        "projection": lambda: projection(bench),
+        "passing_labels": lambda: passing_labels(bench),
+        "profile_of_a_fit": lambda: profile(bench, *paper),
+    }
+
+
+def main() -> None:
+    """Run every section and write what it found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    bench = Bench(options.small)
+    name = torch.cuda.get_device_name() if bench.device == "cuda" else "processor"
+    results: dict[str, Any] = {"device": name, "torch": torch.__version__}
+    for section, measure in sections(bench).items():
+        start = time.perf_counter()
+        try:
+            results[section] = measure()
+        except Exception:  # the other sections are worth having
+            results[section] = {"error": traceback.format_exc()}
+        results[section]["section_seconds"] = time.perf_counter() - start
+        say(f"{section}: {json.dumps(results[section])[:600]}")
+        if bench.device == "cuda":
+            torch.cuda.empty_cache()
+        options.out.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What an accelerator needs and a processor does not: memory, precision, fused functions.
+
+A graphics processor is fed by large blocks, has rounding of its own for float32 products
+(TF32), and pays for every pass over memory. Arrays on the host never come here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from array_api_compat import is_torch_array
+
+from tagkin.errors import InvalidInput, MissingExtra
+
+__all__ = [
+    "device_budget",
+    "fused",
+    "is_out_of_memory",
+    "matmul_precision",
+    "on_accelerator",
+    "release_cached",
+]
+
+PRECISIONS = ("float32", "tf32")
+
+_PROCESSORS = {"cpu", "meta"}
+_SHARE = 8  # of the free memory, one part in so many is for temporary blocks
+_MOST = 4 * 2**30  # larger blocks gain nothing
+
+
+def on_accelerator(array: Any) -> bool:
+    """Whether an array lies on a device other than the processor."""
+    return is_torch_array(array) and array.device.type not in _PROCESSORS
+
+
+def device_budget(array: Any) -> int | None:
+    """Bytes for temporary blocks on the array's device; None where nothing is known of it."""
+    if not on_accelerator(array) or array.device.type != "cuda":
+        return None
+    import torch
+
+    free, _ = torch.cuda.mem_get_info(array.device)
+    # what torch holds for later tensors is free to us
+    free += torch.cuda.memory_reserved(array.device) - torch.cuda.memory_allocated(array.device)
+    return max(2**20, min(_MOST, free // _SHARE))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether torch says that a device's memory is full."""
+    return type(error).__name__ == "OutOfMemoryError" and isinstance(error, RuntimeError)
+
+
+def release_cached() -> None:
+    """Give memory that torch holds for later back to the device."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+# --- precision ---------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def matmul_precision(precision: str) -> Iterator[None]:
+    """Choose how products of float32 matrices round on a graphics processor.
+
+    "float32" is as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
+    times faster: kernel values are then off by up to 1e-3, and places in the space keep a cosine
+    of .998 or more with those of float32. Arrays on the host, float64 products and exact
+    neighbours do not change. It holds for all of torch within the ``with`` statement.
+
+    Examples
+    --------
+    >>> import tagkin
+    >>> with tagkin.matmul_precision("tf32"):  # doctest: +SKIP
+    ...     space.fit(X, Y)
+    """
+    if precision not in PRECISIONS:
+        raise InvalidInput(
+            f"precision must be one of {', '.join(PRECISIONS)}; found {precision!r}."
+        )
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtra("matmul_precision is for torch: pip install 'tagkin[torch]'.") from error
+    before = _torch_precision(torch)
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _torch_precision(torch: Any) -> str:
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:  # it was set in the newer of torch's two ways
+        return "high" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "highest"
+
+
+# --- fused functions ---------------------------------------------------------------------
+
+
+@functools.cache
+def fused(code: str) -> Callable[..., Any] | None:
+    """An element-wise function from a C++ template, as one pass over the device's memory.
+
+    It is compiled when it is first called, in less than a second; `torch.compile` takes longer
+    than most fits. None where torch cannot make it; a caller has another way then.
+    """
+    try:
+        from torch.cuda import jiterator
+
+        function = jiterator._create_jit_fn(code)
+    except (ImportError, RuntimeError, AttributeError):
+        return None
+    failed = False
+
+    def call(*arrays: Any) -> Any:
+        nonlocal failed
+        if not failed:
+            try:
+                return function(*arrays)
+            except (AssertionError, RuntimeError) as error:
+                if is_out_of_memory(error):
+                    raise
+                failed = True  # no compiler on this machine
+        return None
+
+    return call

@@ -1,0 +1,300 @@
+"""The paths that accelerators take, on torch tensors of the processor that pass for one."""
+
+import subprocess
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+
+import tagkin
+from tagkin import SemanticSpace, _device, arrays, kernels, matmul_precision, memory_budget
+from tagkin.errors import InvalidInput
+from tagkin.kernels import ArcCosine
+from tagkin.landmarks import Landmarks
+from tagkin.neighbors import ExactNeighbors, nearest
+from tagkin.transfer import (
+    LinearSVM,
+    NeighborVoting,
+    RidgeTransfer,
+    TagProp,
+    TagRelevance,
+    TwoPassKNN,
+)
+from tests.conftest import make_collection, needs_torch
+
+pytestmark = needs_torch
+
+
+@pytest.fixture
+def accelerator(monkeypatch):
+    """Tensors of the processor pass for those of an accelerator; makes such tensors."""
+    import torch
+
+    monkeypatch.setattr(_device, "_PROCESSORS", set())
+    return lambda a: torch.from_numpy(np.array(a))
+
+
+# --- memory ------------------------------------------------------------------------------
+
+
+def test_a_full_device_gets_smaller_blocks():
+    import torch
+
+    tried = []
+
+    @arrays.smaller_blocks_when_full
+    def work(rows):
+        tried.append(arrays.block_rows(1))
+        if tried[-1] > 2**25:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return rows
+
+    assert work(3) == 3
+    assert tried[1:] == sorted(tried[1:], reverse=True)
+    assert tried[-1] <= 2**25
+    assert arrays.block_rows(1) == arrays.DEFAULT_BUDGET
+
+
+def test_a_device_that_stays_full_says_so():
+    import torch
+
+    @arrays.smaller_blocks_when_full
+    def work():
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        work()
+
+    @arrays.smaller_blocks_when_full
+    def fails():
+        raise RuntimeError("something else")
+
+    with pytest.raises(RuntimeError, match="something else"):
+        fails()
+
+
+def test_a_fit_begins_anew_where_the_device_is_full(monkeypatch, collection):
+    import torch
+
+    X, Y, X_new = (torch.from_numpy(part).repeat(30, 1) for part in collection)
+    expected = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
+    columns, tried = Landmarks.columns, []
+
+    def of_few(self, X, **options):
+        tried.append(X.shape[0])
+        if X.shape[0] > 1000:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return columns(self, X, **options)
+
+    monkeypatch.setattr(Landmarks, "columns", of_few)
+    with memory_budget(2**22):
+        found = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
+        places = found.transform(X_new)
+    assert max(tried) > 1000
+    torch.testing.assert_close(places, expected.transform(X_new), atol=1e-8, rtol=0)
+
+
+# --- precision ---------------------------------------------------------------------------
+
+
+def test_precision_holds_within_its_block():
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    with matmul_precision("tf32"):
+        assert torch.get_float32_matmul_precision() == "high"
+        with matmul_precision("float32"):
+            assert torch.get_float32_matmul_precision() == "highest"
+        assert torch.get_float32_matmul_precision() == "high"
+    assert torch.get_float32_matmul_precision() == before
+    with pytest.raises(InvalidInput, match=r"one of float32, tf32; found 'fp8'"):
+        matmul_precision("fp8").__enter__()
+
+
+def test_exact_neighbours_are_searched_in_full_precision(accelerator, monkeypatch):
+    import torch
+
+    seen = []
+    matmul = torch.Tensor.__matmul__
+
+    def watched(a, b):
+        seen.append(torch.get_float32_matmul_precision())
+        return matmul(a, b)
+
+    monkeypatch.setattr(torch.Tensor, "__matmul__", watched)
+    points = accelerator(np.random.default_rng(0).standard_normal((50, 4)))
+    with tagkin.matmul_precision("tf32"):
+        nearest(points, points, 3)
+    assert seen
+    assert set(seen) == {"highest"}
+
+
+# --- the fused kernel --------------------------------------------------------------------
+
+
+def test_the_fused_kernel_is_the_kernel(tmp_path):
+    """The device's C++ by a compiler of the host, in float32 and a little beyond ±1."""
+    rho = np.linspace(-1.001, 1.001, 2001, dtype=np.float32)
+    numbers = ", ".join(f"{value!r}f" for value in rho.tolist())
+    source = tmp_path / "kernel.cpp"
+    source.write_text(
+        f"#include <cstdio>\n{kernels._FUSED}\nfloat rho[] = {{{numbers}}};\n"
+        'int main() { for (float r : rho) printf("%.9g\\n", arc_cosine(2 * r, 0.5f, 0.25f)); }\n'
+    )
+    try:
+        subprocess.run(["c++", "-o", tmp_path / "kernel", source], check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no C++ compiler")
+    out = subprocess.run([tmp_path / "kernel"], capture_output=True, text=True, check=True).stdout
+    found = np.array(out.split(), dtype=np.float64) + 0.25
+    expected = kernels._angular(np.clip(rho.astype(np.float64), -1, 1), 2)
+    inside = np.abs(rho) <= 1
+    np.testing.assert_allclose(found[inside], expected[inside], atol=5e-7)
+    np.testing.assert_allclose(found[~inside], expected[~inside], atol=2e-3)
+
+
+def test_a_fused_kernel_is_used_where_there_is_one(accelerator, monkeypatch):
+    calls = []
+
+    def fused(code):
+        def run(products, row_scale, shift):
+            calls.append(code)
+            values = kernels._angular_order2_float32(products * row_scale)
+            return values - shift
+
+        return run
+
+    monkeypatch.setattr(kernels, "fused", fused)
+    X, _, X_new = make_collection()
+    X, X_new = X.astype(np.float32), X_new.astype(np.float32)
+    shift = np.linspace(0, 1, len(X)).astype(np.float32)
+    found = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
+    np.testing.assert_allclose(found, ArcCosine().less(X_new, X, shift), atol=1e-6)
+    assert len(calls) == 1
+    X[3] = 0  # the long way knows zero vectors
+    found = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
+    assert (np.asarray(found)[:, 3] == -shift[3]).all()
+    assert len(calls) == 1
+
+
+def test_without_a_device_nothing_is_fused(accelerator):
+    import torch
+
+    one = torch.ones((1, 1))
+    function = _device.fused(kernels._FUSED)
+    assert function is None or function(one, one, one) is None
+
+
+# --- the same answers --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_landmarks", [40, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_space_is_that_of_the_host(accelerator, n_landmarks, dtype):
+    X, Y, X_new = make_collection(n=400)
+    X, X_new = X.astype(dtype), X_new.astype(dtype)
+    host = SemanticSpace(n_landmarks=n_landmarks, random_state=0).fit(X, Y)
+    there = SemanticSpace(n_landmarks=n_landmarks, random_state=0)
+    there.fit(accelerator(X), accelerator(Y))
+    tolerance = 1e-8 if dtype == "float64" else 2e-3
+    np.testing.assert_allclose(
+        np.asarray(there.transform(accelerator(X_new))), host.transform(X_new), atol=tolerance
+    )
+    if n_landmarks == 40:
+        for space, kind in ((host, np.array), (there, accelerator)):
+            space.partial_fit(kind(X_new), kind(Y[: len(X_new)]))
+        np.testing.assert_allclose(
+            np.asarray(there.correlations_), host.correlations_, atol=tolerance
+        )
+
+
+def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
+    from tagkin import _moments
+
+    monkeypatch.setattr(_moments, "_LONGEST", 700)
+    K = np.random.default_rng(0).standard_normal((1500, 2100))
+    total = accelerator(np.zeros((2100, 2100)))
+    _moments._add_lower_gram(total, accelerator(K))
+    np.testing.assert_allclose(np.asarray(arrays.mirror_lower(total)), K.T @ K, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize(("n_points", "k"), [(300, 7), (5003, 30), (5003, 60)])
+@pytest.mark.parametrize("alike", [False, True])
+def test_neighbours_are_those_of_the_host(accelerator, metric, n_points, k, alike):
+    rng = np.random.default_rng(0)
+    points, queries = rng.standard_normal((n_points, 6)), rng.standard_normal((40, 6))
+    if alike:  # crowds of equal points
+        points = points[rng.integers(0, 20, n_points)]
+        queries[::2] = points[:20]
+    host = nearest(queries, points, k, metric=metric)
+    with memory_budget(2**20):
+        there = nearest(accelerator(queries), accelerator(points), k, metric=metric)
+    np.testing.assert_array_equal(np.asarray(there.indices), host.indices)
+    np.testing.assert_allclose(np.asarray(there.distances), host.distances, atol=1e-12)
+
+
+METHODS = [
+    NeighborVoting(7),
+    NeighborVoting(7, weighted=True),
+    TagRelevance(7),
+    TagProp(7),
+    TagProp(7, weights="distance", sigmoids=False),
+    TwoPassKNN(2),
+    TwoPassKNN(2, form="authors", decay=3.0, label_maximum=True),
+    TwoPassKNN(2, metric_learning=True, random_state=0),
+    LinearSVM(),
+    RidgeTransfer(),
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_labels_pass_as_on_the_host(accelerator, method, dtype):
+    X, Y, X_new = make_collection(n=400)
+    X, X_new = X.astype(dtype), X_new.astype(dtype)
+    host = clone(method).fit(X, Y)
+    there = clone(method).fit(accelerator(X), scipy.sparse.csr_array(Y))
+    found = there.decision_function(accelerator(X_new))
+    expected = host.decision_function(X_new)
+    assert str(found.dtype) == f"torch.{dtype}"
+    tolerance = 1e-10 if dtype == "float64" else 1e-5
+    np.testing.assert_allclose(np.asarray(found), expected, atol=tolerance * np.abs(expected).max())
+    assert there.suggest(accelerator(X_new), 3)[0][0].label == host.suggest(X_new, 3)[0][0].label
+    if hasattr(host, "explain"):
+        shares = [[voice.shares.sum() for voice in row] for row in host.explain(X_new, [0, 1])]
+        again = there.explain(accelerator(X_new), [0, 1])
+        again = [[voice.shares.sum() for voice in row] for row in again]
+        np.testing.assert_allclose(again, shares, atol=1e-4)
+
+
+def test_labels_that_do_not_fit_the_device_stay_on_the_host(accelerator, collection):
+    X, Y, X_new = collection
+    model = NeighborVoting(7).fit(accelerator(X), Y)
+    expected = model.decision_function(accelerator(X_new))
+    model = NeighborVoting(7).fit(accelerator(X), Y)
+    with memory_budget(100):
+        found = model.decision_function(accelerator(X_new))
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+def test_added_images_vote_on_the_device(accelerator, collection):
+    X, Y, X_new = collection
+    model = NeighborVoting(7).fit(accelerator(X[:100]), Y[:100])
+    model.decision_function(accelerator(X_new))
+    model.partial_fit(accelerator(X[100:]), Y[100:])
+    expected = NeighborVoting(7).fit(X, Y).decision_function(X_new)
+    np.testing.assert_array_equal(np.asarray(model.decision_function(accelerator(X_new))), expected)
+
+
+def test_mixed_kinds_and_devices_are_named(collection):
+    import torch
+
+    X, Y, _ = collection
+    space = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
+    with pytest.raises(InvalidInput, match="NumPy arrays and torch tensors in one call"):
+        space.transform(torch.from_numpy(X))
+    index = ExactNeighbors().fit(torch.from_numpy(X))
+    with pytest.raises(InvalidInput, match="different devices: cpu, meta"):
+        index.kneighbors(torch.from_numpy(X).to("meta"), 3)
