@@ -91,5 +91,7 @@ def test_every_tag_occurs_and_pictures_have_several():
 
 def test_colours_of_one_tag_differ_widely():
     pictures = painted(120)
-    seas = [np.asarray(picture).mean(axis=(0, 1)) for picture, labels in pictures if "sea" in labels]
+    seas = [
+        np.asarray(picture).mean(axis=(0, 1)) for picture, labels in pictures if "sea" in labels
+    ]
     assert np.ptp(seas, axis=0).min() > 80
