@@ -49,9 +49,11 @@ def _chips(tags: Sequence[str]) -> Markup | None:
 def _suggestion(one: TagSuggestion, truth: AbstractSet[str] | None, pictures: Pictures) -> Markup:
     verdict = None
     if truth is not None:
-        right = one.tag in truth
-        text = "✓ right" if right else "✗ wrong"
-        verdict = element("span", text, class_=f"verdict {'right' if right else 'wrong'}")
+        word = "right" if one.tag in truth else "wrong"
+        mark = "✓" if one.tag in truth else "✗"
+        verdict = element(
+            "span", mark, class_=f"verdict {word}", role="img", aria_label=word, title=word
+        )
     tag = element("span", _tag(one.tag), verdict, class_="tag")
     return _folded(tag, one.confidence, one.kin, "", pictures)
 

@@ -45,16 +45,16 @@ def embed(X: Array, seed: int = 0) -> np.ndarray:
             f"{'' if rows.ndim != 2 else ' with NaN or infinity'}."
         )
     n, d = rows.shape
-    if not n or not d:
+    rows = normalize(rows) if n and d else rows
+    if n < 2 or not d or not np.ptp(rows, axis=0).any():
         return np.zeros((n, 2))
     rng = np.random.default_rng(seed)
     few = np.sort(rng.permutation(n)[:_MOST])
     with threadpool_limits(limits=1):
-        rows = normalize(rows)
         k = min(_FIRST, len(few), d)
         pca = PCA(k, svd_solver="full" if d <= 512 else "randomized", random_state=seed)
         leading = pca.fit(rows[few]).transform(rows)
-        if n < 5 or not np.ptp(leading, axis=0).any():
+        if n < 5:
             return np.pad(leading, ((0, 0), (0, max(0, 2 - k))))[:, :2]
         laid = _tsne(leading[few], seed)
         return laid if len(few) == n else _placed_among(leading, few, laid)
