@@ -64,7 +64,9 @@ def test_attributes():
     assert made == '<p class="x" aria-label="y" hidden width="3"></p>'
 
 
-@pytest.mark.parametrize(("share", "width"), [(-1, "0.0"), (0, "0.0"), (0.5, "50.0"), (7, "100.0")])
+@pytest.mark.parametrize(
+    ("share", "width"), [(-1, "0.0%"), (0, "0.0%"), (0.5, "50.0%"), (7, "100.0%")]
+)
 def test_a_bar_stays_in_its_bounds(share, width):
     assert f'class="fill" width="{width}"' in bar(share)
 

@@ -75,10 +75,27 @@ def test_places_among_others_against_a_loop():
     laid = rng.standard_normal((len(few), 2))
     found = _embedding._placed_among(leading, few, laid)
     for k, row in enumerate(leading):
-        cosine = [row @ leading[f] / np.linalg.norm(row) / np.linalg.norm(leading[f]) for f in few]
-        nearest = np.argsort(cosine)[::-1][:3]
+        nearest = np.argsort([np.linalg.norm(row - leading[f]) for f in few])[:3]
         expected = laid[list(few).index(k)] if k in few else laid[nearest].mean(axis=0)
         np.testing.assert_allclose(found[k], expected)
+
+
+def test_only_directions_count():
+    X, _ = clusters()
+    longer = X * np.random.default_rng(1).integers(1, 5, (75, 1))
+    np.testing.assert_allclose(
+        _embedding._leading_directions(longer, np.arange(75), 0),
+        _embedding._leading_directions(X, np.arange(75), 0),
+        atol=1e-12,
+    )
+
+
+def test_distances_go_with_cosines():
+    X, _ = clusters(d=8)
+    leading = _embedding._leading_directions(X, np.arange(75), 0)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    squares = ((leading[:, None] - leading[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squares, 2 - 2 * unit @ unit.T, atol=1e-12)
 
 
 def test_numbers_that_are_none_are_refused():
