@@ -255,6 +255,23 @@ def test_hostile_names_stay_text(report, text, tmp_path):
     assert page.text.count(shown) >= 8
 
 
+def luminance(code):
+    channels = (int(code[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_text_stands_out_from_its_ground(scheme, tmp_path):
+    source = written(Report("x"), tmp_path).source
+    block = re.findall(r":root \{(.*?)\}", source, re.DOTALL)[scheme]
+    colour = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+    for text in ("ink", "soft", "accent", "right", "wrong"):
+        for ground in ("paper", "card", "wash"):
+            low, high = sorted(luminance(colour[name]) for name in (text, ground))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (text, ground)
+
+
 def test_a_kin_is_embedded_once(files, tmp_path):
     kin = (Kin(files[1], 0.6), Kin(files[2], 0.4))
     photos = [PhotoSuggestions(f, (TagSuggestion("a", 0.5, kin),) * 3) for f in files[3:9]]

@@ -211,7 +211,7 @@ def _map(png: bytes) -> Markup:
 
 
 def _findings(findings: Sequence[Finding], pictures: Pictures) -> Iterator[Markup]:
-    """One card a photograph, in the order of its surest finding."""
+    """One card a photograph, in the order in which they come."""
     of_file: dict[str, list[Finding]] = {}
     for one in findings:
         of_file.setdefault(one.file, []).append(one)
