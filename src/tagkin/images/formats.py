@@ -24,13 +24,25 @@ from tagkin.errors import UnreadableImage
 
 __all__ = ["format_of", "open_header", "suffixes"]
 
+
+class _TiffImageFile(TiffImagePlugin.TiffImageFile):
+    """When its pixels are there, Pillow reads its metadata; damaged ones must not cost it."""
+
+    def load_end(self) -> None:
+        """Turn it upright, as Pillow does."""
+        try:
+            super().load_end()
+        except Exception:
+            self._size = self.im.size
+
+
 # An MPO file is a JPEG with more pictures behind the first.
 _READERS: dict[str, type[ImageFile.ImageFile]] = {
     "BMP": BmpImagePlugin.BmpImageFile,
     "GIF": GifImagePlugin.GifImageFile,
     "JPEG": JpegImagePlugin.JpegImageFile,
     "PNG": PngImagePlugin.PngImageFile,
-    "TIFF": TiffImagePlugin.TiffImageFile,
+    "TIFF": _TiffImageFile,
     "WebP": WebPImagePlugin.WebPImageFile,
 }
 _SUFFIXES = frozenset((".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp"))
@@ -72,7 +84,7 @@ def format_of(head: bytes) -> str:
 def suffixes() -> frozenset[str]:
     """Suffixes of the photographs that can be read here, in lower case."""
     heif = {".heic", ".heif"} if _has_pillow_heif() else set()
-    avif = {".avif"} if features.check("avif") else set()
+    avif = {".avif"} if _has_avif() else set()
     return _SUFFIXES | heif | avif
 
 
@@ -93,12 +105,16 @@ def open_header(file: BinaryIO, found: str) -> ImageFile.ImageFile:
 
         return HeifImageFile(file)
     if found == "AVIF":
-        if not features.check("avif"):
+        if not _has_avif():
             raise UnreadableImage("AVIF, which needs a newer Pillow: pip install 'pillow>=11.3'")
         from PIL.AvifImagePlugin import AvifImageFile
 
         return AvifImageFile(file)
     raise UnreadableImage(f"not an image tagkin reads (found {found})")
+
+
+def _has_avif() -> bool:
+    return "avif" in features.modules and bool(features.check("avif"))  # Pillow 11.0 has not
 
 
 def _has_pillow_heif() -> bool:
