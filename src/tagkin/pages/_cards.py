@@ -61,7 +61,7 @@ def _suggestion(one: TagSuggestion, truth: AbstractSet[str] | None, pictures: Pi
 def _finding(one: Finding, pictures: Pictures) -> Markup:
     wrong = one.kind == "wrong"
     text = "✗ seems wrong" if wrong else "+ seems missing"
-    verdict = element("span", text, class_=f"verdict {'wrong' if wrong else 'right'}")
+    verdict = element("span", text, class_=f"verdict below {'wrong' if wrong else 'right'}")
     tag = element("span", _tag(one.tag), verdict, class_="tag")
     said = "Its nearest kin; few or none carry the tag." if wrong else "Kin that carry the tag."
     return _folded(tag, one.confidence, one.kin, said, pictures)
