@@ -1,4 +1,4 @@
-# make demo    set everything up and see tags pass between kin
+# make demo    set everything up and see tags pass between kin (PHOTOS=dir: your own folder)
 # make test    set everything up and run all tests
 #
 # TORCH=1 also installs torch and runs the tests on its tensors (`make test TORCH=1`).
@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  ?=
+PHOTOS ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help setup demo test lint bench docs clean
@@ -29,8 +30,8 @@ $(VENV)/torch-installed: $(VENV)/installed
 
 setup: $(VENV)/installed $(if $(TORCH),$(VENV)/torch-installed)  ## make the virtual environment
 
-demo: setup  ## learn a semantic space from tags and look at what it does
-	@$(BIN)/python examples/demo.py
+demo: setup  ## learn from a partly tagged collection, suggest the rest, and look at it
+	@$(BIN)/python -m examples.demo $(PHOTOS)
 
 test: setup  ## run all tests
 	@$(BIN)/python -m pytest --numprocesses auto

@@ -163,9 +163,7 @@ def neighbours_agree(bench: Bench) -> dict[str, Any]:
             result[f"{metric}_{k}"] = same_neighbours(there, here)
             with matmul_precision("tf32"):
                 again = nearest(X[:2000], X, k, metric=metric)
-            result[f"{metric}_{k}_unchanged_by_tf32"] = bool(
-                (again.indices == there.indices).all()
-            )
+            result[f"{metric}_{k}_unchanged_by_tf32"] = bool((again.indices == there.indices).all())
     return result
 
 

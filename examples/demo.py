@@ -1,147 +1,185 @@
-"""Learn a semantic space from partly tagged pictures and let tags pass between kin.
+"""Learn from a partly tagged collection of photographs, suggest tags for the rest, and look at it.
 
-Pictures: handwritten digits (real ones, from scikit-learn) in up to three places on a shaded
-wall. Tags: the digits to be seen, some forgotten, some wrong. Two thirds are tagged; for the
-rest tags are suggested from their kin, first by looks alone, then in the semantic space.
-
-Run with ``make demo``. Nothing is fetched; it takes seconds.
+``make demo`` paints a small collection of scenes with tags as a person gives them: some
+forgotten, some wrong, a quarter of the pictures not tagged at all. ``make demo PHOTOS=dir`` takes
+a person's own tagged folder instead. Either way it ends with one page to look at,
+``build/demo/report.html``. Nothing is fetched.
 """
 
+import json
+import os
 import sys
-import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
-from sklearn.datasets import load_digits
+from tqdm import tqdm
 
 import tagkin
+from examples.scenes import make_scenes
+from tagkin.annotator import Annotator, Collection, PhotoSuggestions, Quality, read_collection
+from tagkin.evaluation import reliability_curve
+from tagkin.pages import Comparison, Report, contact_sheet, draw_map, embed, write_report
 
-mpl.use("Agg")
-import matplotlib.pyplot as plt
-
-TAGS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-N_TAGGED, N_UNTAGGED, N_KIN = 1500, 500, 20
-RIGHT, WRONG = "#2a9d4a", "#c8553d"
-
-
-@dataclass(frozen=True)
-class Collection:
-    """Pictures (n×8×24), what is on them and how they were tagged (n×10)."""
-
-    pictures: np.ndarray
-    truth: np.ndarray
-    tags: np.ndarray
-
-    @property
-    def features(self) -> np.ndarray:
-        """Grey values as one row a picture."""
-        return self.pictures.reshape(len(self.pictures), -1)
+OUTPUT = Path("build/demo")
+N_SHOWN = 120  # photographs on the page
+MEASURES = {"MAP": "MAP", "MiAP": "MiAP", "precision": "precision at 5", "recall": "recall at 5"}
 
 
-def make_collection(n: int, drawings: np.ndarray, digits: np.ndarray, seed: int) -> Collection:
-    """Pictures with one to three of the drawings each; a fifth of the tags is forgotten."""
-    rng = np.random.default_rng(seed)
-    height, width = np.mgrid[0:8, 0:24] / [[[8]], [[24]]]
-    pictures = np.empty((n, 8, 24), dtype=np.float32)
-    truth = np.zeros((n, len(TAGS)))
-    for picture, present in zip(pictures, truth, strict=True):
-        light, slant, grain = rng.uniform(0, 6), rng.uniform(-4, 4, size=2), rng.uniform(0, 1.5)
-        picture[...] = light + slant[0] * width + slant[1] * height + grain * rng.random((8, 24))
-        for place in rng.permutation(3)[: rng.integers(1, 4)]:
-            which = rng.integers(len(drawings))
-            picture[:, 8 * place : 8 * place + 8] += rng.uniform(0.5, 1) * drawings[which]
-            present[digits[which]] = 1
-    forgotten, wrong = rng.random(truth.shape) < 0.2, rng.random(truth.shape) < 0.02
-    tags = np.where(forgotten, 0, truth)
-    tags[wrong] = 1
-    return Collection(np.clip(pictures, 0, 22) / 22, truth, tags)
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar for each thing that is being done, on a terminal."""
+    bars: dict[str, tqdm] = {}
+
+    def step(what: str, done: int, total: int) -> None:
+        if what not in bars:
+            bars[what] = tqdm(total=total, desc=f"  {what}", leave=False, disable=None)
+        bars[what].update(done - bars[what].n)
+
+    yield step
+    for bar in bars.values():
+        bar.close()
 
 
-def show(label: str, scores: np.ndarray, truth: np.ndarray) -> None:
-    """One line of the result table."""
-    precision = 100 * tagkin.evaluate(truth, scores)["MAP"]
-    best = 100 * truth[np.arange(len(truth)), scores.argmax(axis=1)].mean()
-    bar = "█" * round(precision / 2.5)
-    print(f"  {label:<22} {precision:5.1f}  {best:13.1f} %   {bar}")
+def painted(folder: Path) -> tuple[Collection, dict[str, set[str]]]:
+    """A collection of scenes, and what is really on each."""
+    if not (folder / "metadata.jsonl").exists():
+        print("Painting 1,000 scenes, with tags as people give them ...")
+        make_scenes(folder, n=1000, n_untagged=250, seed=0)
+    lines = (folder / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
+    truth = {str(folder / row["file_name"]): set(row["labels"]) for row in map(json.loads, lines)}
+    return read_collection([folder]), truth
 
 
-def draw(
-    new: Collection, known: Collection, kin: dict[str, np.ndarray], path: Path, n_rows: int = 5
-) -> None:
-    """Untagged pictures, their kin in both spaces, and what the kin suggest."""
-    shown = 4
-    figure = plt.figure(figsize=(12, 0.55 * n_rows + 0.8), layout="constrained")
-    panels = np.asarray(figure.subfigures(1, 3, width_ratios=[1, shown + 1.1, shown + 1.1]))
-    panels[0].suptitle("untagged", fontsize=11)
-    for axis, picture in zip(panels[0].subplots(n_rows, 1), new.pictures, strict=False):
-        axis.imshow(picture, cmap="bone", vmin=0, vmax=1)
-        axis.axis("off")
-    for panel, (name, indices) in zip(panels[1:], kin.items(), strict=True):
-        panel.suptitle(f"kin {name}, and what they suggest", fontsize=11)
-        grid = panel.subplots(n_rows, shown + 1, width_ratios=[1] * shown + [1.1])
-        for row, axes in enumerate(grid):
-            for axis, index in zip(axes, indices[row][:shown], strict=False):
-                axis.imshow(known.pictures[index], cmap="bone", vmin=0, vmax=1)
-                axis.set(xticks=[], yticks=[])
-                shared = (known.truth[index] * new.truth[row]).sum() > 0
-                axis.spines[:].set(color=RIGHT if shared else WRONG, linewidth=2.5)
-            axes[-1].axis("off")
-            votes = known.tags[indices[row]].mean(axis=0)
-            for line, tag in enumerate(np.argsort(-votes, kind="stable")[:3]):
-                axes[-1].text(
-                    0,
-                    0.95 - 0.42 * line,
-                    f"{TAGS[tag]} {100 * votes[tag]:.0f} %",
-                    color=RIGHT if new.truth[row, tag] else WRONG,
-                    fontsize=8.5,
-                    va="center",
-                    transform=axes[-1].transAxes,
-                )
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+def show_quality(quality: Quality) -> None:
+    """Kin by looks beside kin in the space, as bars."""
+    print(f"\nMeasured on {quality.how}, in percent:\n")
+    print(f"  {'':<16}{'by looks':>9}{'in the space':>14}")
+    for key, name in MEASURES.items():
+        looks, space = 100 * quality.visual[key], 100 * quality.semantic[key]
+        bar = "█" * round(looks / 3) + "▒" * max(0, round(space / 3) - round(looks / 3))
+        print(f"  {name:<16}{looks:>9.1f}{space:>14.1f}  {bar}")
+    gain = 100 * (quality.semantic["MAP"] - quality.visual["MAP"])
+    if gain > 0:
+        print(f"\n  The semantic space gains {gain:.1f} points of MAP over visual neighbours.\n")
+    else:
+        print("\n  Too few tags yet for the semantic space to beat visual neighbours.\n")
+    print(f"  {'precision wanted':<18}{'reached':>8}{'tags a photograph':>19}")
+    for one in quality.reached:
+        reached = f"{one.precision:.0%}" if one.n_suggestions else "–"
+        print(f"  {one.wanted:<18.0%}{reached:>8}{one.n_suggestions:>19.1f}")
 
 
-def main(output: str = "build/demo") -> None:
-    """Make the pictures, learn, suggest, print and draw."""
-    print("Making 2,000 pictures of digits, with tags as people give them ...")
-    digits = load_digits()
-    half = 1200  # drawings of the tagged pictures do not occur on the untagged ones
-    known = make_collection(N_TAGGED, digits.images[:half], digits.target[:half], seed=1)
-    new = make_collection(N_UNTAGGED, digits.images[half:], digits.target[half:], seed=2)
-    lost = 1 - (known.tags * known.truth).sum() / known.truth.sum()
-    wrong = (known.tags * (1 - known.truth)).sum() / known.tags.sum()
-    print(
-        f"  {N_TAGGED} are tagged ({100 * lost:.0f} % of the tags forgotten, {100 * wrong:.0f} % "
-        f"of those given wrong), {N_UNTAGGED} are not.\n"
+def show_some(photographs: list[PhotoSuggestions], truth: dict[str, set[str]]) -> None:
+    """A few photographs with what is suggested for them."""
+    print("\nSome of the suggestions:\n")
+    for photo in photographs[:6]:
+        marks = [
+            f"{one.tag} {one.confidence:.0%}"
+            + ("" if photo.file not in truth else " ✓" if one.tag in truth[photo.file] else " ✗")
+            for one in photo.suggestions
+        ]
+        print(f"  {Path(photo.file).name:<18} {', '.join(marks) or '(nothing sure enough)'}")
+
+
+def drawn_map(annotator: Annotator, collection: Collection) -> bytes:
+    """The tagged photographs by looks and in the space."""
+    seen = annotator.look(collection)
+    places = {
+        "By looks": embed(seen.features),
+        "In the semantic space": embed(annotator.space_.transform(seen.features)),
+    }
+    tags = dict(zip(collection.files, collection.tags, strict=True))
+    path = draw_map(places, seen.files, [tags[file] for file in seen.files], OUTPUT / "map.png")
+    return Path(path).read_bytes()
+
+
+def report_of(
+    quality: Quality,
+    collection: Collection,
+    photographs: list[PhotoSuggestions],
+    truth: dict[str, set[str]],
+    annotator: Annotator,
+) -> Report:
+    """The page."""
+    n_suggestions = sum(len(photo.suggestions) for photo in photographs)
+    order = np.random.default_rng(0).permutation(len(photographs))[:N_SHOWN]
+    return Report(
+        title="Suggestions from kin",
+        facts=[
+            ("photographs", f"{len(collection):,}"),
+            ("tagged", f"{collection.n_tagged:,}"),
+            ("tags learned", f"{len(annotator.vocabulary_.names):,}"),
+            ("suggestions", f"{n_suggestions:,}"),
+        ],
+        notes=[f"Learned from {collection.source}. Quality: {quality.how}."],
+        comparison=Comparison(
+            ("Visual neighbours", "Semantic space"),
+            {name: (quality.visual[key], quality.semantic[key]) for key, name in MEASURES.items()},
+        ),
+        reliability=reliability_curve(quality.truth, quality.confidences, 10),
+        photographs=[photographs[i] for i in sorted(order)],
+        truth=truth or None,
+        labels=quality.labels,
+        findings=annotator.audit(12),
+        map_png=drawn_map(annotator, collection.tagged()),
+        failures=[*collection.failures, *annotator.failures_],
     )
 
+
+def main(folder: str = "") -> None:
+    """Find or paint, learn, suggest, measure, and write the page."""
     start = time.perf_counter()
-    space = tagkin.SemanticSpace().fit(known.features, known.tags)
-    seconds = time.perf_counter() - start
-    print(f"Learned a space of {space.n_components_} dimensions in {seconds:.1f} s.")
-    with tempfile.TemporaryDirectory() as folder:
-        space = tagkin.load(tagkin.save(space, Path(folder) / "model"))
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    if folder:
+        collection, truth = read_collection([folder]), {}
+    else:
+        collection, truth = painted(OUTPUT / "photos")
+    untagged = collection.untagged()
+    print(
+        f"{len(collection):,} photographs, {collection.n_tagged:,} of them tagged "
+        f"(from {collection.source})."
+    )
+    print("Learning from the tags ...")
+    with progress() as step:
+        annotator = Annotator().fit(collection, progress=step)
+        tagkin.save(annotator, OUTPUT / "model", overwrite=True)
+        annotator = tagkin.load(OUTPUT / "model")
+        print(*(f"  {fact}" for fact in annotator.describe()[:1]), sep="\n")
+        shown = untagged if len(untagged) else collection
+        photographs = annotator.suggest(shown, progress=step)
+        quality = measured(annotator, collection, untagged, truth, step)
+    show_quality(quality)
+    show_some([photo for photo in photographs if photo.suggestions], truth)
+    page = write_report(
+        report_of(quality, collection, photographs, truth, annotator), OUTPUT / "report.html"
+    )
+    surest = max(photographs, key=lambda photo: sum(one.confidence for one in photo.suggestions))
+    sheet = contact_sheet(surest, OUTPUT / "kin.png")
+    print(f"\nDone in {time.perf_counter() - start:.0f} s. Look at")
+    print(f"  {page}  the photographs, their suggestions and kin, tag by tag, the map")
+    print(f"  {sheet}  one photograph, and who speaks for its tags")
 
-    places = {
-        "by looks": (known.features, new.features),
-        "in the semantic space": (space.transform(known.features), space.transform(new.features)),
-    }
-    kin = {}
-    print(f"Each untagged picture gets the tags of its {N_KIN} nearest kin:\n")
-    print(f"  {'kin found':<22} {'MAP':>5}  {'best tag right':>15}")
-    for name, (of_known, of_new) in places.items():
-        model = tagkin.NeighborVoting(N_KIN).fit(of_known, known.tags)
-        kin[name] = model.kneighbors(of_new).indices
-        show(name, model.decision_function(of_new), new.truth)
 
-    path = Path(output) / "kin.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draw(new, known, kin, path)
-    print(f"\nLook at {path}: untagged pictures, their kin, and what the kin suggest.")
+def measured(
+    annotator: Annotator,
+    collection: Collection,
+    untagged: Collection,
+    truth: dict[str, set[str]],
+    step: Callable[[str, int, int], None],
+) -> Quality:
+    """Against what is really there where that is known, else by cross-validation."""
+    if truth:
+        there = Collection(untagged.files, [sorted(truth[file]) for file in untagged.files])
+        return annotator.evaluate(there, progress=step)
+    return annotator.cross_validate(collection, progress=step)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    os.environ.setdefault("TAGKIN_CACHE", str(OUTPUT / "cache"))
+    try:
+        main(*sys.argv[1:])
+    except tagkin.errors.TagkinError as error:
+        sys.exit(f"tagkin: {error}")
