@@ -11,6 +11,8 @@ import statistics
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +247,7 @@ def fits(bench: Bench, n: int, d: int, r: int) -> dict[str, Any]:
         for precision in PRECISIONS:
             model = SemanticSpace(n_landmarks=r, selection=selection, random_state=0)
             with matmul_precision(precision):
-                times = bench.seconds(lambda model=model: model.fit(X, Y), 3)
+                times = bench.seconds(partial(model.fit, X, Y), 3)
                 places[selection, precision] = model.transform(X[:20_000])
             result[f"{selection}_{precision}"] = {
                 "median": statistics.median(times),
@@ -278,9 +280,9 @@ def profile(bench: Bench, n: int, d: int, r: int) -> dict[str, Any]:
     tables = {}
     for side in ("device", "cpu"):
         name = f"self_{side}_time_total"
-        ranked = sorted(events, key=lambda e, name=name: -getattr(e, name, 0))[:15]
+        ranked = sorted(events, key=attrgetter(name), reverse=True)[:15]
         tables[side] = [
-            {"name": e.key[:80], "ms": getattr(e, name, 0) / 1000, "calls": e.count} for e in ranked
+            {"name": e.key[:80], "ms": getattr(e, name) / 1000, "calls": e.count} for e in ranked
         ]
     return tables
 
@@ -346,7 +348,7 @@ def passing_labels(bench: Bench) -> dict[str, Any]:
         fitting = time.perf_counter() - start
         if learned < n:
             model.partial_fit(X[q + learned :], host_Y[learned:])
-        times = bench.seconds(lambda model=model: model.decision_function(X[:q]), 2)
+        times = bench.seconds(partial(model.decision_function, X[:q]), 2)
         result[name] = {"fit_seconds": fitting, "score_seconds": statistics.median(times)}
         say(f"{name}: {result[name]}")
     return result

@@ -43,6 +43,7 @@ ALLOWED = {
     "_recipes": FOUNDATION | {"evaluation", "labels", "neighbors", "space"},
     "denoising": FOUNDATION | {"_recipes", "labels", "neighbors"},
     "storage": FOUNDATION,
+    "sources": FOUNDATION | {"neighbors", "space", "storage"},
     "images": {"errors"},
     "features": FOUNDATION | {"images"},
     "annotator": FOUNDATION
@@ -87,10 +88,10 @@ OPTIONAL = {
     "faiss": {"neighbors"},
     "matplotlib": {"evaluation", "pages"},
     "pandas": {"evaluation"},
-    "pyarrow": {"labels"},
+    "pyarrow": {"labels", "sources"},
     "pillow_heif": {"images"},
     "torch": {"_device", "arrays"},
-    "zarr": {"arrays"},
+    "zarr": {"sources"},
 }
 
 # Rooms that know arrays only: no files, no network, no terminal. In them only readers of files,
@@ -104,6 +105,7 @@ PURE = set(ALLOWED) - {
     "features",
     "images",
     "pages",
+    "sources",
     "storage",
 }
 READERS = {

@@ -18,8 +18,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tagkin.arrays import Array, cholesky, eigh, namespace, solve_triangular
+from tagkin.errors import InvalidInput
 
-__all__ = ["Directions", "Root", "from_kernel", "from_moments"]
+__all__ = ["Directions", "Root", "from_kernel", "from_moments", "regularization_of_public_code"]
+
+
+def regularization_of_public_code(kappa: float) -> float:
+    """The `regularization` κ that equals the κ' of Hardoon's public KCCA code.
+
+    That code regularises by (1 − κ')K + κ'I, which is the printed equation with
+    κ = κ' / (1 − κ') and its correlations multiplied by 1 / (1 − κ').
+    """
+    if not 0 < kappa < 1:
+        raise InvalidInput(f"The public code's κ' lies between 0 and 1; found {kappa}.")
+    return kappa / (1 - kappa)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tagkin._moments import Moments
-from tagkin._regression import Directions, from_kernel, from_moments
+from tagkin._regression import Directions, from_kernel, from_moments, regularization_of_public_code
 from tagkin.arrays import (
     Array,
     any_nonzero,
@@ -35,17 +35,6 @@ from tagkin.landmarks import Landmarks
 __all__ = ["SemanticSpace", "regularization_of_public_code"]
 
 SCALINGS = ("correlation", "unit", "none")
-
-
-def regularization_of_public_code(kappa: float) -> float:
-    """The `regularization` κ that equals the κ' of Hardoon's public KCCA code.
-
-    That code regularises by (1 − κ')K + κ'I, which is the printed equation with
-    κ = κ' / (1 − κ') and its correlations multiplied by 1 / (1 − κ').
-    """
-    if not 0 < kappa < 1:
-        raise InvalidInput(f"The public code's κ' lies between 0 and 1; found {kappa}.")
-    return kappa / (1 - kappa)
 
 
 @dataclass(frozen=True)
@@ -189,6 +178,18 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self._keep(X, view, landmarks, moments, None, solution)
         return self
 
+    def prepare(self, X: Array, Y: Array) -> Self:
+        """Choose the landmarks among a sample of all images; `partial_fit` then learns from all.
+
+        For collections that come in parts, where the first part does not stand for all.
+        """
+        features, Y = self._validated(X, Y, first=True)
+        view, text, landmarks = self._begin(features, Y)
+        landmarks, _, _ = landmarks.independent()
+        moments = Moments.zeros(self._shift(features, landmarks), text.shape[1])
+        self._keep(X, view, landmarks, moments, None, None)
+        return self
+
     def partial_fit(self, X: Array, Y: Array = None) -> Self:
         """Add images. The first call chooses the landmarks among its images.
 
@@ -286,11 +287,15 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _first_sums(self, X: Array, text: Array, landmarks: Landmarks) -> Moments:
         """Sums over the first images, whose kernel columns give the shift of all to come."""
+        return Moments.of(X, text, landmarks, self._shift(X, landmarks))
+
+    @staticmethod
+    def _shift(X: Array, landmarks: Landmarks) -> Array:
+        """Mean kernel column of up to 256 images, shape (r,)."""
         some = range(0, X.shape[0], -(-X.shape[0] // 256))
         sample = landmarks.columns(X[:: some.step], rows=some)
         xp = namespace(sample)
-        shift = xp.mean(xp.astype(sample, xp.float64), axis=0)
-        return Moments.of(X, text, landmarks, shift)
+        return xp.mean(xp.astype(sample, xp.float64), axis=0)
 
     def _sums(self) -> Moments:
         """The sums over all images; after an exact fit they are made when first needed."""
@@ -332,6 +337,11 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _solve(self, landmarks: Landmarks, moments: Moments, gram: Array = None) -> Projection:
         """The directions from the sums; `gram` is k(S, S) where it is known."""
+        if moments.count < 2:
+            raise InvalidInput(
+                f"The space has learned from {moments.count} images, and needs 2 at least. Call "
+                "partial_fit(X, Y)."
+            )
         gram = landmarks.gram() if gram is None else gram
         xp = namespace(gram)
         kernel_gram = moments.centred_kernel_gram()

@@ -32,6 +32,7 @@ from tagkin.neighbors.base import Neighbors
 _TILE_ROWS, _TILE_COLUMNS = 512, 1024  # scores that stay in the cache
 _PILE = 32
 _FEW_POINTS = 16_384  # up to here all scores of a query are looked at
+_FEW_SCORES = 2**21  # or up to here those of all queries, as when one photograph comes
 _SAMPLED = 24  # of more points, one in so many sets the bar that candidates must pass
 
 
@@ -40,7 +41,7 @@ class Scorer:
 
     def __init__(self, points: Array, metric: str):
         xp = namespace(points)
-        self.points = points
+        self.points, self.metric = points, metric
         self.euclidean = metric == "euclidean"
         norms = xp.linalg.vector_norm(points, axis=1)
         self.half_squares = norms * norms / 2
@@ -82,19 +83,19 @@ class Scorer:
         return xp.where(zero, xp.ones_like(squares), squares / 2)
 
 
-def search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
-    """The k nearest `points` of each query; both as `metric` needs them (unit or centred)."""
-    if not on_accelerator(points):
-        return _search(queries, points, k, metric)
+def search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
+    """The k nearest of the scorer's points for each query; queries are unit or centred as they."""
+    if not on_accelerator(scorer.points):
+        return _search(queries, scorer, k)
     with matmul_precision("float32"):  # with less, the bound on rounding would not hold
-        return _search(queries, points, k, metric)
+        return _search(queries, scorer, k)
 
 
 @smaller_blocks_when_full
-def _search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
+def _search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
+    points = scorer.points
     xp = namespace(queries, points)
     queries = xp.astype(queries, points.dtype, copy=False)
-    scorer = Scorer(points, metric)
     n, n_points = queries.shape[0], points.shape[0]
     indices = xp.empty((n, k), dtype=xp.int64, device=device(points))
     distances = xp.empty((n, k), dtype=points.dtype, device=device(points))
@@ -103,7 +104,7 @@ def _search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
     find = _candidates_among_all
     if on_device:
         find = _candidates_by_piles
-    elif bar.useful:
+    elif bar.useful and n * n_points > _FEW_SCORES:
         find = bar.candidates
     columns = bar.columns if find == bar.candidates else 2 * n_points
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from typing import Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from array_api_compat import device
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import Array, as_block, check_features, namespace, row_blocks
-from tagkin.neighbors._search import search
+from tagkin.neighbors._search import Scorer, search
 from tagkin.neighbors.base import (
     Neighbors,
     check_excluded,
@@ -25,6 +26,9 @@ from tagkin.neighbors.base import (
 )
 
 __all__ = ["ExactNeighbors", "nearest"]
+
+# Made at first use; no part of an index that is stored.
+_SCORERS: WeakKeyDictionary[BaseEstimator, Scorer] = WeakKeyDictionary()
 
 
 class ExactNeighbors(BaseEstimator):
@@ -105,9 +109,9 @@ class ExactNeighbors(BaseEstimator):
         check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
         queries_settled = _settled(queries, self._center, "queries")
         if exclude is None:
-            return search(queries_settled, self.points_, int(n_neighbors), self.metric)
+            return search(queries_settled, self._scorer(), int(n_neighbors))
         exclude = check_excluded(exclude, queries.shape[0], self.n_points_)
-        found = search(queries_settled, self.points_, int(n_neighbors) + 1, self.metric)
+        found = search(queries_settled, self._scorer(), int(n_neighbors) + 1)
         return without_excluded(found, exclude)
 
     def kneighbors_by_group(
@@ -135,8 +139,15 @@ class ExactNeighbors(BaseEstimator):
         for group in groups:
             members = xp.asarray(group, device=device(queries))
             k = min(int(n_neighbors), len(group))
-            found = search(settled, self.points_[members], k, self.metric)
+            found = search(settled, Scorer(self.points_[members], self.metric), k)
             yield Neighbors(members[found.indices], found.distances)
+
+    def _scorer(self) -> Scorer:
+        """The points with what a search needs to know of them, found once."""
+        scorer = _SCORERS.get(self)
+        if scorer is None or scorer.points is not self.points_ or scorer.metric != self.metric:
+            scorer = _SCORERS[self] = Scorer(self.points_, self.metric)
+        return scorer
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "points_"):

@@ -1,0 +1,12 @@
+"""Features that stay on disk: files to read them from, and work that streams over them."""
+
+from tagkin.sources.files import FeatureFiles, open_features
+from tagkin.sources.streaming import fit_streamed, nearest_streamed, transform_streamed
+
+__all__ = [
+    "FeatureFiles",
+    "fit_streamed",
+    "nearest_streamed",
+    "open_features",
+    "transform_streamed",
+]

@@ -1,0 +1,190 @@
+"""One file of features (n×d) in each format: its shape and dtype, and some of its rows."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagkin.errors import InvalidInput, MissingExtra
+
+__all__ = ["FeatureFile", "NpyFile", "ParquetFile", "ZarrFile"]
+
+_DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")
+_GAP = 16  # rows of an .npy file nearer than this are read in one go
+
+
+class FeatureFile(ABC):
+    """Rows of features in a file; nothing is read before it is asked for."""
+
+    path: Path
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    def _settle(self, path: Path, shape: tuple[int, ...], dtype: Any) -> None:
+        """Note and check what the file says of itself."""
+        if len(shape) != 2 or shape[1] < 1:
+            raise InvalidInput(
+                f"{path} holds an array of shape {tuple(shape)}; features are images × features."
+            )
+        if str(dtype) not in _DTYPES:
+            raise InvalidInput(
+                f"{path} holds numbers of type {dtype}; features are one of {', '.join(_DTYPES)}."
+            )
+        self.path, self.shape, self.dtype = path, (int(shape[0]), int(shape[1])), np.dtype(dtype)
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Rows start … stop − 1, in memory."""
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Rows by ascending number, in memory."""
+
+
+class NpyFile(FeatureFile):
+    """NumPy's own format. Rows are read, not mapped: maps count as memory while they are used."""
+
+    def __init__(self, path: Path):
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise InvalidInput(f"{path} is not a whole .npy file of numbers: {error}") from error
+        self._settle(path, array.shape, array.dtype)
+        if not array.flags.c_contiguous:
+            raise InvalidInput(
+                f"{path} is stored column by column. Write it again with "
+                "np.save(path, np.ascontiguousarray(array))."
+            )
+        self._row_bytes = self.shape[1] * self.dtype.itemsize
+        self._offset = os.path.getsize(path) - self.shape[0] * self._row_bytes
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        with self.path.open("rb", buffering=0) as file:
+            return self._read(file, start, stop)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        cuts = np.flatnonzero(np.diff(rows) > _GAP) + 1
+        done = 0
+        with self.path.open("rb", buffering=0) as file:
+            for run in np.split(rows, cuts) if len(rows) else []:
+                some = self._read(file, int(run[0]), int(run[-1]) + 1)
+                taken[done : done + len(run)] = some[run - run[0]]
+                done += len(run)
+        return taken
+
+    def _read(self, file: Any, start: int, stop: int) -> np.ndarray:
+        rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
+        file.seek(self._offset + start * self._row_bytes)
+        view, done = rows.reshape(-1).view(np.uint8).data, 0
+        while done < len(view):
+            read = file.readinto(view[done:])
+            if not read:
+                raise InvalidInput(f"{self.path} ends before row {stop}. Is it still being copied?")
+            done += read
+        return rows
+
+
+class ParquetFile(FeatureFile):
+    """A Parquet file with one column of lists, or with a numeric column a feature."""
+
+    def __init__(self, path: Path):
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError as error:
+            raise MissingExtra("Parquet needs pyarrow: pip install 'tagkin[files]'.") from error
+        try:
+            self._file = pyarrow.parquet.ParquetFile(path)
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            raise InvalidInput(f"{path} is not a whole Parquet file: {error}") from error
+        schema, types = self._file.schema_arrow, pyarrow.types
+        lists = [
+            field.name
+            for field in schema
+            if types.is_list(field.type) or types.is_fixed_size_list(field.type)
+        ]
+        if len(lists) > 1:
+            raise InvalidInput(
+                f"{path} has several columns of lists ({', '.join(lists)}). Keep the features."
+            )
+        self._list = bool(lists)
+        numeric = [f.name for f in schema if types.is_integer(f.type) or types.is_floating(f.type)]
+        self._columns = lists or numeric
+        if not self._columns:
+            raise InvalidInput(f"{path} has neither a column of lists nor numeric columns.")
+        kinds = {
+            schema.field(name).type.value_type if self._list else schema.field(name).type
+            for name in self._columns
+        }
+        if len(kinds) > 1:
+            found = ", ".join(sorted(str(kind) for kind in kinds))
+            raise InvalidInput(f"{path} mixes numbers of types {found}; features are of one type.")
+        sizes = [
+            self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)
+        ]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        self._last: tuple[int, np.ndarray] = (-1, np.empty((0, 0)))
+        dtype = np.dtype(kinds.pop().to_pandas_dtype())
+        width = len(self._columns)
+        if self._list:
+            width = self._group(0).shape[1] if sizes else 0
+        self._settle(path, (int(self._starts[-1]), width), dtype)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        return self.take(np.arange(start, stop))
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        groups = np.searchsorted(self._starts, rows, side="right") - 1
+        for group in np.unique(groups).tolist():
+            here = groups == group
+            taken[here] = self._group(group)[rows[here] - self._starts[group]]
+        return taken
+
+    def _group(self, number: int) -> np.ndarray:
+        """A row group, decoded; the last one is kept, since blocks end within groups."""
+        if self._last[0] == number:
+            return self._last[1]
+        table = self._file.read_row_group(number, columns=self._columns)
+        if self._list:
+            column = table.column(0).combine_chunks()
+            values = column.flatten().to_numpy(zero_copy_only=False)
+            n = len(column)
+            if column.null_count or n == 0 or len(values) % n:
+                raise InvalidInput(
+                    f"Rows of the column {self._columns[0]!r} differ in length or are missing."
+                )
+            lengths = np.asarray(column.value_lengths())
+            if (lengths != lengths[0]).any():
+                raise InvalidInput(f"Lists of the column {self._columns[0]!r} differ in length.")
+            rows = values.reshape(n, -1)
+        else:
+            rows = np.column_stack([column.to_numpy() for column in table.columns])
+        self._last = number, rows
+        return rows
+
+
+class ZarrFile(FeatureFile):
+    """A Zarr array, a folder of its own."""
+
+    def __init__(self, path: Path):
+        try:
+            import zarr
+        except ImportError as error:
+            raise MissingExtra("Zarr needs zarr: pip install 'tagkin[files]'.") from error
+        try:
+            self._array: Any = zarr.open_array(path, mode="r")
+        except Exception as error:  # zarr's own errors differ from version to version
+            raise InvalidInput(f"{path} is not a Zarr array: {error}") from error
+        self._settle(path, self._array.shape, self._array.dtype)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        return np.asarray(self._array[start:stop])
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self._array.get_orthogonal_selection((rows, slice(None))))
