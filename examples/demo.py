@@ -134,7 +134,7 @@ def main(folder: str = "") -> None:
     start = time.perf_counter()
     OUTPUT.mkdir(parents=True, exist_ok=True)
     if folder:
-        collection, truth = read_collection([folder]), {}
+        collection, truth = read_collection([folder]), dict[str, set[str]]()
     else:
         collection, truth = painted(OUTPUT / "photos")
     untagged = collection.untagged()

@@ -18,10 +18,12 @@ from tagkin.errors import InvalidInput, MissingExtra
 __all__ = [
     "device_budget",
     "fused",
+    "in_tf32",
     "is_out_of_memory",
     "matmul_precision",
     "on_accelerator",
     "release_cached",
+    "round_to_tf32",
 ]
 
 PRECISIONS = ("float32", "tf32")
@@ -100,6 +102,27 @@ def _torch_precision(torch: Any) -> str:
         return torch.get_float32_matmul_precision()
     except RuntimeError:  # it was set in the newer of torch's two ways
         return "high" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "highest"
+
+
+def in_tf32(array: Any) -> bool:
+    """Whether products of float32 arrays on the array's device are rounded to TF32 now."""
+    if not on_accelerator(array):
+        return False
+    import torch
+
+    return _torch_precision(torch) != "highest"
+
+
+def round_to_tf32(array: Any) -> None:
+    """Round a float32 tensor, in place, to the nearest numbers that TF32 has.
+
+    Products of it in TF32 then have exact factors: sums and sums of squares agree with each other.
+    """
+    import torch
+
+    bits = array.view(torch.int32)
+    bits += 0x1000
+    bits &= ~0x1FFF
 
 
 # --- fused functions ---------------------------------------------------------------------

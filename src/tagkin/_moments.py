@@ -14,10 +14,12 @@ import scipy.sparse
 
 from tagkin.arrays import (
     Array,
+    in_tf32,
     like,
     mirror_lower,
     namespace,
     on_accelerator,
+    round_to_tf32,
     row_blocks,
     smaller_blocks_when_full,
 )
@@ -28,6 +30,7 @@ __all__ = ["Moments"]
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
 _LONGEST = 32_768
+_LONGEST_IN_TF32 = 4096  # tensor cores cut off what they add, always downwards
 
 
 @dataclass
@@ -89,6 +92,8 @@ class Moments:
     def _add_block(self, K: Array, text: Array) -> None:
         """Add kernel columns K (n×r), less the shift, and text features (n×q)."""
         xp = namespace(K)
+        if in_tf32(K) and K.dtype == xp.float32:
+            round_to_tf32(K)
         self.count += K.shape[0]
         self.kernel_sum += xp.sum(K, axis=0, dtype=xp.float64)
         if on_accelerator(K):
@@ -149,9 +154,18 @@ class Moments:
         return self.shift + self.kernel_sum / self.count
 
     def centred_kernel_gram(self) -> Array:
-        """(r, r)."""
+        """(r, r).
+
+        Sums of products in TF32 are off by a matrix of norm 2⁻²² ‖KᵀK‖ at most (seen: half of
+        that). That much is added to the diagonal, or it might not be positive definite.
+        """
         s = self.kernel_sum
-        return self.kernel_gram - s[:, None] * (s[None, :] / self.count)
+        gram = self.kernel_gram - s[:, None] * (s[None, :] / self.count)
+        if in_tf32(gram):
+            xp = namespace(gram)
+            diagonal = xp.linalg.diagonal(gram)
+            diagonal += 2.0**-22 * _norm(gram)
+        return gram
 
     def centred_cross(self) -> Array:
         """(r, q)."""
@@ -166,13 +180,22 @@ class Moments:
 def _add_lower_gram(total: Array, K: Array) -> None:
     """Add the lower triangle of KᵀK, and some of the upper one, on a device.
 
-    In panels of columns that is little more than half the work. Float32 sums over more rows than
-    `_LONGEST` would round too much.
+    In panels of columns that is little more than half the work. Float32 sums over more rows would
+    round too much.
     """
-    r = K.shape[1]
+    r, longest = K.shape[1], _LONGEST_IN_TF32 if in_tf32(K) else _LONGEST
     width = max(1024, -(-r // 4))
-    for first in range(0, K.shape[0], _LONGEST):
-        rows = K[first : first + _LONGEST]
+    for first in range(0, K.shape[0], longest):
+        rows = K[first : first + longest]
         for start in range(0, r, width):
             stop = min(start + width, r)
             total[start:stop, :stop] += rows[:, start:stop].T @ rows[:, :stop]
+
+
+def _norm(A: Array) -> Array:
+    """The largest eigenvalue of a symmetric matrix, to some percent, by power iteration."""
+    xp = namespace(A)
+    v = xp.ones(A.shape[0], dtype=A.dtype, device=A.device)
+    for _ in range(12):
+        v = A @ (v / xp.linalg.vector_norm(v))
+    return xp.linalg.vector_norm(v)

@@ -23,10 +23,12 @@ from threadpoolctl import ThreadpoolController
 
 from tagkin._device import (
     device_budget,
+    in_tf32,
     is_out_of_memory,
     matmul_precision,
     on_accelerator,
     release_cached,
+    round_to_tf32,
 )
 from tagkin.errors import InvalidInput, MissingExtra
 
@@ -42,6 +44,7 @@ __all__ = [
     "cholesky",
     "eigh",
     "expit",
+    "in_tf32",
     "kth_largest",
     "like",
     "matmul",
@@ -51,6 +54,7 @@ __all__ = [
     "namespace",
     "on_accelerator",
     "on_device",
+    "round_to_tf32",
     "row_blocks",
     "run_in_threads",
     "smaller_blocks_when_full",
@@ -416,8 +420,10 @@ def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
 def eigh(A: Array) -> tuple[Array, Array]:
     """Eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
     if on_accelerator(A) and A.shape[0] <= _SMALL:
-        values, vectors = namespace(A).linalg.eigh(A.cpu())
-        return values.to(A.device), vectors.to(A.device)
+        xp = namespace(A)
+        host = scipy.linalg.eigh(to_numpy(A), check_finite=False)
+        values, vectors = (xp.asarray(part, device=A.device) for part in host)
+        return values, vectors
     if is_torch_array(A):
         return namespace(A).linalg.eigh(A)
     return scipy.linalg.eigh(A, check_finite=False)
