@@ -1,0 +1,48 @@
+"""Pages are written whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+from pathlib import Path
+
+from PIL import Image
+
+from tagkin.errors import StorageError
+
+__all__ = ["write_image", "write_page"]
+
+
+def write_page(path: str | os.PathLike[str], data: bytes) -> Path:
+    """Put a file with `data` in place of what is there, when it is safely on the disk.
+
+    Folders on the way are made. Where it fails, what was there before is still there.
+    """
+    path = Path(path)
+    fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}") if path.name else path
+    try:
+        if not path.name or path.is_dir():
+            raise IsADirectoryError(21, "it is a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with fresh.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise StorageError(
+            f"Could not write {path}: {getattr(error, 'strerror', None) or error}. What was "
+            "there before is still there; free some space or choose another place."
+        ) from error
+    return path
+
+
+def write_image(path: str | os.PathLike[str], image: Image.Image) -> Path:
+    """Write a picture as a PNG file."""
+    out = io.BytesIO()
+    image.save(out, "PNG", optimize=False)
+    return write_page(path, out.getvalue())

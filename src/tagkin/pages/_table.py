@@ -1,0 +1,71 @@
+"""The quality of every tag as a table that can be sorted."""
+
+from __future__ import annotations
+
+import math
+
+from tagkin.evaluation import LabelReport
+from tagkin.pages._html import Markup, bar, element, join
+
+__all__ = ["label_table"]
+
+_HEADS = (
+    ("Tag", "words"),
+    ("Photographs", "numbers"),
+    ("Average precision", "numbers"),
+    ("Precision", "numbers"),
+    ("Recall", "numbers"),
+    ("Often said instead", None),
+)
+
+
+def label_table(labels: LabelReport) -> Markup:
+    """One row a tag, the best first; a click on a head sorts by it."""
+    quality = labels.average_precision
+    order = sorted(
+        range(len(labels.names)),
+        key=lambda t: (math.isnan(quality[t]), -quality[t], str(labels.names[t])),
+    )
+    head = element("thead", element("tr", *(_head(*each) for each in _HEADS)))
+    body = element("tbody", *(_row(labels, t) for t in order))
+    return element("div", element("table", head, body, class_="sortable"), class_="scroll")
+
+
+def _head(text: str, kind: str | None) -> Markup:
+    sort = "descending" if text == "Average precision" else None
+    inside = element("button", text, type="button") if kind else text
+    return element("th", inside, scope="col", data_kind=kind, aria_sort=sort)
+
+
+def _row(labels: LabelReport, t: int) -> Markup:
+    name, support = str(labels.names[t]), int(labels.support[t])
+    return element(
+        "tr",
+        element("th", element("bdi", name), scope="row", data_value=name),
+        element("td", f"{support:,}", class_="figure", data_value=support),
+        _share(float(labels.average_precision[t]), with_bar=True),
+        _share(float(labels.precision[t])),
+        _share(float(labels.recall[t])),
+        element("td", _confused(labels, t), class_="confused"),
+    )
+
+
+def _share(value: float, with_bar: bool = False) -> Markup:
+    known = not math.isnan(value)
+    text = f"{100 * value:.0f} %" if known else "–"
+    sort = f"{value:.6f}" if known else ""
+    if not with_bar:
+        return element("td", text, class_="figure", data_value=sort)
+    number = element("span", text, class_="number")
+    inside = element("div", bar(value if known else 0.0), number)
+    return element("td", inside, class_="with-bar", data_value=sort)
+
+
+def _confused(labels: LabelReport, t: int) -> Markup:
+    pairs = zip(labels.confused_with[t], labels.confused_count[t], strict=True)
+    found = [
+        join([element("bdi", str(labels.names[other])), f" ({int(count)})"])
+        for other, count in pairs
+        if other >= 0
+    ]
+    return join(found, ", ")

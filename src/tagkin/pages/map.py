@@ -1,0 +1,210 @@
+"""A map of a collection: every photograph a dot, near those that it is near to."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from tagkin.arrays import Array, to_numpy
+from tagkin.errors import InvalidInput
+from tagkin.pages._embedding import embed
+from tagkin.pages._files import write_image
+from tagkin.pages._text import fitted, font_for, write
+from tagkin.pages._thumbnails import picture
+
+__all__ = ["COLOURS", "draw_map", "embed", "most_frequent"]
+
+COLOURS = (
+    "#4477aa",
+    "#ee6677",
+    "#228833",
+    "#e0b400",
+    "#44b5d6",
+    "#aa3377",
+    "#ee7733",
+    "#6a51c8",
+    "#009988",
+    "#8c5a3c",
+)
+"""Of the tags that are shown in colour, in their order; the colour-blind can tell most apart."""
+
+_PAPER, _PANEL, _INK, _SOFT, _REST = "#ffffff", "#f6f7f9", "#1d2330", "#626b7d", "#c3c8d1"
+_SIDE, _MARGIN, _TITLE, _INSET = 1280, 48, 76, 70  # pixels; the inset keeps dots off the edge
+_FINER = 3  # dots are drawn larger, then reduced: smooth edges
+_THUMB = 80
+
+
+class _Box(NamedTuple):
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    def meets(self, other: _Box, gap: int = 6) -> bool:
+        return (
+            self.left < other.right + gap
+            and other.left < self.right + gap
+            and self.top < other.bottom + gap
+            and other.top < self.bottom + gap
+        )
+
+
+def draw_map(
+    places: Mapping[str, Array],
+    files: Sequence[str],
+    tags: Sequence[Sequence[str]],
+    path_png: str | os.PathLike[str],
+    *,
+    colours_of: Sequence[str] | None = None,
+    n_thumbnails: int = 60,
+) -> Path:
+    """Draw one or more layouts of the same photographs side by side, as a PNG file.
+
+    Parameters
+    ----------
+    places : mapping of a title to an array of shape (n, 2)
+        Such as "By looks" and "In the semantic space", each made by `embed`.
+    files : sequence of n str
+    tags : sequence of n sequences of str
+        A photograph with several coloured tags takes the colour of the rarest of them; one with
+        none is grey.
+    path_png : path
+        Written whole or not at all; what is there is replaced.
+    colours_of : sequence of str, optional
+        Up to ten tags to show in colour; by default the nine most frequent.
+    n_thumbnails : int
+        Photographs to show at their places in each layout; fewer where they would overlap.
+
+    Returns
+    -------
+    path : Path
+    """
+    layouts = {title: _checked(at, len(files), title) for title, at in places.items()}
+    if not layouts or len(tags) != len(files):
+        raise InvalidInput(
+            f"Found {len(layouts)} layouts, {len(files)} files and {len(tags)} lists of tags; "
+            "expected a layout at least, and a list of tags for every file."
+        )
+    shown = list(most_frequent(tags, 9) if colours_of is None else colours_of)
+    if len(shown) > len(COLOURS):
+        raise InvalidInput(f"There are {len(COLOURS)} colours; found {len(shown)} tags for them.")
+    colours = _colours_of_dots(tags, shown)
+    width = _MARGIN + (_SIDE + _MARGIN) * len(layouts)
+    legend, rows = _legend_rows(shown, width - 2 * _MARGIN)
+    height = _MARGIN + _TITLE + _SIDE + 40 + 44 * rows + _MARGIN // 2
+    image = Image.new("RGB", (width, height), _PAPER)
+    draw = ImageDraw.Draw(image)
+    for k, (title, at) in enumerate(layouts.items()):
+        left = _MARGIN + k * (_SIDE + _MARGIN)
+        write(draw, (left, _MARGIN), fitted(title, 36, _SIDE), 36, _INK)
+        panel = _dots(_scaled(at), colours)
+        _place_thumbnails(panel, _scaled(at), files, colours, n_thumbnails)
+        image.paste(panel, (left, _MARGIN + _TITLE))
+    for name, colour, x, row in legend:
+        y = _MARGIN + _TITLE + _SIDE + 56 + 44 * row
+        draw.ellipse([_MARGIN + x, y - 9, _MARGIN + x + 18, y + 9], fill=colour)
+        write(draw, (_MARGIN + x + 30, y), name, 24, _SOFT, "lm")
+    return write_image(path_png, image)
+
+
+def most_frequent(tags: Sequence[Sequence[str]], n: int) -> list[str]:
+    """The n tags on most photographs, the most frequent first, in the alphabet's order if tied."""
+    counts = Counter(tag for row in tags for tag in set(row))
+    return sorted(counts, key=lambda tag: (-counts[tag], tag))[:n]
+
+
+def _checked(at: Array, n: int, title: str) -> np.ndarray:
+    found = to_numpy(at).astype(np.float64)
+    if found.shape != (n, 2) or not np.isfinite(found).all():
+        raise InvalidInput(
+            f"The places of {title!r} have shape {found.shape}; expected finite ones of shape "
+            f"({n}, 2), one for every file."
+        )
+    return found
+
+
+def _colours_of_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[str]:
+    counts = Counter(tag for row in tags for tag in set(row))
+    colour = dict(zip(shown, COLOURS, strict=False))
+    own = [[tag for tag in shown if tag in set(row)] for row in tags]
+    return [colour[min(row, key=lambda t: counts[t])] if row else _REST for row in own]
+
+
+def _scaled(at: np.ndarray) -> np.ndarray:
+    """Places as pixels that fill a panel; how long an axis of t-SNE is says nothing."""
+    if not len(at):
+        return at
+    low, high = at.min(axis=0), at.max(axis=0)
+    scale = (_SIDE - 2 * _INSET) / np.maximum(high - low, 1e-12)
+    return (at - (low + high) / 2) * scale + _SIDE / 2
+
+
+def _dots(at: np.ndarray, colours: Sequence[str]) -> Image.Image:
+    panel = Image.new("RGB", (_SIDE * _FINER, _SIDE * _FINER), _PANEL)
+    draw = ImageDraw.Draw(panel)
+    r = _FINER * float(np.clip(220 / max(len(at), 1) ** 0.5, 2.5, 9))
+    # grey ones first, so that they hide none in colour
+    for coloured in (False, True):
+        for (x, y), colour in zip(at * _FINER, colours, strict=True):
+            if (colour != _REST) == coloured:
+                draw.ellipse([x - r, y - r, x + r, y + r], colour, _PANEL, _FINER)
+    return panel.reduce(_FINER)
+
+
+def _place_thumbnails(
+    panel: Image.Image, at: np.ndarray, files: Sequence[str], colours: Sequence[str], n: int
+) -> list[_Box]:
+    """Photographs at their places, spread out, none over another; the boxes that they take."""
+    taken: list[_Box] = []
+    draw = ImageDraw.Draw(panel)
+    for one in _spread_out(at, most=4 * n):
+        if len(taken) >= n:
+            break
+        largest = _box_at(at[one], _THUMB, _THUMB)
+        if any(largest.meets(other) for other in taken):
+            continue
+        small = Image.fromarray(picture(files[one], _THUMB))
+        small.thumbnail((_THUMB, _THUMB))
+        box = _box_at(at[one], *small.size)
+        draw.rectangle([box.left - 3, box.top - 3, box.right + 2, box.bottom + 2], colours[one])
+        panel.paste(small, (box.left, box.top))
+        taken.append(largest)
+    return taken
+
+
+def _box_at(middle: np.ndarray, width: int, height: int) -> _Box:
+    left = int(np.clip(round(float(middle[0]) - width / 2), 6, _SIDE - width - 6))
+    top = int(np.clip(round(float(middle[1]) - height / 2), 6, _SIDE - height - 6))
+    return _Box(left, top, left + width, top + height)
+
+
+def _spread_out(at: np.ndarray, most: int) -> list[int]:
+    """Photographs in an order in which each is farthest from all before it."""
+    if not len(at):
+        return []
+    order = [int(np.argmin(((at - at.mean(axis=0)) ** 2).sum(axis=1)))]
+    distance = np.full(len(at), np.inf)
+    while len(order) < min(most, len(at)):
+        distance = np.minimum(distance, ((at - at[order[-1]]) ** 2).sum(axis=1))
+        order.append(int(np.argmax(distance)))
+    return order
+
+
+def _legend_rows(shown: Sequence[str], width: int) -> tuple[list[tuple[str, str, float, int]], int]:
+    """Names, colours, where they start and in which row; and how many rows there are."""
+    entries: list[tuple[str, str, float, int]] = []
+    x, row = 0.0, 0
+    for tag, colour in [*zip(shown, COLOURS, strict=False), ("other tags, or none", _REST)]:
+        name = fitted(tag, 24, 320)
+        needed = 30 + font_for(name, 24).getlength(name) + 44
+        if x and x + needed > width:
+            x, row = 0.0, row + 1
+        entries.append((name, colour, x, row))
+        x += needed
+    return entries, row + 1

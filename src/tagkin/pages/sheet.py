@@ -1,0 +1,119 @@
+"""A contact sheet: one photograph, its suggested tags, and the kin that speak for each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageOps
+
+from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
+from tagkin.errors import InvalidInput
+from tagkin.pages._files import write_image
+from tagkin.pages._text import fitted, name_of, write
+from tagkin.pages._thumbnails import picture, square
+
+__all__ = ["contact_sheet"]
+
+_PAPER, _INK, _SOFT, _TRACK, _ACCENT = "#ffffff", "#1d2330", "#626b7d", "#e6e9ef", "#2b5fb3"
+_KIN, _GAP, _COLUMN = 6, 14, 210  # kin in a row; between things; the width of tag and bar
+_MARGIN = 32
+
+
+def contact_sheet(
+    photo: PhotoSuggestions, path_png: str | os.PathLike[str], *, thumb: int = 160
+) -> Path:
+    """Draw what is suggested for a photograph, and why, as a PNG file.
+
+    The photograph is at the left with the tags that it carries. Every suggestion has a row: the
+    tag, how sure it is, and the six heaviest kin with their part of what speaks for it.
+
+    Parameters
+    ----------
+    photo : PhotoSuggestions
+    path_png : path
+        Written whole or not at all; what is there is replaced.
+    thumb : int
+        Side of a kin's square in pixels; the photograph is three times as large.
+
+    Returns
+    -------
+    path : Path
+    """
+    if thumb < 40:
+        raise InvalidInput(f"thumb is {thumb}; a picture to look at has at least 40 pixels.")
+    left = 3 * thumb
+    row = thumb + 48
+    n_kin = max((min(len(s.kin), _KIN) for s in photo.suggestions), default=0)
+    columns = _COLUMN + max(n_kin, 1) * (thumb + _GAP)
+    large = ImageOps.contain(Image.fromarray(picture(photo.file, left)), (left, left))
+    tags = _lines_of_tags(photo.tags, left)
+    height = max(large.height + 64 + 26 * len(tags), row * max(1, len(photo.suggestions)))
+    sheet = Image.new("RGB", (3 * _MARGIN + left + columns, 2 * _MARGIN + height), _PAPER)
+    draw = ImageDraw.Draw(sheet)
+    sheet.paste(large, (_MARGIN, _MARGIN))
+    below = _MARGIN + large.height + 14
+    write(draw, (_MARGIN, below), fitted(name_of(photo.file, 48), 18, left), 18, _INK)
+    for k, line in enumerate(tags):
+        write(draw, (_MARGIN, below + 32 + 26 * k), line, 16, _SOFT)
+    for k, suggestion in enumerate(photo.suggestions):
+        _draw_row(sheet, draw, suggestion, 2 * _MARGIN + left, _MARGIN + k * row, thumb)
+    if not photo.suggestions:
+        write(draw, (2 * _MARGIN + left, _MARGIN), "No tag is suggested.", 20, _SOFT)
+    return write_image(path_png, sheet)
+
+
+def _lines_of_tags(tags: tuple[str, ...], width: int, most: int = 6) -> list[str]:
+    """The photograph's own tags in lines that fit; what does not fit is counted."""
+    lines: list[str] = []
+    for number, tag in enumerate(tags):
+        longer = f"{lines[-1]}  ·  {tag}" if lines else tag
+        if lines and fitted(longer, 16, width) == longer:
+            lines[-1] = longer
+        elif len(lines) == most:
+            lines[-1] = fitted(f"and {len(tags) - number} more: {lines[-1]}", 16, width)
+            break
+        else:
+            lines.append(fitted(tag, 16, width))
+    return lines
+
+
+def _draw_row(
+    sheet: Image.Image,
+    draw: ImageDraw.ImageDraw,
+    suggestion: TagSuggestion,
+    x: int,
+    y: int,
+    thumb: int,
+) -> None:
+    width = _COLUMN - 34
+    middle = y + thumb // 2
+    write(draw, (x, middle - 34), fitted(suggestion.tag, 24, width), 24, _INK)
+    _bar(draw, (x, middle + 6), width, 10, suggestion.confidence)
+    sure = f"{100 * suggestion.confidence:.0f} % sure  ·  {len(suggestion.kin)} kin"
+    write(draw, (x, middle + 26), sure, 15, _SOFT)
+    for k, kin in enumerate(suggestion.kin[:_KIN]):
+        _draw_kin(sheet, draw, kin, x + _COLUMN + k * (thumb + _GAP), y, thumb)
+    if not suggestion.kin:
+        write(draw, (x + _COLUMN, middle), "no kin known", 15, _SOFT, "lm")
+
+
+def _draw_kin(
+    sheet: Image.Image, draw: ImageDraw.ImageDraw, kin: Kin, x: int, y: int, thumb: int
+) -> None:
+    sheet.paste(Image.fromarray(square(kin.file, thumb)), (x, y))
+    _bar(draw, (x, y + thumb + 3), thumb, 4, kin.share)
+    share = f"{100 * kin.share:.0f} %"
+    write(draw, (x + thumb, y + thumb + 11), share, 13, _INK, "ra")
+    name = fitted(name_of(kin.file, 22), 12, thumb - 44)
+    write(draw, (x, y + thumb + 12), name, 12, _SOFT)
+
+
+def _bar(
+    draw: ImageDraw.ImageDraw, at: tuple[int, int], width: int, height: int, share: float
+) -> None:
+    x, y = at
+    filled = round(width * min(max(share, 0.0), 1.0))
+    draw.rectangle([x, y, x + width - 1, y + height - 1], fill=_TRACK)
+    if filled:
+        draw.rectangle([x, y, x + filled - 1, y + height - 1], fill=_ACCENT)

@@ -1,0 +1,97 @@
+"""The scenes of the demo: what is on them, what a person tags, and that they can be made again."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from examples.scenes import TAGS, make_scenes, paint
+from tagkin.labels.tag_files import read_tags
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("scenes")
+    make_scenes(made, n=60, n_untagged=20, seed=3)
+    return made
+
+
+def rows(folder):
+    return [json.loads(line) for line in (folder / "metadata.jsonl").read_text().splitlines()]
+
+
+def painted(n, seed=0):
+    return [paint(np.random.default_rng([seed, k])) for k in range(n)]
+
+
+def test_every_scene_is_a_picture_with_a_line(folder):
+    found = rows(folder)
+    assert len(found) == 60
+    assert {path.name for path in folder.glob("*.jpg")} == {row["file_name"] for row in found}
+    for row in found:
+        with Image.open(folder / row["file_name"]) as picture:
+            assert picture.size == (320, 240)
+            assert picture.mode == "RGB"
+
+
+def test_the_last_are_untagged_and_the_truth_is_known_of_all(folder):
+    found = rows(folder)
+    assert not any(row["tags"] for row in found[40:])
+    assert sum(bool(row["tags"]) for row in found[:40]) > 35
+    assert all(row["labels"] and set(row["labels"]) <= set(TAGS) for row in found)
+    assert read_tags(folder / "metadata.jsonl").tags[0] == found[0]["tags"]
+
+
+def test_tags_are_forgotten_and_wrong_as_by_people(tmp_path):
+    make_scenes(tmp_path, n=150, n_untagged=0)
+    found = rows(tmp_path)
+    labels = sum(len(row["labels"]) for row in found)
+    kept = sum(len(set(row["tags"]) & set(row["labels"])) for row in found)
+    wrong = sum(len(set(row["tags"]) - set(row["labels"])) for row in found)
+    assert 0.17 < 1 - kept / labels < 0.27
+    assert 0.02 < wrong / (kept + wrong) < 0.065
+
+
+def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
+    make_scenes(tmp_path, n=60, n_untagged=20, seed=3)
+    for path in folder.iterdir():
+        assert path.read_bytes() == (tmp_path / path.name).read_bytes()
+
+
+def test_scenes_do_not_depend_on_how_many_are_made(folder, tmp_path):
+    make_scenes(tmp_path, n=5, n_untagged=0, seed=3)
+    assert [row["labels"] for row in rows(tmp_path)] == [row["labels"] for row in rows(folder)[:5]]
+    make_scenes(tmp_path / "other", n=5, n_untagged=0, seed=4)
+    name = "scene-0000.jpg"
+    assert (tmp_path / name).read_bytes() != (tmp_path / "other" / name).read_bytes()
+
+
+def test_what_is_together_makes_sense():
+    for _, labels in painted(200):
+        found = set(labels)
+        assert "boat" not in found or "sea" in found
+        assert "beach" not in found or "sea" in found
+        assert "stars" not in found or "night" in found
+        assert "night" not in found or not found & {"sun", "sunset", "sky", "rainbow"}
+        assert "sunset" not in found or "sun" not in found
+        assert "snow" not in found or not found & {"beach", "desert", "rain"}
+        assert "car" not in found or "road" in found
+        assert "forest" not in found or "tree" in found
+
+
+def test_every_tag_occurs_and_pictures_have_several():
+    labels = [labels for _, labels in painted(400)]
+    counts = Counter(label for row in labels for label in row)
+    assert set(counts) == set(TAGS)
+    assert min(counts.values()) >= 8
+    assert 3.5 < np.mean([len(row) for row in labels]) < 6.5
+
+
+def test_colours_of_one_tag_differ_widely():
+    pictures = painted(120)
+    seas = [
+        np.asarray(picture).mean(axis=(0, 1)) for picture, labels in pictures if "sea" in labels
+    ]
+    assert np.ptp(seas, axis=0).min() > 80
