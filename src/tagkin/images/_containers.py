@@ -103,12 +103,17 @@ def _segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
         file.seek(after)
 
 
-def scan_start(file: BinaryIO) -> int:
-    """Where the picture itself starts in a JPEG file; its end if it has none."""
+def scan_start(file: BinaryIO) -> tuple[int, bool]:
+    """Where the picture itself starts in a JPEG file, and whether it is in Huffman's code.
+
+    The start is the file's end if there is none.
+    """
+    huffman = False
     for marker, _ in _segments(file):
+        huffman = huffman or 0xC0 <= marker <= 0xC2
         if marker == 0xDA:
-            return file.tell()
-    return file.seek(0, 2)
+            return file.tell(), huffman
+    return file.seek(0, 2), huffman
 
 
 def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:

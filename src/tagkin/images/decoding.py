@@ -8,7 +8,8 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageFile
@@ -21,7 +22,8 @@ from tagkin.images.formats import format_of, open_header
 
 __all__ = ["MAX_PIXELS", "decode"]
 
-MAX_PIXELS = 256_000_000  # 200 megapixels are sold in telephones; as RGB this is 768 MB
+# Telephones take 200 megapixels. Pillow itself stops at 179 in TIFF and WebP.
+MAX_PIXELS = 256_000_000
 
 # What brings a picture with that EXIF orientation upright.
 _UPRIGHT = {
@@ -64,14 +66,15 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     if not data:
         raise UnreadableImage("empty file")
     found = format_of(data)
-    if found == "JPEG":
-        _refuse_zeros(data)
+    image = None
     with _quiet():
         try:
             image = open_header(io.BytesIO(data), found)
             _check_size(image, max_pixels)
-            if found == "JPEG" and min_side > 0:
-                image.draft(None, (min_side, min_side))
+            if found == "JPEG":
+                _refuse_hollow(data, image.size)
+                if min_side > 0:
+                    image.draft(None, (min_side, min_side))
             image.load()
             _check_size(image, max_pixels)
             rgb = as_rgb(image)
@@ -82,7 +85,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
         except MemoryError as error:
             raise UnreadableImage("not enough memory to decode it") from error
         except Exception as error:  # Pillow raises nearly everything on damaged files
-            raise UnreadableImage(_damage(found, data, error)) from error
+            raise UnreadableImage(_damage(found, data, image, error)) from error
         turn = _UPRIGHT.get(_orientation(image))
     return np.array(rgb if turn is None else rgb.transpose(turn))
 
@@ -107,21 +110,27 @@ def _orientation(image: Image.Image) -> int:
 # --- what is wrong with it ---------------------------------------------------------------
 
 
-def _refuse_zeros(data: bytes) -> None:
-    """Interrupted copies end in zeros, which a JPEG decoder takes for grey."""
+def _refuse_hollow(data: bytes, size: tuple[int, int]) -> None:
+    """A JPEG decoder paints grey where the picture is missing before the file ends.
+
+    That is seen in two cases: an interrupted copy ends in zeros, and no file is smaller than
+    one bit for each 8 × 8 pixels.
+    """
+    start, huffman = scan_start(io.BytesIO(data))
+    if huffman and size[0] * size[1] / 64 > 8 * (len(data) - start):
+        what = f"{amount(len(data))} cannot hold {size[0]:,} × {size[1]:,} pixels"
+        raise UnreadableImage(f"truncated: {what}")
     if not data.endswith(bytes(64)):
         return
     written = data.rstrip(b"\0")
-    if b"\xff\xd9" not in written[scan_start(io.BytesIO(data)) :]:
-        zeros = len(data) - len(written)
-        raise UnreadableImage(
-            f"truncated: the last {amount(zeros)} of {amount(len(data))} are zeros"
-        )
+    if b"\xff\xd9" not in written[start:]:
+        zeros = amount(len(data) - len(written))
+        raise UnreadableImage(f"truncated: the last {zeros} of {amount(len(data))} are zeros")
 
 
-def _damage(found: str, data: bytes, error: Exception) -> str:
+def _damage(found: str, data: bytes, image: Any, error: Exception) -> str:
     """Why a file of a known format could not be decoded: cut off, or damaged otherwise."""
-    here, whole = len(data), _declared_size(found, data)
+    here, whole = len(data), _declared_size(found, data, image)
     if whole > here:
         return f"truncated after {amount(here)} of {amount(whole)}"
     end = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(found, b"")
@@ -131,11 +140,22 @@ def _damage(found: str, data: bytes, error: Exception) -> str:
     return f"a damaged {found} file ({told or type(error).__name__})"
 
 
-def _declared_size(found: str, data: bytes) -> int:
-    """How long the file says it is; 0 where the format does not say."""
-    if found == "WebP":
-        return int(struct.unpack_from("<I", data, 4)[0]) + 8
-    return int(struct.unpack_from("<I", data, 2)[0]) if found == "BMP" else 0
+def _declared_size(found: str, data: bytes, image: Any) -> int:
+    """How long a file is by what stands in it, at least; 0 where it does not say."""
+    with suppress(struct.error, TypeError):
+        if found == "WebP":
+            return int(struct.unpack_from("<I", data, 4)[0]) + 8
+        if found == "BMP":
+            return int(struct.unpack_from("<I", data, 2)[0])
+        if found == "TIFF" and image is None:  # the first thing that is read: the directory
+            return int(struct.unpack_from("<I" if data[:1] == b"I" else ">I", data, 4)[0])
+        if found == "TIFF":
+            starts, sizes = (
+                [image.tag_v2.get(t) for t in tags] for tags in ((273, 324), (279, 325))
+            )
+            ends = zip(starts[0] or starts[1], sizes[0] or sizes[1], strict=False)
+            return max((start + size for start, size in ends), default=0)
+    return 0
 
 
 # --- Pillow's warnings -------------------------------------------------------------------

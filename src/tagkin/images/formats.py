@@ -24,13 +24,25 @@ from tagkin.errors import UnreadableImage
 
 __all__ = ["format_of", "open_header", "suffixes"]
 
+
+class _TiffImageFile(TiffImagePlugin.TiffImageFile):
+    """When its pixels are there, Pillow reads its metadata; damaged ones must not cost it."""
+
+    def load_end(self) -> None:
+        """Turn it upright, as Pillow does."""
+        try:
+            super().load_end()
+        except Exception:
+            self._size = self.im.size
+
+
 # An MPO file is a JPEG with more pictures behind the first.
 _READERS: dict[str, type[ImageFile.ImageFile]] = {
     "BMP": BmpImagePlugin.BmpImageFile,
     "GIF": GifImagePlugin.GifImageFile,
     "JPEG": JpegImagePlugin.JpegImageFile,
     "PNG": PngImagePlugin.PngImageFile,
-    "TIFF": TiffImagePlugin.TiffImageFile,
+    "TIFF": _TiffImageFile,
     "WebP": WebPImagePlugin.WebPImageFile,
 }
 _SUFFIXES = frozenset((".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp"))
