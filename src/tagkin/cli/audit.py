@@ -12,7 +12,6 @@ from tagkin.cli import options
 from tagkin.cli.files import check_target
 from tagkin.cli.output import (
     csv_text,
-    data,
     json_line,
     kin_rows,
     only_one,
@@ -24,7 +23,7 @@ from tagkin.cli.output import (
 )
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model
-from tagkin.cli.tables import count, file_table, kin_text, percent
+from tagkin.cli.tables import count, file_table, kin_text, percent, show
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Finding
@@ -117,7 +116,7 @@ def _csv(found: list[Finding]) -> str:
 
 
 def _show(found: list[Finding]) -> None:
-    table = file_table("Photograph", "Tag", "Seems", "Sure", kin=True)
+    table = file_table("Photograph", "Tag", "Seems", "Sure", "Kin")
     for one in found:
         colour = "red" if one.kind == "wrong" else "green"
         table.add_row(
@@ -128,9 +127,8 @@ def _show(found: list[Finding]) -> None:
             kin_text(one.kin),
         )
     if found:
-        console = data()
-        console.print(table)
-        console.print()
+        show(table)
+        send("\n")
     say(_summary(found))
 
 

@@ -12,7 +12,7 @@ from tagkin.cli.files import check_target
 from tagkin.cli.output import data, say, shown, shown_tag
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model
-from tagkin.cli.tables import bar, file_table, percent
+from tagkin.cli.tables import bar, file_table, percent, show
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, PhotoSuggestions
@@ -45,8 +45,8 @@ def run(
 ) -> None:
     """Show who speaks for each tag suggested for a photograph.
 
-    PHOTO is the photograph. Its kin are tagged photographs that carry the tag. The share of a kin is its part of all that speaks for the tag. The contact sheet shows the
-    same as a picture.
+    PHOTO is the photograph. Its kin are tagged photographs that carry the tag. The share of a kin
+    is its part of all that speaks for the tag. The contact sheet shows the same as a picture.
     """
     check_target(sheet, overwrite, (".png",))
     with progress_bar() as step:
@@ -76,9 +76,8 @@ def _show(found: PhotoSuggestions, annotator: Annotator) -> None:
             f"[cyan]{shown_tag(one.tag)}[/cyan]  {bar(one.confidence)} "
             f"{percent(one.confidence)} sure"
         )
-        table = file_table("Kin", "Share")
-        table.add_column("Its tags", style="dim", overflow="ellipsis", no_wrap=True, ratio=1)
+        table = file_table("Photograph", "Share", "Its tags")
         for kin in one.kin:
             tags = ", ".join(shown_tag(tag) for tag in tags_of.get(kin.file, ()))
             table.add_row(shown(kin.file), percent(kin.share), tags)
-        console.print(table)
+        show(table)

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag
+from tagkin.cli.output import json_line, relative, send, shown, shown_tag
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model
-from tagkin.cli.tables import file_table
+from tagkin.cli.tables import file_table, show
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -31,8 +31,8 @@ def run(
 ) -> None:
     """Find the tagged photographs that are most like a photograph.
 
-    PHOTO is the photograph. Those found are near in the semantic space to it: alike in what they show, not only in how
-    they look.
+    PHOTO is the photograph. Those found are near to it in the semantic space: alike in what they
+    show, not only in how they look.
     """
     with progress_bar():
         annotator = open_model(model, cache, no_cache)
@@ -44,9 +44,8 @@ def run(
         ]
         send(json_line({"file": relative(photo), "similar": similar}))
         return
-    table = file_table("Photograph", "Alike")
-    table.add_column("Tags", style="cyan", overflow="ellipsis", no_wrap=True, ratio=1)
+    table = file_table("Photograph", "Alike", "Tags")
     for one in found:
         tags = ", ".join(shown_tag(tag) for tag in one.tags)
         table.add_row(shown(one.file), f"{one.similarity:.2f}", tags)
-    data().print(table)
+    show(table)

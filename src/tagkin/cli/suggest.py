@@ -11,7 +11,6 @@ from tagkin.cli import options
 from tagkin.cli.files import check_target, write_file
 from tagkin.cli.output import (
     csv_text,
-    data,
     json_line,
     kin_rows,
     only_one,
@@ -23,7 +22,7 @@ from tagkin.cli.output import (
 )
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import open_model, photographs, report_problems
-from tagkin.cli.tables import count, file_table, kin_text, percent
+from tagkin.cli.tables import count, file_table, kin_text, percent, show
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Collection, PhotoSuggestions
@@ -156,8 +155,7 @@ def _csv(suggested: list[PhotoSuggestions]) -> str:
 
 
 def _show(suggested: list[PhotoSuggestions]) -> None:
-    console = data()
-    table = file_table("Photograph", "Tag", "Sure", kin=True)
+    table = file_table("Photograph", "Tag", "Sure", "Kin")
     for one in suggested:
         name = shown(one.file)
         if not one.suggestions:
@@ -166,8 +164,8 @@ def _show(suggested: list[PhotoSuggestions]) -> None:
             table.add_row(name, shown_tag(s.tag), percent(s.confidence), kin_text(s.kin))
             name = ""
     if suggested:
-        console.print(table)
-        console.print()
+        show(table)
+        send("\n")
     say(_summary(suggested))
 
 

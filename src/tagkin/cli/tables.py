@@ -7,33 +7,59 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
-from tagkin.cli.output import shown
+from tagkin.cli.output import data, shown
 
 if TYPE_CHECKING:
     from tagkin.annotator import Kin
 
-__all__ = ["bar", "count", "facts", "file_table", "kin_text", "percent", "seconds", "size"]
+__all__ = ["bar", "count", "facts", "file_table", "kin_text", "percent", "seconds", "show", "size"]
 
 _BAR = 10  # characters
+_LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
+_NUMBERS = {"Sure", "Share", "Alike"}
 
 
-def file_table(*columns: str, kin: bool = False) -> Table:
-    """A table whose first column is a file; `kin` adds a last one, cut where it is too long."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+def file_table(*columns: str) -> Table:
+    """A table whose first column is a file and whose last is a list; `show` makes them fit."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        header_style="bold",
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+    )
     for k, name in enumerate(columns):
-        number = name in {"Sure", "Share", "Alike", "Photographs", "Average precision"}
         table.add_column(
             name,
-            justify="right" if number else "left",
+            justify="right" if name in _NUMBERS else "left",
             overflow="ellipsis" if k else "fold",
             no_wrap=bool(k),
-            style="cyan" if name == "Tag" else "",
+            style="cyan"
+            if name in {"Tag", "Tags"}
+            else "dim"
+            if name in {"Kin", "Its tags"}
+            else "",
         )
-    if kin:
-        table.add_column("Kin", overflow="ellipsis", no_wrap=True, style="dim", ratio=1)
     return table
+
+
+def show(table: Table) -> None:
+    """Print a table of files: long names go on in the next line, a long list is cut."""
+    console = data()
+    first, *middle, last = table.columns
+    taken = sum(_width(column) + _GAP for column in middle)
+    first.max_width = max(_LEAST, (console.width - taken) // 2)
+    taken += min(_width(first), first.max_width) + _GAP
+    last.max_width = max(_LEAST, console.width - taken)
+    console.print(table)
+
+
+def _width(column: Column) -> int:
+    cells = [str(column.header), *column.cells]
+    return max(Text.from_markup(str(cell)).cell_len for cell in cells)
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
