@@ -41,6 +41,7 @@ BASES = {"LabelTransfer", "LinearTransfer", "NeighborTransfer"}
 # to a calibrator, which takes scores: as many columns as there are labels. The indexes of
 # neighbours take points, and a number of neighbours with the queries.
 NO_BATTERY = {
+    "Annotator",  # photographs, not arrays
     "Chi2View",
     "ExactNeighbors",
     "FaissNeighbors",

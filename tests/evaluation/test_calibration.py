@@ -277,3 +277,26 @@ def test_what_is_no_probability_is_refused():
         reliability_curve(Y, np.full((2, 2), np.nan))
     with pytest.raises(InvalidInput, match="n_bins"):
         reliability_curve(Y, Y, n_bins=0)
+
+
+def test_labels_that_come_later_are_judged_as_the_others():
+    rng = np.random.default_rng(0)
+    S = rng.random((2000, 5))
+    Y = rng.random((2000, 5)) < S**2
+    calibrator = LabelCalibrator().fit(S, Y)
+    before, bars = calibrator.predict_proba(S), calibrator.thresholds(0.6)
+    assert calibrator.extend(7) is calibrator
+    new = rng.random((4000, 7))
+    P = calibrator.predict_proba(new)
+    np.testing.assert_array_equal(
+        calibrator.predict_proba(np.pad(S, ((0, 0), (0, 2))))[:, :5], before
+    )
+    # the late labels follow the same law, so the others' slopes serve them
+    np.testing.assert_allclose(P[:, 5:], new[:, 5:] ** 2, atol=0.08)
+    assert (np.diff(P[np.argsort(new[:, 6]), 6]) >= 0).all()
+    cuts = calibrator.thresholds(0.6)
+    np.testing.assert_array_equal(cuts[:5], bars)
+    above = new[:, 6] >= cuts[6]
+    assert (rng.random(above.sum()) < new[above, 6] ** 2).mean() > 0.6
+    with pytest.raises(InvalidInput, match="7 were fitted"):
+        calibrator.extend(3)

@@ -147,6 +147,6 @@ def test_a_missing_package_names_its_install_command(monkeypatch):
 
 
 def test_unknown_names_get_a_list():
-    with pytest.raises(InvalidInput, match=r"no backbone 'resnet'.*efficientnet-lite0"):
+    with pytest.raises(InvalidInput, match=r"no backbone 'resnet'.*efficientnet-lite0.*\.onnx"):
         get_backbone("resnet")
     assert BACKBONES[0] == "efficientnet-lite0"

@@ -232,6 +232,18 @@ def test_an_error_of_the_backbone_ends_the_run_and_keeps_what_was_computed(photo
         assert extract(photographs, Corners(), cache=cache).n_computed <= 12
 
 
+def test_an_error_of_the_progress_ends_the_run_at_once(photographs):
+    def fail(done, total):
+        raise KeyboardInterrupt
+
+    backbone = Corners()
+    backbone.batch_size = 1
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        extract(photographs, backbone, progress=fail)
+    assert threading.active_count() == before
+
+
 RUN = """
     import sys, time
     from pathlib import Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +17,7 @@ from tagkin import storage
 from tagkin.annotator import quality
 from tagkin.annotator.audit import findings
 from tagkin.annotator.collection import Collection, Progress
-from tagkin.annotator.learning import Recipe, check_enough, learn, tuned
+from tagkin.annotator.learning import Recipe, check_enough, learn, tuned, usual_recipe
 from tagkin.annotator.photographs import (
     Photographs,
     all_unreadable,
@@ -27,7 +28,6 @@ from tagkin.annotator.photographs import (
 from tagkin.annotator.picking import Rule, kin_of, without_itself
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar, TagSuggestion
 from tagkin.arrays import row_blocks, to_numpy
-from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import (
     Backbone,
@@ -40,7 +40,7 @@ from tagkin.features import (
 from tagkin.images import Failure
 from tagkin.labels.vocabulary import Vocabulary
 from tagkin.space import SemanticSpace
-from tagkin.transfer import NeighborTransfer, TagProp
+from tagkin.transfer import NeighborTransfer
 
 __all__ = ["Annotator"]
 
@@ -209,20 +209,7 @@ class Annotator(BaseEstimator):
         self.failures_ = seen.failures
 
     def _recipe(self) -> Recipe:
-        space = self.space
-        if space is None:
-            space = SemanticSpace(random_state=self.random_state)
-        method = self.method
-        if method is None:
-            # of the paper's methods this one ranked best on small and large collections alike
-            method = TagProp(n_neighbors=100, weights="distance", sigmoids=False)
-        if not isinstance(method, NeighborTransfer):
-            raise InvalidInput(
-                f"method must be one by neighbours, which can say who speaks for a tag; found "
-                f"{type(method).__name__}."
-            )
-        denoiser = TagDenoiser(random_state=self.random_state) if self.denoise else None
-        return Recipe(space, method, denoiser)
+        return usual_recipe(self.space, self.method, self.denoise, self.random_state)
 
     def _tagged(
         self, photographs: Photographs, tags: TagLists | None, step: Progress
@@ -257,14 +244,14 @@ class Annotator(BaseEstimator):
         """
         if isinstance(photographs, Extraction):
             return photographs
-        files = paths_of(photographs)
         step = progress or _silent
-        return extract(
-            files,
-            self._backbone(),
-            cache=self._cache(),
-            progress=lambda done, total: step("Looking at photographs", done, total),
-        )
+        with self._opened_cache() as cache:
+            return extract(
+                paths_of(photographs),
+                self._backbone(),
+                cache=cache,
+                progress=lambda done, total: step("Looking at photographs", done, total),
+            )
 
     def suggest(
         self,
@@ -467,10 +454,10 @@ class Annotator(BaseEstimator):
     def _backbone(self) -> Backbone:
         return get_backbone(self.backbone)
 
-    def _cache(self) -> FeatureCache | None:
-        if isinstance(self.cache, bool):
-            return FeatureCache(default_cache_folder()) if self.cache else None
-        return self.cache
+    def _opened_cache(self) -> AbstractContextManager[FeatureCache | None]:
+        if self.cache is True:
+            return FeatureCache(default_cache_folder())
+        return nullcontext(self.cache or None)  # one that was given is the giver's to close
 
     def _check_backbone(self) -> None:
         """Refuse to compare photographs seen by one backbone with those seen by another."""

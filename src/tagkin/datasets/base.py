@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from tagkin.datasets.statistics import Statistics, Summary
 from tagkin.errors import InvalidInput
 
 __all__ = ["Dataset"]
@@ -31,6 +32,9 @@ class Dataset:
         Users' tags, noisy; `tag_names` names the columns.
     train, test : int arrays
         Rows of the official split, ascending.
+    tagged : int array, or None
+        Rows of the images that users were asked to tag, ascending; None: all of them. The
+        other rows of `tags` are empty because nobody was asked.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Dataset:
     tag_names: Sequence[str]
     train: np.ndarray
     test: np.ndarray
+    tagged: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n = self.labels.shape[0]
@@ -57,9 +62,39 @@ class Dataset:
                     f"{self.name}: {what} have shape {matrix.shape}; expected {n} images and "
                     f"{len(names)} names."
                 )
+        for what, rows in (("train", self.train), ("test", self.test), ("tagged", self.tagged)):
+            if rows is not None:
+                self._check_rows(what, rows, n)
         both = np.intersect1d(self.train, self.test)
         if both.size:
             raise InvalidInput(f"{self.name}: image {both[0]} is in train and in test.")
 
+    def _check_rows(self, what: str, rows: np.ndarray, n: int) -> None:
+        rows = np.asarray(rows)
+        whole = rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
+        if not whole or (np.diff(rows) <= 0).any() or ((rows < 0) | (rows >= n)).any():
+            raise InvalidInput(
+                f"{self.name}: {what} must be numbers of rows from 0 to {n - 1}, ascending, each "
+                f"once; found {rows!r}."
+            )
+
     def __len__(self) -> int:
         return self.labels.shape[0]
+
+    def statistics(self) -> Statistics:
+        """Numbers of images, labels and tags, and how they are spread, as in the paper's table."""
+        tags = self.tags
+        if tags is not None and self.tagged is not None:
+            tags = tags[self.tagged]
+        return Statistics(
+            name=self.name,
+            n_images=len(self),
+            n_train=len(self.train),
+            n_test=len(self.test),
+            n_labels=len(self.label_names),
+            n_tags=0 if tags is None else len(self.tag_names),
+            labels_per_image=Summary.of_rows(self.labels),
+            images_per_label=Summary.of_columns(self.labels),
+            tags_per_image=None if tags is None else Summary.of_rows(tags),
+            images_per_tag=None if tags is None else Summary.of_columns(tags),
+        )

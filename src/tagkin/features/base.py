@@ -103,11 +103,15 @@ class Preprocessing:
         numbers *= np.float32(self.scale)
         numbers -= np.array(self.mean, dtype=np.float32)
         numbers /= np.array(self.std, dtype=np.float32)
+        return self.arrange(numbers)
+
+    def arrange(self, batch: np.ndarray) -> np.ndarray:
+        """Squares (n, size, size, 3) with their channels where and as the network wants them."""
         if self.channels == "BGR":
-            numbers = numbers[..., ::-1]
+            batch = batch[..., ::-1]
         if self.layout == "NCHW":
-            numbers = numbers.transpose(0, 3, 1, 2)
-        return np.ascontiguousarray(numbers)
+            batch = batch.transpose(0, 3, 1, 2)
+        return np.ascontiguousarray(batch)
 
 
 class Backbone(ABC):
@@ -119,6 +123,7 @@ class Backbone(ABC):
     Attributes
     ----------
     name : str
+        What `get_backbone` finds it by.
     dimension : int
         Length of a feature vector.
     fingerprint : str

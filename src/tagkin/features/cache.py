@@ -68,6 +68,8 @@ class FeatureCache:
         Made when something is to be kept.
     """
 
+    is_resource = True  # of this machine: not saved with a model
+
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
@@ -139,8 +141,12 @@ class _Book:
         self._lock = threading.RLock()
         self._ledger: LedgerFile | None = None
         self._file: IO[bytes] | None = None
+        self._process = os.getpid()
 
     def _open(self) -> tuple[LedgerFile, IO[bytes]]:
+        if self._process != os.getpid():  # a fork: the files that are open are the parent's
+            self._forget()
+            self._process = os.getpid()
         if self._ledger is None or self._file is None:
             self._ledger, self._file = open_for_writing(self._folder, self._size)
         return self._ledger, self._file
@@ -149,12 +155,16 @@ class _Book:
         ledger, file = self._open()
         _write_all(file, ledger.sealed(records))
 
+    def _forget(self) -> None:
+        """Close what is open."""
+        if self._file is not None:
+            self._file.close()
+        self._ledger = self._file = None
+
     def close(self) -> None:
-        """Stop writing; reading goes on."""
+        """Let others continue the file; a later write opens one again."""
         with self._lock:
-            if self._file is not None:
-                self._file.close()
-            self._ledger = self._file = None
+            self._forget()
 
 
 def _write_all(file: IO[bytes], data: bytes | memoryview) -> None:
@@ -247,16 +257,14 @@ class Shelf(_Book):
         for i, (key, check) in enumerate(zip(keys, checks, strict=True)):
             self._places[key] = (path, place + i, check)
 
-    def close(self) -> None:
-        """Close all files."""
-        with self._lock:
-            super().close()
-            if self._rows is not None:
-                self._rows.close()
-            for number in self._readers.values():
-                os.close(number)
-            self._rows = None
-            self._readers = {}
+    def _forget(self) -> None:
+        super()._forget()
+        if self._rows is not None:
+            self._rows.close()
+        for number in self._readers.values():
+            os.close(number)
+        self._rows = None
+        self._readers = {}
 
 
 def _checksum(key: bytes, data: bytes) -> bytes:

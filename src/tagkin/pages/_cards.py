@@ -49,9 +49,11 @@ def _chips(tags: Sequence[str]) -> Markup | None:
 def _suggestion(one: TagSuggestion, truth: AbstractSet[str] | None, pictures: Pictures) -> Markup:
     verdict = None
     if truth is not None:
-        right = one.tag in truth
-        text = "✓ right" if right else "✗ wrong"
-        verdict = element("span", text, class_=f"verdict {'right' if right else 'wrong'}")
+        word = "right" if one.tag in truth else "wrong"
+        mark = "✓" if one.tag in truth else "✗"
+        verdict = element(
+            "span", mark, class_=f"verdict {word}", role="img", aria_label=word, title=word
+        )
     tag = element("span", _tag(one.tag), verdict, class_="tag")
     return _folded(tag, one.confidence, one.kin, "", pictures)
 
@@ -59,7 +61,7 @@ def _suggestion(one: TagSuggestion, truth: AbstractSet[str] | None, pictures: Pi
 def _finding(one: Finding, pictures: Pictures) -> Markup:
     wrong = one.kind == "wrong"
     text = "✗ seems wrong" if wrong else "+ seems missing"
-    verdict = element("span", text, class_=f"verdict {'wrong' if wrong else 'right'}")
+    verdict = element("span", text, class_=f"verdict below {'wrong' if wrong else 'right'}")
     tag = element("span", _tag(one.tag), verdict, class_="tag")
     said = "Its nearest kin; few or none carry the tag." if wrong else "Kin that carry the tag."
     return _folded(tag, one.confidence, one.kin, said, pictures)

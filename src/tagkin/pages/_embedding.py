@@ -38,34 +38,50 @@ def embed(X: Array, seed: int = 0) -> np.ndarray:
     places : float64 array of shape (n, 2)
         Fewer than five photographs are placed by their two leading directions alone.
     """
-    rows = to_numpy(X).astype(np.float64)
-    if rows.ndim != 2 or not np.isfinite(rows).all():
-        raise InvalidInput(
-            f"Places are made of finite numbers of shape (n, d); found shape {rows.shape}"
-            f"{'' if rows.ndim != 2 else ' with NaN or infinity'}."
-        )
-    n, d = rows.shape
-    if not n or not d:
-        return np.zeros((n, 2))
-    rng = np.random.default_rng(seed)
-    few = np.sort(rng.permutation(n)[:_MOST])
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if len(X.shape) != 2:
+        raise InvalidInput(f"Places are made of rows of numbers; found the shape {X.shape}.")
+    n, d = X.shape
+    few = np.sort(np.random.default_rng(seed).permutation(n)[:_MOST])
     with threadpool_limits(limits=1):
-        rows = normalize(rows)
-        k = min(_FIRST, len(few), d)
-        pca = PCA(k, svd_solver="full" if d <= 512 else "randomized", random_state=seed)
-        leading = pca.fit(rows[few]).transform(rows)
-        if n < 5 or not np.ptp(leading, axis=0).any():
-            return np.pad(leading, ((0, 0), (0, max(0, 2 - k))))[:, :2]
+        leading = _leading_directions(X, few, seed) if n and d else np.zeros((n, 0))
+        if n < 5 or not np.ptp(leading[few], axis=0).any():
+            return _in_the_plane(leading)
         laid = _tsne(leading[few], seed)
         return laid if len(few) == n else _placed_among(leading, few, laid)
 
 
+def _leading_directions(X: Array, few: np.ndarray, seed: int) -> np.ndarray:
+    """Rows of unit length on the leading directions of some of them; some rows at a time.
+
+    The distance of two of them goes with their cosine: ‖a − b‖² = 2 − 2 cos.
+    """
+    n, d = X.shape
+    sample = _unit(X[few])
+    if not np.ptp(sample, axis=0).any():  # one alone, or all alike
+        return np.zeros((n, 0))
+    k = min(_FIRST, *sample.shape)
+    solver = "full" if d <= 512 else "randomized"
+    pca = PCA(k, svd_solver=solver, random_state=seed).fit(sample)
+    return np.concatenate([pca.transform(_unit(X[rows])) for rows in row_blocks(n, 32 * d)])
+
+
+def _unit(rows: Array) -> np.ndarray:
+    block = to_numpy(rows).astype(np.float64)
+    if not np.isfinite(block).all():
+        raise InvalidInput("Places are made of finite numbers; found NaN or infinity.")
+    return normalize(block)
+
+
+def _in_the_plane(leading: np.ndarray) -> np.ndarray:
+    return np.pad(leading, ((0, 0), (0, max(0, 2 - leading.shape[1]))))[:, :2]
+
+
 def _tsne(leading: np.ndarray, seed: int) -> np.ndarray:
-    start = np.pad(leading, ((0, 0), (0, max(0, 2 - leading.shape[1]))))[:, :2]
+    start = _in_the_plane(leading)
     start = 1e-4 * start / start.std(axis=0).max()
     model = TSNE(
         perplexity=min(30.0, (len(leading) - 1) / 3),
-        metric="cosine",
         init=start.astype(np.float32),
         max_iter=_STEPS,
         random_state=seed,
@@ -77,9 +93,11 @@ def _tsne(leading: np.ndarray, seed: int) -> np.ndarray:
 def _placed_among(leading: np.ndarray, few: np.ndarray, laid: np.ndarray) -> np.ndarray:
     """Those that were not laid out, each amid the nearest that were; some rows at a time."""
     places = np.empty((len(leading), 2))
-    unit = normalize(leading)
+    among = leading[few]
+    squares = (among**2).sum(axis=1)
     for rows in row_blocks(len(leading), 16 * len(few)):
-        near = np.argpartition(-unit[rows] @ unit[few].T, _NEAREST, axis=1)[:, :_NEAREST]
+        distance = squares - 2 * leading[rows] @ among.T  # but for what all have in common
+        near = np.argpartition(distance, _NEAREST, axis=1)[:, :_NEAREST]
         places[rows] = laid[near].mean(axis=1)
     places[few] = laid
     return places

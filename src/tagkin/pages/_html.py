@@ -56,14 +56,12 @@ def join(content: Iterable[object], between: str = "") -> Markup:
 
 def bar(share: float, kind: str = "fill") -> Markup:
     """A level bar; the number stands beside it, so that it says nothing to a screen reader."""
-    width = f"{100 * min(max(share, 0.0), 1.0):.1f}"
+    width = f"{100 * min(max(share, 0.0), 1.0):.1f}%"
     return element(
         "svg",
-        element("rect", class_="track", width=100, height=6, rx=0),
-        element("rect", class_=kind, width=width, height=6),
+        element("rect", class_="track", width="100%", height="100%"),
+        element("rect", class_=kind, width=width, height="100%"),
         class_="bar",
-        viewBox="0 0 100 6",
-        preserveAspectRatio="none",
         aria_hidden="true",
     )
 

@@ -34,7 +34,8 @@ def label_table(labels: LabelReport) -> Markup:
 def _head(text: str, kind: str | None) -> Markup:
     sort = "descending" if text == "Average precision" else None
     inside = element("button", text, type="button") if kind else text
-    return element("th", inside, scope="col", data_kind=kind, aria_sort=sort)
+    side = "figure" if text in ("Photographs", "Precision", "Recall") else None
+    return element("th", inside, scope="col", class_=side, data_kind=kind, aria_sort=sort)
 
 
 def _row(labels: LabelReport, t: int) -> Markup:

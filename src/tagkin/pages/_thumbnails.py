@@ -39,7 +39,7 @@ def jpeg(file: str, size: int) -> tuple[bytes, int, int]:
     """A small copy as a JPEG file, and its width and height."""
     pixels = picture(file, size)
     height, width = pixels.shape[:2]
-    return encode_jpeg(pixels, quality=74), width, height
+    return encode_jpeg(pixels, quality=70), width, height
 
 
 def _placeholder(size: int) -> np.ndarray:

@@ -161,6 +161,8 @@ def _sections(report: Report, pictures: Pictures) -> Iterator[Markup]:
         yield _section("Map of the collection", said, _map(report.map_png))
     if report.photographs:
         said = "Open a suggestion to see the kin that speak for it."
+        if report.truth is not None:
+            said += " What is to be seen is known here: ✓ is right, ✗ is wrong."
         cards = [
             photo_card(p, None if report.truth is None else report.truth.get(p.file), pictures)
             for p in report.photographs
@@ -193,8 +195,8 @@ def _quality(report: Report) -> Markup:
         panels.append(element("div", element("h3", "Tags from the kin"), bars, class_="panel"))
     if report.reliability is not None:
         said = (
-            "Of the suggestions with a confidence, so many are right. On the dashed line the "
-            "confidence is exact."
+            "How sure suggestions are, and how many of them are right. On the dashed line as many "
+            "are right as was said."
         )
         chart = reliability_chart(report.reliability)
         note = element("p", said, class_="note")
@@ -209,7 +211,7 @@ def _map(png: bytes) -> Markup:
 
 
 def _findings(findings: Sequence[Finding], pictures: Pictures) -> Iterator[Markup]:
-    """One card a photograph, in the order of its surest finding."""
+    """One card a photograph, in the order in which they come."""
     of_file: dict[str, list[Finding]] = {}
     for one in findings:
         of_file.setdefault(one.file, []).append(one)

@@ -1,0 +1,45 @@
+"""Photographs that were looked at already: features that mix the directions of their tags."""
+
+import numpy as np
+import pytest
+
+from tagkin.features import Extraction
+
+NAMES = ["beach", "boat", "city", "night", "snow", "sunset"]
+
+
+def seen(features, first=0, failures=()):
+    n = len(features)
+    files = [f"photos/{first + i:04}.jpg" for i in range(n)]
+    digests = [f"{first + i:064x}" for i in range(n)]
+    return Extraction(files, np.asarray(features, np.float32), digests, list(failures), 0, n)
+
+
+class Made:
+    """n photographs with what is on them, and how a person tagged them."""
+
+    def __init__(self, n, seed=0, forgotten=0.15, noise=0.8, d=24):
+        rng = np.random.default_rng(seed)
+        self.truth = rng.random((n, len(NAMES))) < 0.3
+        directions = np.random.default_rng(99).random((len(NAMES), d))
+        # other variation than that of tags, and stronger: looks mislead
+        distraction = rng.random((n, 3)) @ np.random.default_rng(98).random((3, d))
+        self.X = self.truth @ directions + 2 * distraction + noise * rng.random((n, d))
+        given = self.truth & (rng.random(self.truth.shape) > forgotten)
+        given[np.arange(n), rng.integers(len(NAMES), size=n)] |= ~given.any(axis=1)
+        self.tags = [[NAMES[t] for t in np.flatnonzero(row)] for row in given]
+
+    def named(self, i):
+        return {NAMES[t] for t in np.flatnonzero(self.truth[i])}
+
+
+@pytest.fixture(scope="session")
+def made():
+    return Made(400)
+
+
+@pytest.fixture(scope="session")
+def fitted(made):
+    from tagkin import Annotator
+
+    return Annotator().fit(seen(made.X[:300]), made.tags[:300])

@@ -1,0 +1,323 @@
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.exceptions import NotFittedError
+
+import tagkin
+from tagkin import Annotator, NeighborVoting, RidgeTransfer
+from tagkin.annotator import Collection
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.features import FeatureCache
+
+from .conftest import NAMES, Made, seen
+
+
+def row_of(file):
+    return int(file[-8:-4])
+
+
+# --- from features -----------------------------------------------------------------------
+
+
+def test_suggestions_are_mostly_right_and_as_sure_as_they_say(fitted, made):
+    found = fitted.suggest(seen(made.X[300:], first=300))
+    right = [s.tag in made.named(row_of(p.file)) for p in found for s in p.suggestions]
+    said = [s.confidence for p in found for s in p.suggestions]
+    assert len(right) > 50
+    assert min(said) >= 0.5
+    assert np.mean(right) > 0.75
+    assert np.mean(said) == pytest.approx(np.mean(right), abs=0.15)
+
+
+def test_kin_carry_the_tag_and_their_shares_add_up(fitted, made):
+    for photo in fitted.suggest(seen(made.X[300:330], first=300), top=3, n_kin=1000):
+        assert len(photo.suggestions) <= 3
+        sure = [s.confidence for s in photo.suggestions]
+        assert sure == sorted(sure, reverse=True)
+        for one in photo.suggestions:
+            assert all(one.tag in made.tags[row_of(kin.file)] for kin in one.kin)
+            assert sum(kin.share for kin in one.kin) == pytest.approx(1)
+            assert all(os.path.isabs(kin.file) for kin in one.kin)
+
+
+def test_a_photograph_learned_from_does_not_speak_for_itself(fitted, made):
+    for photo in fitted.suggest(seen(made.X[:40]), threshold=0.0, n_kin=1000):
+        own = made.tags[row_of(photo.file)]
+        assert list(photo.tags) == own
+        assert not {s.tag for s in photo.suggestions} & set(own)
+        kin = {row_of(kin.file) for s in photo.suggestions for kin in s.kin}
+        assert row_of(photo.file) not in kin
+
+
+def test_tags_of_a_collection_are_not_suggested_again(fitted, made, monkeypatch):
+    photos = seen(made.X[300:320], first=300)
+    bare = fitted.suggest(photos, top=2)
+    given = Collection(photos.files, [[p.suggestions[0].tag.upper()] for p in bare])
+    monkeypatch.setattr(Annotator, "look", lambda self, photographs, progress=None: photos)
+    again = fitted.suggest(given, top=1)
+    assert [p.suggestions[0].tag for p in again] == [p.suggestions[1].tag for p in bare]
+    assert again[0].tags == (bare[0].suggestions[0].tag.upper(),)
+
+
+def test_a_wanted_precision_is_reached(fitted, made):
+    photos = seen(made.X[300:], first=300)
+    right = [
+        s.tag in made.named(row_of(p.file))
+        for p in fitted.suggest(photos, precision=0.9)
+        for s in p.suggestions
+    ]
+    assert np.mean(right) > 0.85
+    few = fitted.suggest(photos, precision=0.9, top=1)
+    assert max(len(p.suggestions) for p in few) == 1
+
+
+def test_the_same_input_gives_the_same_whatever_the_blocks(fitted, made):
+    """To the bit for the same blocks; for others up to the rounding of float32 products."""
+    photos = seen(made.X[300:], first=300)
+    whole = fitted.suggest(photos)
+    again = Annotator().fit(seen(made.X[:300]), made.tags[:300])
+    assert again.suggest(photos) == whole
+    with tagkin.memory_budget(100_000):
+        parts = fitted.suggest(photos)
+    for one, other in zip(whole, parts, strict=True):
+        assert [s.tag for s in one.suggestions] == [s.tag for s in other.suggestions]
+        for a, b in zip(one.suggestions, other.suggestions, strict=True):
+            assert a.confidence == pytest.approx(b.confidence, abs=1e-4)
+
+
+def test_a_saved_annotator_suggests_the_same(fitted, made, tmp_path):
+    photos = seen(made.X[300:], first=300)
+    folder = fitted.save(tmp_path / "model")
+    loaded = Annotator.load(folder)
+    assert loaded.suggest(photos) == fitted.suggest(photos)
+    assert loaded.audit(10) == fitted.audit(10)
+    assert loaded.describe() == fitted.describe()
+    assert loaded.failures_ == ()
+    with pytest.raises(StorageError, match="overwrite"):
+        fitted.save(folder)
+    tagkin.save(fitted.space_, tmp_path / "space")
+    with pytest.raises(StorageError, match="SemanticSpace, not an Annotator"):
+        Annotator.load(tmp_path / "space")
+
+
+def test_where_features_are_kept_does_not_go_into_the_model(made, tmp_path):
+    annotator = Annotator(cache=FeatureCache(tmp_path / "cache"))
+    annotator.fit(seen(made.X[:50]), made.tags[:50]).save(tmp_path / "model")
+    assert str(tmp_path / "cache") not in (tmp_path / "model" / "model.json").read_text()
+
+
+def test_a_model_of_another_backbone_is_refused(fitted, made, tmp_path):
+    other = Annotator.load(fitted.save(tmp_path / "model"))
+    other.fingerprint_ = "0" * 64
+    for use in (other.suggest, other.similar):
+        with pytest.raises(InvalidInput, match="another version of 'efficientnet-lite0'"):
+            use(seen(made.X[:3]))
+    with pytest.raises(InvalidInput, match="another version"):
+        other.add(seen(made.X[:3]), made.tags[:3])
+
+
+def test_new_photographs_and_new_tags_without_a_new_fit(made):
+    annotator = Annotator().fit(seen(made.X[:200]), made.tags[:200])
+    space, before = annotator.space_, annotator.suggest(seen(made.X[300:], first=300))
+    more = [[*row, "holiday"] if "beach" in row else row for row in made.tags[200:300]]
+    annotator.add(seen(made.X[200:300], first=200), more)
+    assert annotator.space_ is space
+    assert len(annotator.files_) == 300
+    photos = annotator.suggest(seen(made.X[300:], first=300), threshold=0.05)
+    holidays = [p for p in photos if "holiday" in {s.tag for s in p.suggestions}]
+    assert holidays
+    assert all(
+        row_of(kin.file) >= 200
+        for p in holidays
+        for s in p.suggestions
+        if s.tag == "holiday"
+        for kin in s.kin
+    )
+    assert photos != before
+    assert annotator.audit(5)
+    annotator.suggest(seen(made.X[300:], first=300), precision=0.5)
+
+
+def test_a_dropped_tag_comes_back_with_all_that_carry_it(made):
+    tags = [list(row) for row in made.tags]
+    tags[0].append("rare")
+    annotator = Annotator(min_count=2).fit(seen(made.X[:100]), tags[:100])
+    assert "rare" not in annotator.vocabulary_.names
+    tags[100].append("rare")
+    annotator.add(seen(made.X[100:110], first=100), tags[100:110])
+    column = annotator.vocabulary_.index("rare")
+    assert set(annotator.method_.labels_[:, [column]].nonzero()[0]) == {0, 100}
+
+
+def test_known_photographs_get_their_new_tags(made):
+    annotator = Annotator().fit(seen(made.X[:100]), made.tags[:100])
+    annotator.add(seen(made.X[:1]), [["snow"]])
+    assert len(annotator.files_) == 100
+    assert annotator.tags_[0] == ["snow"]
+    carried = annotator.vocabulary_.inverse(annotator.method_.labels_[:1])
+    assert carried == [["snow"]]
+    with pytest.raises(InvalidInput, match="new fit"):
+        annotator.add(seen(made.X[:2]), [["fresh"], ["fresh"]])
+
+
+def test_photographs_of_one_content_are_one(made):
+    photos = seen(made.X[:50])
+    twice = seen(np.concatenate([made.X[:50], made.X[:1]]))
+    digests = [*photos.digests, photos.digests[0]]
+    annotator = Annotator().fit(
+        type(photos)(twice.files, twice.features, digests, [], 0, 51),
+        [*made.tags[:50], ["boat", "pier"]],
+    )
+    assert len(annotator.files_) == 50
+    assert set(annotator.tags_[0]) == {*made.tags[0], "boat", "pier"}
+
+
+def test_twenty_photographs_will_do(made):
+    annotator = Annotator().fit(seen(made.X[:20]), made.tags[:20])
+    found = annotator.suggest(seen(made.X[300:310], first=300), top=2)
+    assert all(p.suggestions for p in found)
+
+
+@pytest.mark.parametrize(
+    "method", [NeighborVoting(10), tagkin.TagRelevance(10), tagkin.TagProp(20)]
+)
+def test_other_methods_by_neighbours(made, method):
+    annotator = Annotator(method=method, denoise=False).fit(seen(made.X[:100]), made.tags[:100])
+    found = annotator.suggest(seen(made.X[300:310], first=300), top=2)
+    assert all(s.kin for p in found for s in p.suggestions)
+
+
+def test_similar_photographs(fitted, made):
+    found = fitted.similar(seen(made.X[:5]), 4)
+    for i, near in enumerate(found):
+        assert len(near) == 4
+        assert i not in {row_of(one.file) for one in near}
+        assert list(near[0].tags) == made.tags[row_of(near[0].file)]
+        similarities = [one.similarity for one in near]
+        assert similarities == sorted(similarities, reverse=True)
+    assert len(fitted.similar(seen(made.X[:1]), 10_000)[0]) == 299
+
+
+def test_evaluation_leaves_out_what_was_learned_from(fitted, made, monkeypatch):
+    photos = seen(made.X)
+    monkeypatch.setattr(fitted, "_scores_by_looks", lambda features, progress: None)
+    found = fitted.evaluate(photos, made.tags)
+    assert "100 tagged photographs" in found.how
+    scores = fitted.method_.decision_function(fitted.space_.transform(photos.features[300:]))
+    Y = fitted.vocabulary_.transform(made.tags[300:])
+    assert found.semantic == tagkin.evaluate(Y, scores)
+    with pytest.raises(InvalidInput, match="learned from all"):
+        fitted.evaluate(seen(made.X[:10]), made.tags[:10])
+
+
+def test_tuning_on_request(made):
+    annotator = Annotator(tune=True, denoise=False, method=NeighborVoting(3))
+    annotator.fit(seen(made.X[:100]), made.tags[:100])
+    assert annotator.method_.n_neighbors in (20, 50, 100, 200)
+
+
+# --- what cannot be learned from ---------------------------------------------------------
+
+
+def test_what_cannot_be_learned_from_is_refused(made):
+    photos = seen(made.X[:10])
+    with pytest.raises(InvalidInput, match="No tag at all"):
+        Annotator().fit(photos, [[]] * 10)
+    with pytest.raises(InvalidInput, match="one list of tags each"):
+        Annotator().fit(photos)
+    with pytest.raises(InvalidInput, match="10 photographs and 3 lists"):
+        Annotator().fit(photos, [["a"]] * 3)
+    with pytest.raises(InvalidInput, match="at least 6"):
+        Annotator(min_count=1).fit(seen(made.X[:3]), made.tags[:3])
+    with pytest.raises(InvalidInput, match="lower min_count"):
+        Annotator().fit(photos, [[f"tag {i}"] for i in range(10)])
+    with pytest.raises(InvalidInput, match="all images carry the same labels"):
+        Annotator().fit(photos, [["a"]] * 10)
+    with pytest.raises(InvalidInput, match="RidgeTransfer"):
+        Annotator(method=RidgeTransfer()).fit(photos, made.tags[:10])
+    with pytest.raises(NotFittedError):
+        Annotator().suggest(photos)
+
+
+def test_a_failed_fit_leaves_what_was_learned(made):
+    annotator = Annotator().fit(seen(made.X[:50]), made.tags[:50])
+    before = annotator.suggest(seen(made.X[300:310], first=300), top=1)
+    with pytest.raises(InvalidInput):
+        annotator.fit(seen(made.X[:10]), [["a"]] * 10)
+    assert annotator.suggest(seen(made.X[300:310], first=300), top=1) == before
+
+
+# --- from photographs --------------------------------------------------------------------
+
+COLOURS = {"red": (200, 40, 30), "green": (40, 170, 60), "blue": (40, 60, 200)}
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Discs and squares in three colours: 24 JPEG files and a broken one."""
+    folder = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[0:96, 0:96] - 48
+    tags = {}
+    for i in range(24):
+        colour, shape = list(COLOURS)[i % 3], ("disc", "square")[i % 2]
+        size = rng.integers(20, 40)
+        inside = x**2 + y**2 < size**2 if shape == "disc" else np.maximum(abs(x), abs(y)) < size
+        pixels = rng.integers(180, 256, (96, 96, 3))
+        pixels[inside] = COLOURS[colour]
+        path = folder / f"{i:02}.jpg"
+        Image.fromarray(pixels.astype(np.uint8)).save(path)
+        tags[str(path)] = [colour, shape]
+    (folder / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 not much of a photograph")
+    tags[str(folder / "broken.jpg")] = ["red"]
+    return tags
+
+
+def test_from_photographs_to_suggestions(photos, tmp_path):
+    files = list(photos)
+    seen_steps = []
+    annotator = Annotator(cache=False)
+    annotator.fit(
+        files[4:], [photos[file] for file in files[4:]], progress=lambda *s: seen_steps.append(s)
+    )
+    assert [failure.file for failure in annotator.failures_] == [files[-1]]
+    assert {what for what, *_ in seen_steps} == {"Looking at photographs", "Learning"}
+    found = annotator.suggest(files[:4], top=2)
+    assert [p.file for p in found] == files[:4]
+    right = [s.tag in photos[p.file] for p in found for s in p.suggestions]
+    assert sum(right) >= 6
+    document = json.loads(json.dumps(found[0].to_dict()))
+    assert set(document) == {"file", "suggestions"}
+    assert set(document["suggestions"][0]) == {"tag", "confidence", "kin"}
+    assert set(document["suggestions"][0]["kin"][0]) == {"file", "share"}
+
+
+def test_a_second_look_costs_no_inference_and_neither_does_a_move(photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
+    files = list(photos)[:6]
+    annotator = Annotator()
+    assert annotator.look(files).n_computed == 6
+    again = annotator.look(files)
+    assert (again.n_computed, again.n_cached) == (0, 6)
+    shutil.copy(files[0], tmp_path / "moved.jpg")
+    moved = annotator.look([tmp_path / "moved.jpg"])
+    assert moved.n_computed == 0
+    np.testing.assert_array_equal(moved.features[0], again.features[0])
+
+
+def test_only_unreadable_photographs_are_an_error(tmp_path, fitted):
+    (tmp_path / "a.jpg").write_bytes(b"")
+    with pytest.raises(InvalidInput, match=r"None of the 1 photographs could be read.*a\.jpg"):
+        fitted.suggest([tmp_path / "a.jpg"])
+    with pytest.raises(InvalidInput, match="could be read"):
+        Annotator(cache=False).fit([tmp_path / "a.jpg"], [["x"]])
+
+
+def test_made_photographs_carry_tags():
+    made = Made(30)
+    assert all(made.tags)
+    assert set().union(*made.tags) <= set(NAMES)

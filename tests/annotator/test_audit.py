@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.metrics import roc_auc_score
+
+from tagkin import Annotator
+from tagkin.annotator.audit import ASSUMED_WRONG, doubts
+from tagkin.errors import InvalidInput
+
+from .conftest import NAMES, Made, seen
+
+
+def test_doubts_are_those_of_bayes():
+    """Against the posterior written out entry by entry."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((50, 4)) < [0.1, 0.3, 0.5, 0.8]
+    P = rng.uniform(0.05, 0.95, (50, 4))
+    rows, columns, doubt = doubts(scipy.sparse.csr_array(P), scipy.sparse.csr_array(Y * 1.0))
+    share = Y.mean(axis=0)
+    for i, t, found in zip(rows, columns, doubt, strict=True):
+        if not Y[i, t]:
+            assert found == pytest.approx(P[i, t])
+            continue
+        # densities of looking like this among photographs with and without the tag
+        given_there, given_not = P[i, t] / share[t], (1 - P[i, t]) / (1 - share[t])
+        wrong = ASSUMED_WRONG * given_not
+        assert found == pytest.approx(wrong / (wrong + (1 - ASSUMED_WRONG) * given_there))
+
+
+def test_wrong_and_missing_tags_are_found():
+    made = Made(400, seed=1, forgotten=0.1, noise=0.3)
+    rng = np.random.default_rng(2)
+    tags = [list(row) for row in made.tags]
+    misled = rng.choice(400, 40, replace=False)
+    for i in misled:
+        tags[i].append(rng.choice([name for name in NAMES if name not in made.named(i)] or ["-"]))
+    annotator = Annotator().fit(seen(made.X), tags)
+    wrong = annotator.audit(100_000, kind="wrong", n_kin=1)
+    is_wrong = [f.tag not in made.named(int(f.file[-8:-4])) for f in wrong]
+    assert roc_auc_score(is_wrong, [f.confidence for f in wrong]) > 0.9
+    missing = annotator.audit(100_000, kind="missing", n_kin=1)
+    is_missing = [f.tag in made.named(int(f.file[-8:-4])) for f in missing]
+    assert roc_auc_score(is_missing, [f.confidence for f in missing]) > 0.9
+
+
+def test_findings_come_with_kin_the_surest_first(fitted, made):
+    found = fitted.audit(30)
+    assert [f.confidence for f in found] == sorted((f.confidence for f in found), reverse=True)
+    for one in found:
+        own = set(made.tags[int(one.file[-8:-4])])
+        assert (one.tag in own) == (one.kind == "wrong")
+        assert one.kin
+        assert one.file not in {kin.file for kin in one.kin}
+        if one.kind == "missing":
+            assert all(one.tag in made.tags[int(kin.file[-8:-4])] for kin in one.kin)
+    assert all(f.confidence >= 0.5 for f in fitted.audit())
+
+
+def test_an_unknown_kind_is_refused(fitted):
+    with pytest.raises(InvalidInput, match="kind"):
+        fitted.audit(kind="odd")

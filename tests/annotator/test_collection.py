@@ -1,0 +1,90 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.annotator import Collection, read_collection
+from tagkin.errors import InvalidInput
+
+XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF
+ xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description
+ xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:subject><rdf:Bag>{}</rdf:Bag></dc:subject>
+</rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three photographs, one of them in a folder of its own."""
+    for name in ("a.jpg", "b.png", "trip/c.jpg"):
+        path = tmp_path / "photos" / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        Image.fromarray(np.full((8, 8, 3), 100, np.uint8)).save(path)
+    return tmp_path / "photos"
+
+
+def jsonl(path, rows):
+    path.write_text("".join(json.dumps({"file_name": n, "tags": t}) + "\n" for n, t in rows))
+    return path
+
+
+def by_name(collection):
+    return {
+        file.rsplit("/", 1)[-1]: list(tags)
+        for file, tags in zip(collection.files, collection.tags, strict=True)
+    }
+
+
+def test_names_are_found_beside_the_tag_file_in_the_folders_and_alone(folder, tmp_path):
+    rows = [("photos/a.jpg", ["x"]), ("b.png", ["y"]), ("c.jpg", ["z"]), ("gone.jpg", ["w"])]
+    found = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert by_name(found) == {"a.jpg": ["x"], "b.png": ["y"], "c.jpg": ["z"]}
+    assert found.absent == ["gone.jpg"]
+    assert found.n_tagged == 3
+
+
+def test_a_bare_name_that_several_photographs_have_is_not_guessed(folder, tmp_path):
+    (folder / "other").mkdir()
+    (folder / "other" / "c.jpg").write_bytes((folder / "trip" / "c.jpg").read_bytes())
+    rows = [("c.jpg", ["z"]), ("other/c.jpg", ["w"])]
+    found = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert found.absent == ["c.jpg"]
+    assert sum(map(bool, found.tags)) == 1
+
+
+def test_two_ways_to_name_a_photograph_put_its_tags_together(folder, tmp_path):
+    rows = [("photos/a.jpg", ["x"]), (str(folder / "a.jpg"), ["x", "y"])]
+    found = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert by_name(found)["a.jpg"] == ["x", "y"]
+
+
+def test_metadata_in_the_folder_is_found(folder):
+    jsonl(folder / "metadata.jsonl", [("a.jpg", ["x"])])
+    found = read_collection([folder])
+    assert by_name(found)["a.jpg"] == ["x"]
+    assert found.source.endswith("metadata.jsonl")
+    (folder / "metadata.csv").write_text("file_name,tags\na.jpg,x\n")
+    with pytest.raises(InvalidInput, match="several tag files"):
+        read_collection([folder])
+
+
+def test_without_a_file_the_photographs_own_keywords_are_read(folder):
+    (folder / "a.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li><rdf:li>boat</rdf:li>"))
+    seen = []
+    found = read_collection([folder], progress=lambda *at: seen.append(at))
+    assert by_name(found) == {"a.jpg": ["sea", "boat"], "b.png": [], "c.jpg": []}
+    assert found.source == "the photographs' own keywords"
+    assert seen[-1] == ("Reading keywords", 3, 3)
+    assert len(found.tagged()) == 1
+    assert len(found.untagged()) == 2
+
+
+def test_nothing_there_is_a_clear_error(folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInput, match="No photograph in"):
+        read_collection([tmp_path / "empty"])
+    tags = jsonl(tmp_path / "tags.jsonl", [("p.jpg", ["x"]), ("q.jpg", ["x"])])
+    with pytest.raises(InvalidInput, match=r"None of the 2 photographs.*p\.jpg, q\.jpg"):
+        read_collection([folder], tags)
+    with pytest.raises(InvalidInput, match="2 photographs and 1 lists"):
+        Collection(["a", "b"], [["x"]])

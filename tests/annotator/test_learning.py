@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+import scipy.sparse
+
+from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPassKNN
+from tagkin.annotator.learning import (
+    Recipe,
+    best_of,
+    held_out_scores,
+    learn,
+    n_folds,
+    tuned,
+    usual_recipe,
+)
+from tagkin.errors import InvalidInput
+
+from .conftest import Made
+
+
+def data(n=200, seed=0):
+    made = Made(n, seed)
+    rng = np.random.default_rng(seed)
+    Y = made.truth & (rng.random(made.truth.shape) > 0.1)
+    return made.X.astype(np.float32), scipy.sparse.csr_array(Y.astype(np.float32))
+
+
+def test_a_photograph_has_no_say_in_its_own_held_out_scores():
+    X, Y = data()
+    recipe = usual_recipe(None, None, False, 0)
+    scores = held_out_scores(X, Y, recipe, 0)
+    changed = Y.toarray()
+    changed[7] = 1 - changed[7]
+    again = held_out_scores(X, scipy.sparse.csr_array(changed), recipe, 0)
+    np.testing.assert_allclose(again[7], scores[7], atol=1e-6)
+    assert np.abs(again - scores).max() > 1e-3  # of others it has
+
+
+def test_held_out_scores_are_those_of_a_fit_without_the_fold():
+    X, Y = data()
+    recipe = Recipe(SemanticSpace(random_state=0), NeighborVoting(20))
+    scores = held_out_scores(X, Y, recipe, 3)
+    fold = np.sort(np.array_split(np.random.default_rng(3).permutation(200), 5)[0])
+    known = np.setdiff1d(np.arange(200), fold)
+    space = SemanticSpace(random_state=0).fit(X[known], Y[known])
+    method = NeighborVoting(20).fit(space.transform(X[known]), Y[known])
+    np.testing.assert_allclose(scores[fold], method.decision_function(space.transform(X[fold])))
+
+
+def test_without_a_space_kin_are_found_by_looks():
+    X, Y = data()
+    space, method = Recipe(None, NeighborVoting(5)).fit(X, Y)
+    assert space is None
+    np.testing.assert_array_equal(
+        method.decision_function(X), NeighborVoting(5).fit(X, Y).decision_function(X)
+    )
+
+
+def test_the_recipe_that_ranks_held_out_tags_best_is_taken():
+    X, Y = data()
+    good, bad = usual_recipe(None, None, False, 0), Recipe(None, NeighborVoting(1))
+    for order in ([good, bad], [bad, good]):
+        best, scores = best_of(order, X, Y, 0)
+        assert best is good
+        np.testing.assert_array_equal(scores, held_out_scores(X, Y, good, 0))
+
+
+def test_confidences_of_held_out_tags_are_kept_for_the_audit():
+    X, Y = data()
+    steps = []
+    learned = learn(X, Y, usual_recipe(None, None, False, 0), 0, lambda *at: steps.append(at))
+    there = Y.toarray() > 0
+    assert (learned.held_out.toarray()[there] > 0).all()
+    assert learned.held_out.data.max() <= 1
+    done = [at[1] for at in steps]
+    assert done == sorted(done)
+    assert steps[-1][1] == steps[-1][2]
+
+
+def test_tuning_takes_the_best_of_the_grid():
+    X, Y = data(120)
+    found = tuned(X, Y, usual_recipe(None, NeighborVoting(3), False, 0), 0)
+    assert found.method.n_neighbors in (20, 50, 100, 200)
+    assert found.space.regularization in (0.1, 0.5, 2.0)
+    assert isinstance(tuned(X, Y, usual_recipe(None, TwoPassKNN(), False, 0), 0).method, TwoPassKNN)
+    assert tuned(X, Y, usual_recipe(None, TagProp(), False, 0), 0).method.weights in (
+        "rank",
+        "distance",
+    )
+
+
+def test_folds_leave_two_and_more_in_each():
+    assert [n_folds(n) for n in (6, 8, 10, 1999, 2000)] == [3, 4, 5, 5, 3]
+
+
+def test_a_method_without_kin_is_refused():
+    with pytest.raises(InvalidInput, match="RidgeTransfer"):
+        usual_recipe(None, RidgeTransfer(), True, 0)

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+import scipy.sparse
+
+from tagkin.annotator.picking import Rule, kin_of, without_itself
+from tagkin.errors import InvalidInput
+from tagkin.neighbors import Neighbors
+from tagkin.transfer import Evidence
+
+P = np.array([[0.9, 0.2, 0.6], [0.5, 0.5, 0.1]])
+NOTHING = scipy.sparse.csr_array((2, 3))
+
+
+def test_the_surest_come_first_and_ties_keep_their_order():
+    assert Rule(threshold=0.15).picked(P, P, NOTHING) == [[0, 2, 1], [0, 1]]
+    assert Rule(top=1).picked(P, P, NOTHING) == [[0], [0]]
+    assert Rule(top=2, threshold=0.55).picked(P, P, NOTHING) == [[0, 2], []]
+
+
+def test_each_tag_may_have_a_score_of_its_own_to_reach():
+    rule = Rule(scores=np.array([np.inf, 0.0, 0.6]))
+    assert rule.picked(P, P, NOTHING) == [[2, 1], [1]]
+
+
+def test_tags_that_are_there_are_not_suggested():
+    carried = scipy.sparse.csr_array(np.array([[1, 0, 0], [0, 1, 0]]))
+    assert Rule(top=2).picked(P, P, carried) == [[2, 1], [0, 2]]
+
+
+@pytest.mark.parametrize("wrong", [{"top": 0}, {"top": True}, {"top": 1.5}, {"threshold": 1.2}])
+def test_a_rule_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        Rule(**wrong)
+
+
+def test_nobody_speaks_for_himself():
+    found = Neighbors(
+        np.array([[4, 7, 2], [1, 0, -1]]), np.array([[0.1, 0.2, 0.3], [0.1, 0.2, np.inf]])
+    )
+    indices, distances = without_itself(found, np.array([7, -1]))
+    assert indices.tolist() == [[4, 2, -1], [1, 0, -1]]
+    assert distances.tolist() == [[0.1, 0.3, np.inf], [0.1, 0.2, np.inf]]
+
+
+def test_shares_are_parts_of_all_kin_not_only_of_those_named():
+    evidence = Evidence(
+        0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3])
+    )
+    kin = kin_of(evidence, ["a.jpg", "b.jpg", "c.jpg"], 2)
+    assert [(one.file, one.share) for one in kin] == [("c.jpg", 0.5), ("a.jpg", 0.25)]
+    nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]))
+    assert kin_of(nobody, ["a.jpg"], 3) == ()

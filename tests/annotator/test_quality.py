@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import scipy.sparse
+
+from tagkin import LabelCalibrator, evaluate
+from tagkin.annotator.learning import held_out_scores, usual_recipe
+from tagkin.annotator.quality import cross_validated, held_out
+from tagkin.errors import InvalidInput
+
+from .conftest import NAMES, Made
+
+
+def test_figures_are_those_of_the_scores():
+    rng = np.random.default_rng(0)
+    S = rng.random((300, 6)).astype(np.float32)
+    Y = scipy.sparse.csr_array((rng.random((300, 6)) < S**2).astype(float))
+    judge = LabelCalibrator().fit(S[:150], Y[:150])
+    found = held_out(Y[150:], S[150:], None, judge, NAMES)
+    assert found.semantic == evaluate(Y[150:], S[150:])
+    assert found.visual == {}
+    np.testing.assert_allclose(found.confidences, judge.predict_proba(S[150:]), rtol=1e-6)
+    for one in found.reached:
+        given = S[150:] >= judge.thresholds(one.wanted)
+        truth = Y[150:].toarray() > 0
+        assert one.n_suggestions == pytest.approx(given.sum(axis=1).mean())
+        assert one.without == pytest.approx(np.mean(given.sum(axis=1) == 0))
+        assert one.recall == pytest.approx((given & truth).sum() / truth.sum())
+        if given.any():
+            assert one.precision == pytest.approx((given & truth).sum() / given.sum())
+        else:
+            assert np.isnan(one.precision)
+
+
+def test_cross_validation_compares_with_kin_by_looks():
+    made = Made(300, noise=1.5)
+    Y = scipy.sparse.csr_array(made.truth.astype(np.float32))
+    X = made.X.astype(np.float32)
+    recipe = usual_recipe(None, None, False, 0)
+    found = cross_validated(X, Y, NAMES, recipe, 0)
+    assert found.semantic == evaluate(Y, held_out_scores(X, Y, recipe, 0))
+    assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
+    assert "5-fold" in found.how
+    assert list(found.labels.names) == NAMES
+
+
+def test_no_known_tag_at_all_is_an_error():
+    S = np.random.default_rng(0).random((50, 2))
+    Y = (S > 0.5) * 1.0
+    judge = LabelCalibrator().fit(S, Y)
+    with pytest.raises(InvalidInput, match="nothing to compare"):
+        held_out(scipy.sparse.csr_array((50, 2)), S, None, judge, ["a", "b"])

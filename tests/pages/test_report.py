@@ -1,0 +1,324 @@
+"""Reports: what is in them, and that nothing gets in or out that should not."""
+
+import base64
+import hashlib
+import io
+import os
+import re
+from dataclasses import fields, replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.annotator.suggestions import Finding, Kin, PhotoSuggestions, TagSuggestion
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.evaluation import label_report, reliability_curve
+from tagkin.images import Failure
+from tagkin.pages import Comparison, Report, write_report
+
+VOID = {"meta", "img", "br", "rect", "circle", "line", "path", "use", "image", "polyline"}
+
+
+class Page(HTMLParser):
+    """Elements and texts of a page whose elements all have their ends in the right order."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.open, self.elements, self.texts = [], [], []
+        self.source = Path(path).read_text(encoding="utf-8")
+        self.feed(self.source)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag in VOID
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self):
+        return "".join(self.texts)
+
+    def all(self, tag, **wanted):
+        return [a for t, a in self.elements if t == tag and wanted.items() <= a.items()]
+
+    def headings(self):
+        return re.findall(r"<h2>(.*?)</h2>", self.source)
+
+
+@pytest.fixture
+def report(photo, files):
+    rng = np.random.default_rng(0)
+    Y, P = rng.random((200, 3)) < 0.4, rng.random((200, 3))
+    png = io.BytesIO()
+    Image.new("RGB", (40, 30), "teal").save(png, "PNG")
+    kin = (Kin(files[5], 1.0),)
+    return Report(
+        "Holidays",
+        facts=[("photographs", "1,200"), ("tags", "30")],
+        comparison=Comparison(("Visual", "Semantic"), {"MAP": (0.25, 0.5), "Recall": (0.4, 0.3)}),
+        reliability=reliability_curve(Y, P, 5),
+        photographs=[photo, PhotoSuggestions(files[7], ())],
+        truth={photo.file: {"sea", "gull"}},
+        labels=label_report(Y, P, names=["sea", "boat", "gull"], n=1),
+        findings=[
+            Finding(files[8], "car", "wrong", 0.8, kin),
+            Finding(files[9], "sky", "missing", 0.7, kin),
+            Finding(files[8], "sun", "missing", 0.6, kin),
+        ],
+        map_png=png.getvalue(),
+        failures=[Failure("bad.jpg", "it is empty")],
+        notes=["Learned from 900 photographs."],
+    )
+
+
+def written(report, tmp_path, name="report.html"):
+    return Page(write_report(report, tmp_path / "out" / name))
+
+
+# --- content -----------------------------------------------------------------------------
+
+
+def test_everything_is_there(report, tmp_path):
+    page = written(report, tmp_path)
+    assert page.headings() == [
+        "Does it work?",
+        "Map of the collection",
+        "Suggestions",
+        "Tag by tag",
+        "Tags to look at again",
+        "Skipped files",
+    ]
+    for text in ("Holidays", "1,200", "Learned from 900 photographs.", "bad.jpg", "it is empty"):
+        assert text in page.text
+
+
+PARTS = [f.name for f in fields(Report) if f.name != "title"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_may_be_left_out(report, part, tmp_path):
+    empty = None if part in {"comparison", "reliability", "truth", "labels", "map_png"} else ()
+    whole, without = written(report, tmp_path), written(replace(report, **{part: empty}), tmp_path)
+    assert len(without.source) < len(whole.source)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_may_stand_alone(report, part, tmp_path):
+    page = written(Report("Alone", **{part: getattr(report, part)}), tmp_path)
+    assert len(page.headings()) == (part not in {"facts", "notes", "truth"})
+
+
+def test_right_and_wrong_are_marked_where_the_truth_is_known(report, tmp_path):
+    page = written(report, tmp_path)
+    assert len(page.all("span", **{"aria-label": "right"})) == 1  # sea
+    assert len(page.all("span", **{"aria-label": "wrong"})) == 1  # boat
+    assert "Also to be seen: gull" in page.text
+    unknown = written(replace(report, truth=None), tmp_path)
+    assert not unknown.all("span", **{"aria-label": "right"})
+    assert "Also to be seen" not in unknown.text
+
+
+def test_the_best_method_of_every_measure_leads(report, tmp_path):
+    rows = re.findall(
+        r'<div class="(row[ a-z]*)"><span>(\w+)</span>', written(report, tmp_path).source
+    )
+    assert rows == [
+        ("row", "Visual"),
+        ("row best", "Semantic"),
+        ("row best", "Visual"),
+        ("row", "Semantic"),
+    ]
+
+
+def test_the_curve_passes_through_the_bins(report, tmp_path):
+    page = written(report, tmp_path)
+    points = [(float(c["cx"]), float(c["cy"])) for c in page.all("circle")]
+    curve = report.reliability
+    expected = np.column_stack([44 + 300 * curve.predicted, 8 + 300 * (1 - curve.observed)])
+    np.testing.assert_allclose(points, expected, atol=0.051)
+
+
+def test_the_table_has_a_row_a_tag_the_best_first(report, tmp_path):
+    source = written(report, tmp_path).source
+    rows = re.findall(r'<th scope="row" data-value="(\w+)">', source)
+    best = np.argsort(-report.labels.average_precision)
+    assert rows == [str(report.labels.names[t]) for t in best]
+
+
+def test_a_tag_on_no_photograph_is_last_and_has_no_number(tmp_path):
+    Y, S = np.array([[1, 0], [1, 0]]), np.array([[0.1, 0.9], [0.2, 0.8]])
+    page = written(Report("x", labels=label_report(Y, S, names=["a", "never"], n=1)), tmp_path)
+    assert re.findall(r'scope="row" data-value="(\w+)"', page.source) == ["a", "never"]
+    assert "–" in page.text
+    assert "nan" not in page.source.lower().split("<script>")[0].split("</style>")[1]
+
+
+def test_findings_of_a_photograph_share_a_card(report, tmp_path):
+    page = written(Report("x", findings=report.findings), tmp_path)
+    assert len(page.all("article")) == 2
+    assert page.text.count("seems wrong") == 1
+    assert page.text.count("seems missing") == 2
+
+
+def test_many_failures_are_counted(tmp_path):
+    failures = [Failure(f"{k}.jpg", "empty") for k in range(1000)]
+    page = written(Report("x", failures=failures), tmp_path)
+    assert "1,000 files were left out" in page.text
+    assert "and 800 more" in page.text
+
+
+def test_many_kin_are_summed_up(files, tmp_path):
+    kin = tuple(Kin(file, 0.1) for file in files[:10])
+    photo = PhotoSuggestions(files[11], (TagSuggestion("sea", 0.9, kin),))
+    page = written(Report("x", photographs=[photo]), tmp_path)
+    assert "and 4 more with 40 %" in page.text
+
+
+# --- one file, safe and small ------------------------------------------------------------
+
+
+def test_nothing_is_fetched(report, tmp_path):
+    page = written(report, tmp_path)
+    assert "http://" not in page.source
+    assert "https://" not in page.source
+    for _, attributes in page.elements:
+        for name in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
+            assert attributes.get(name, "#").startswith(("data:image/", "#"))
+    assert not {"link", "iframe", "object", "form", "base"} & {tag for tag, _ in page.elements}
+    assert "url(" not in page.source
+    assert "@import" not in page.source
+
+
+def test_the_policy_allows_this_style_and_this_script_only(report, tmp_path):
+    page = written(report, tmp_path)
+    (policy,) = page.all("meta", **{"http-equiv": "Content-Security-Policy"})
+    rules = policy["content"]
+    assert "default-src 'none'" in rules
+    assert "unsafe" not in rules
+    for tag in ("style", "script"):
+        (inside,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page.source, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in rules
+    # style attributes and handlers would be refused by the policy
+    assert not [a for _, a in page.elements if "style" in a or any(n.startswith("on") for n in a)]
+
+
+HOSTILE = [
+    '"><script>alert(1)</script>',
+    "</style><img src=x onerror=alert(1)>",
+    "' onmouseover='alert(1)",
+    "http://example.invalid/x.png",
+    "\ud800\x00\x1b[31m",
+    "\u202egpj.exe",
+    "日本 <b>",
+    "../" * 20 + "etc/passwd",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_stay_text(report, text, tmp_path):
+    kin = (Kin(text, 1.0),)
+    suggestions = (TagSuggestion(text, 0.5, kin),)
+    labels = replace(report.labels, names=np.array([text, "b", "c"], dtype=object))
+    hostile = Report(
+        text,
+        facts=[(text, text)],
+        comparison=Comparison((text, "b"), {text: (0.1, 0.2)}),
+        photographs=[PhotoSuggestions(text, suggestions, (text,))],
+        truth={text: {text, text + "2"}},
+        labels=labels,
+        findings=[Finding(text, text, "wrong", 0.5, kin)],
+        failures=[Failure(text, text)],
+        notes=[text],
+    )
+    page = written(hostile, tmp_path)
+    tags = [tag for tag, _ in page.elements]
+    assert tags.count("script") == tags.count("style") == 1
+    assert tags.count("b") == 0
+    assert all(a["src"].startswith("data:image/jpeg") for a in page.all("img"))
+    assert not [a for _, a in page.elements if any(n.startswith("on") for n in a)]
+    shown = text.replace("\ud800\x00\x1b", "\ufffd\ufffd\ufffd")
+    assert page.text.count(shown) >= 8
+
+
+def luminance(code):
+    channels = (int(code[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_text_stands_out_from_its_ground(scheme, tmp_path):
+    source = written(Report("x"), tmp_path).source
+    block = re.findall(r":root \{(.*?)\}", source, re.DOTALL)[scheme]
+    colour = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+    for text in ("ink", "soft", "accent", "right", "wrong"):
+        for ground in ("paper", "card", "wash"):
+            low, high = sorted(luminance(colour[name]) for name in (text, ground))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (text, ground)
+
+
+def test_a_kin_is_embedded_once(files, tmp_path):
+    kin = (Kin(files[1], 0.6), Kin(files[2], 0.4))
+    photos = [PhotoSuggestions(f, (TagSuggestion("a", 0.5, kin),) * 3) for f in files[3:9]]
+    page = written(Report("x", photographs=photos), tmp_path)
+    assert len(page.all("image")) == 2
+    assert len(page.all("use")) == 6 * 3 * 2
+    ids = {a["id"] for a in page.all("symbol")}
+    assert {a["href"].removeprefix("#") for a in page.all("use")} == ids
+
+
+def test_embedded_pictures_can_be_read_and_are_small(report, tmp_path):
+    page = written(report, tmp_path)
+    sources = [a["src"] for a in page.all("img")] + [a["href"] for a in page.all("image")]
+    for source in sources:
+        with Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))) as image:
+            assert max(image.size) <= 200
+    assert all(a["alt"] for a in page.all("img"))
+    assert all(a["aria-label"] for a in page.all("svg", role="img"))
+
+
+def test_vanished_photographs_are_shown_grey(report, files, tmp_path):
+    for file in files:
+        Path(file).unlink()
+    page = written(report, tmp_path)
+    source = page.all("img", loading="lazy")[0]["src"]
+    with Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))) as image:
+        assert np.ptp(np.asarray(image, dtype=int), axis=2).max() < 15
+
+
+def test_the_same_report_gives_the_same_bytes(report, tmp_path):
+    first = written(report, tmp_path, "a.html").source
+    assert written(report, tmp_path, "b.html").source == first
+
+
+def test_a_full_disk_leaves_the_old_report(report, tmp_path, monkeypatch):
+    path = write_report(Report("old"), tmp_path / "report.html")
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match="No space left"):
+        write_report(report, path)
+    assert path.read_bytes() == before
+
+
+def test_values_have_to_go_with_methods():
+    with pytest.raises(InvalidInput, match="MAP has 1 values for 2 methods"):
+        Comparison(("a", "b"), {"MAP": (0.5,)})

@@ -1,0 +1,44 @@
+"""Small pictures, also of what is not there."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.pages._thumbnails import jpeg, picture, square
+
+
+def test_a_picture_keeps_its_shape(files):
+    assert picture(files[1], 90).shape == (60, 90, 3)
+    assert picture(files[0], 130).shape == (130, 90, 3)
+
+
+def test_a_square_is_the_middle(tmp_path):
+    pixels = np.zeros((100, 300, 3), dtype=np.uint8)
+    pixels[:, 110:190] = (250, 20, 20)
+    Image.fromarray(pixels).save(tmp_path / "wide.png")
+    found = square(str(tmp_path / "wide.png"), 50)
+    assert found.shape == (50, 50, 3)
+    assert (found[:, 12:38, 0] > 200).all()
+
+
+def test_a_small_photograph_is_enlarged_to_its_square(tmp_path):
+    Image.new("RGB", (8, 5), "red").save(tmp_path / "tiny.png")
+    assert square(str(tmp_path / "tiny.png"), 60).shape == (60, 60, 3)
+
+
+@pytest.mark.parametrize("name", ["gone.jpg", "damaged.jpg", "folder", "zero\x00byte", "\ud800"])
+def test_what_cannot_be_read_is_a_grey_square(tmp_path, name):
+    (tmp_path / "damaged.jpg").write_bytes(b"\xff\xd8\xff\xe0 not a picture")
+    (tmp_path / "folder").mkdir()
+    found = picture(f"{tmp_path}/{name}", 80)
+    assert found.shape == (80, 80, 3)
+    assert np.ptp(found.astype(int), axis=2).max() < 12  # grey
+    assert len(np.unique(found.reshape(-1, 3), axis=0)) > 1  # with a cross
+
+
+def test_jpeg_says_its_size(files):
+    data, width, height = jpeg(files[1], 60)
+    with Image.open(io.BytesIO(data)) as image:
+        assert image.size == (width, height) == (60, 40)

@@ -1,0 +1,67 @@
+"""Explaining and relabelling with neighbours that are known already."""
+
+import numpy as np
+import pytest
+
+from tagkin.errors import InvalidInput
+from tagkin.transfer import NeighborVoting, TagProp, TagRelevance, TwoPassKNN
+
+METHODS = [NeighborVoting(7), TagRelevance(7), TagProp(7), TagProp(7, weights="distance")]
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    Y = rng.random((60, 5)) < 0.3
+    return Y @ rng.random((5, 6)) + 0.3 * rng.random((60, 6)), Y
+
+
+@pytest.mark.parametrize("method", [*METHODS, TwoPassKNN(3)], ids=repr)
+def test_given_neighbours_explain_as_found_ones_do(method):
+    Z, Y = data()
+    method.fit(Z[:50], Y[:50])
+    labels = [[0, 3]] * 9 + [[4]]
+    found = method.explain(Z[50:], labels)
+    given = method.explain_neighbors(*method.kneighbors(Z[50:]), labels)
+    for one, other in zip(found, given, strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert a.label == b.label
+            assert a.score == pytest.approx(b.score)
+            np.testing.assert_array_equal(a.indices, b.indices)
+            np.testing.assert_allclose(a.shares, b.shares)
+
+
+def test_missing_neighbours_do_not_speak():
+    Z, Y = data()
+    method = NeighborVoting(7).fit(Z, Y)
+    indices, distances = method.kneighbors(Z[:4])
+    indices[:, -3:], distances[:, -3:] = -1, np.inf
+    for i, (evidence,) in enumerate(method.explain_neighbors(indices, distances, [1])):
+        carriers = [j for j in indices[i, :4] if Y[j, 1]]
+        assert evidence.indices.tolist() == carriers
+        assert evidence.score == len(carriers)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_other_labels_for_the_same_images(method):
+    Z, Y = data()
+    other = np.roll(Y, 1, axis=1)
+    method.fit(Z[:50], Y[:50])
+    found = method.kneighbors(Z[50:])
+    assert method.relabel(other[:50]) is method
+    np.testing.assert_array_equal(method.labels_.toarray(), other[:50])
+    np.testing.assert_array_equal(method.kneighbors(Z[50:]).indices, found.indices)
+    if isinstance(method, NeighborVoting) and not isinstance(method, TagRelevance):
+        fresh = NeighborVoting(7).fit(Z[:50], other[:50])
+        np.testing.assert_array_equal(
+            method.decision_function(Z[50:]), fresh.decision_function(Z[50:])
+        )
+
+
+def test_other_labels_must_be_as_many():
+    Z, Y = data()
+    method = NeighborVoting(3).fit(Z, Y)
+    with pytest.raises(InvalidInput, match="4 labels where 5"):
+        method.relabel(Y[:, :4])
+    with pytest.raises(InvalidInput):
+        method.relabel(Y[:10])
+    np.testing.assert_array_equal(method.labels_.toarray(), Y)
