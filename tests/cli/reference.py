@@ -42,8 +42,6 @@ def _argument(parameter: Any) -> str:
 
 def _option(parameter: Any) -> tuple[str, str]:
     value = f" {parameter.metavar}" if parameter.metavar else ""
-    if not value and not parameter.is_flag:
-        value = " wrong|missing"
     names = ", ".join(sorted(parameter.opts, key=len))
     text = parameter.help
     if parameter.required:

@@ -131,6 +131,17 @@ def test_most_suggestions_are_right(run, world):
     assert sum(right) > 0.8 * len(right)
 
 
+def test_tags_that_a_photograph_carries_are_not_suggested(run, world):
+    known = ("suggest", world.photos, "--model", world.model, "--threshold", 0, "--json")
+    found = lines(run(*known, "--tags", world.tags).stdout)
+    assert found == lines(run(*known).stdout), "the model knows the tags of its photographs"
+    assert len(found) == 42
+    for one in found:
+        carried = world.tags_of[Path(one["file"]).name]
+        assert not {s["tag"] for s in one["suggestions"]} & set(carried)
+    assert run(*known, "--only-untagged").stdout == ""
+
+
 def test_a_table_for_people(run, world):
     said = run("suggest", world.fresh / "red-circle-0.jpg", "--model", world.model, "--top", 1)
     head, _, row = said.stdout.splitlines()[:3]

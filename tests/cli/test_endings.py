@@ -16,7 +16,7 @@ from tagkin.cli import options, train
 from tagkin.cli.output import relative
 from tagkin.features import BACKBONES
 
-from .made import make_photographs, write_tag_file
+from .made import make_photographs, write_sidecar, write_tag_file
 
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 not_windows = pytest.mark.skipif(sys.platform == "win32", reason="signals and names of Unix")
@@ -78,7 +78,7 @@ def test_nothing_to_learn_from(run, world, tmp_path):
     fails(run("train", world.photos, "--model", "m"), "None of the 42", "--tags")
     fails(run("train", world.photos, "--tags", "none.csv", "--model", "m"), "none.csv cannot be")
     said = run("train", world.photos, "--tags", world.tags, "--column", "odd", "--model", "m")
-    fails(said, "no column odd", "found file_name, tags")
+    fails(said, "no column odd", "found file_name, tags", "with --column NAME")
     assert [p.name for p in tmp_path.iterdir()] == ["empty"]
 
 
@@ -214,7 +214,7 @@ def test_killed_it_leaves_no_half_written_model_and_goes_on_later(start, world, 
 
 def start_training(start, world, tmp_path: Path) -> subprocess.Popen:
     """Training in a process of its own, caught while it looks at photographs."""
-    tags = make_photographs(tmp_path / "photos", n_each=20, seed=3)
+    tags = make_photographs(tmp_path / "photos", n_each=10, seed=3)
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", tags)
     process = start("train", "photos", "--model", "model", "--cache", "fresh-cache")
     while not list((tmp_path / "fresh-cache").rglob("*")) and process.poll() is None:
@@ -224,22 +224,34 @@ def start_training(start, world, tmp_path: Path) -> subprocess.Popen:
 
 
 @not_windows
-def test_names_that_are_not_utf8(start, world, tmp_path):
+def test_names_that_are_not_utf8(start, run, world, tmp_path):
     name = b"caf\xe9.jpg"
     try:
         shutil.copy(world.fresh / "red-circle-0.jpg", os.fsencode(tmp_path) + b"/" + name)
     except OSError:
         pytest.skip("this file system wants UTF-8")
     command = ("suggest", ".", "--model", world.model, "--top", 1)
-    out, said = start(*command, text=False).communicate()
-    assert "caf�.jpg" in out.decode()
-    out, said = start(*command, "--json", text=False).communicate()
-    assert os.fsencode(json.loads(out)["file"]) == name, said
-    out, said = start(*command, "--csv", text=False).communicate()
-    assert name in out
-    process = start(*command, "--output", "new.csv", text=False)
-    assert process.wait() == 0
+    assert "caf�.jpg" in run(*command).stdout
+    assert os.fsencode(json.loads(run(*command, "--json").stdout)["file"]) == name
+    assert run(*command, "--output", "new.csv").exit_code == 0
     assert name in (tmp_path / "new.csv").read_bytes()
+    out, said = start(*command, "--csv", text=False).communicate()
+    assert out == (tmp_path / "new.csv").read_bytes(), said
+
+
+@not_windows
+@pytest.mark.xfail(strict=False, reason="model.json is written as UTF-8 alone")
+def test_photographs_to_learn_from_may_have_such_names(run, tmp_path):
+    tags = make_photographs(tmp_path / "photos", n_each=2)
+    for name, row in tags.items():
+        write_sidecar(tmp_path / "photos" / name, row)
+    name = os.fsdecode(b"caf\xe9.jpg")
+    for suffix in ("", ".xmp"):
+        os.rename(f"photos/red-circle-0.jpg{suffix}", f"photos/{name}{suffix}")
+    said = run("train", "photos", "--model", "model")
+    assert said.exit_code == 0, said.stderr
+    said = run("similar", "photos/red-circle-1.jpg", "--model", "model", "--json")
+    assert f"photos/{name}" in {one["file"] for one in json.loads(said.stdout)["similar"]}
 
 
 def test_names_cannot_talk_to_the_terminal(run, world, tmp_path):

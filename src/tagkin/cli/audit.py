@@ -50,7 +50,7 @@ def run(
     model: options.Model,
     kind: Annotated[
         Kind | None,
-        typer.Option("--kind", help="Wrong tags or missing ones only.", show_default=False),
+        typer.Option("--kind", metavar="wrong|missing", help="Wrong tags or missing ones only."),
     ] = None,
     n: Annotated[
         int | None,

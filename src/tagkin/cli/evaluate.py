@@ -86,11 +86,12 @@ def run(
     report_problems([*found.failures, *seen.failures], verbose)
     if csv is not None:
         write_file(csv, quality.labels.to_csv())
-        say(f"Tag by tag: {shown(csv)}")
     if as_json:
         send(json_line(_plain(quality)))
     else:
         show_quality(quality)
+    if csv is not None:
+        say(f"Tag by tag: {shown(csv)}")
     if report is not None:
         say(f"Report: {shown(report)}")
 

@@ -20,6 +20,13 @@ __all__ = ["DONE", "FAILED", "INTERRUPTED", "guarded"]
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
+# messages speak of parameters; at the command line they have other names
+_AS_OPTIONS = {
+    "column=…": "--column NAME",
+    "overwrite=True": "--overwrite",
+    "min_count": "--min-count",
+}
+
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """The command, with every way it can end turned into an exit code and a sentence."""
@@ -62,6 +69,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _error(text: str) -> str:
+    for parameter, option in _AS_OPTIONS.items():
+        text = text.replace(parameter, option)
     return f"[red]Error:[/red] {escape(shown_text(text))}"
 
 

@@ -104,6 +104,8 @@ def run(
         if only_untagged:
             found = found.untagged()
         suggested, failures = _suggested(annotator, found, wanted, step)
+        if only_untagged:
+            suggested = [one for one in suggested if not one.tags]
     report_problems([*found.failures, *failures], verbose)
     if output is not None:
         text = _csv(suggested) if output.suffix.lower() == ".csv" else _json(suggested)
@@ -121,7 +123,9 @@ def _suggested(
     """Suggestions, and why there are none for photographs that could not be read."""
     if not len(found):
         return [], []
-    suggested = annotator.suggest(found, progress=step, **wanted)
+    # where no tags are known here, those that the model was learned from are
+    places = found if found.n_tagged else found.files
+    suggested = annotator.suggest(places, progress=step, **wanted)
     readable = {one.file for one in suggested}
     left_out = [file for file in found.files if file not in readable]
     return suggested, list(annotator.look(left_out).failures) if left_out else []

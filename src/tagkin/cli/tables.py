@@ -85,7 +85,8 @@ def percent(share: float) -> str:
 def bar(share: float) -> str:
     """A share as a bar of characters."""
     filled = round(_BAR * min(max(share, 0.0), 1.0))
-    return f"[cyan]{'━' * filled}[/cyan][bright_black]{'━' * (_BAR - filled)}[/bright_black]"
+    # two characters, so that it can be read without colours
+    return f"[cyan]{'━' * filled}[/cyan][bright_black]{'┄' * (_BAR - filled)}[/bright_black]"
 
 
 def count(n: int, one: str, several: str) -> str:
