@@ -133,13 +133,16 @@ def _show(found: list[Finding]) -> None:
 
 
 def _summary(found: list[Finding]) -> str:
+    if not found:
+        return "No tag seems wrong, and none seems to be missing."
     n_wrong = sum(one.kind == "wrong" for one in found)
+    parts = []
+    if n_wrong:
+        parts.append(f"{count(n_wrong, 'tag seems', 'tags seem')} wrong")
+    if n_missing := len(found) - n_wrong:
+        parts.append(f"{count(n_missing, 'tag seems', 'tags seem')} to be missing")
     n_files = len({one.file for one in found})
-    return (
-        f"{count(n_wrong, 'tag seems', 'tags seem')} wrong and "
-        f"{count(len(found) - n_wrong, 'tag seems', 'tags seem')} to be missing on "
-        f"{count(n_files, 'photograph', 'photographs')}."
-    )
+    return f"{' and '.join(parts)}, on {count(n_files, 'photograph', 'photographs')}."
 
 
 def _write(annotator: Annotator, found: list[Finding], path: Path) -> None:

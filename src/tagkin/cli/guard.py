@@ -45,11 +45,13 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(DONE) from None
         except KeyboardInterrupt:
             _discard_output()
-            _end(
-                "[yellow]Interrupted.[/yellow] Photographs that were seen are kept in the cache: "
-                "the same command goes on from there.",
-                INTERRUPTED,
-            )
+            said = "[yellow]Interrupted.[/yellow]"
+            if not kwargs.get("no_cache", True):
+                said += (
+                    " Photographs that were seen are kept in the cache: the same command goes on "
+                    "from there."
+                )
+            _end(said, INTERRUPTED)
         except TagkinError as error:
             _end(_error(str(error)), FAILED)
         except OSError as error:
