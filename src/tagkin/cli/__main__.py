@@ -1,0 +1,5 @@
+"""``python -m tagkin.cli`` is ``tagkin``."""
+
+from tagkin.cli.app import main
+
+main()

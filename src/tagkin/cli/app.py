@@ -1,0 +1,70 @@
+"""The commands, gathered under one name."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import tagkin
+from tagkin.cli import audit, evaluate, explain, info, map, similar, suggest, train
+from tagkin.cli.guard import guarded
+
+__all__ = ["app", "main"]
+
+_EPILOG = """\b
+Start like this:
+  tagkin train ~/Pictures --model my-tags
+  tagkin suggest ~/Pictures/new --model my-tags
+
+\b
+Exit codes:
+  0    done; files that could not be read are named on standard error
+  1    it could not be done; standard error says why and what to do
+  2    the command was not understood
+  130  interrupted; what was seen so far is kept in the cache
+
+tagkin COMMAND --help explains a command, with examples.
+"""
+
+app = typer.Typer(
+    name="tagkin",
+    help="Learn from the tags on your photographs, and suggest tags for the rest.",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for _module in (train, suggest, explain, similar, audit, evaluate, map, info):
+    _name = _module.__name__.rpartition(".")[2]
+    app.command(_name, epilog=_module.EXAMPLES)(guarded(_module.run))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tagkin {tagkin.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _tagkin(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    # file names that are not UTF-8 go out as the bytes that they are
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="surrogateescape")
+    app(prog_name="tagkin")

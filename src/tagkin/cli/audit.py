@@ -1,0 +1,159 @@
+"""tagkin audit: tags that seem wrong, and tags that seem to be missing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.files import check_target
+from tagkin.cli.output import (
+    csv_text,
+    json_line,
+    kin_rows,
+    only_one,
+    relative,
+    say,
+    send,
+    shown,
+    shown_tag,
+)
+from tagkin.cli.progress import progress_bar
+from tagkin.cli.sources import open_model
+from tagkin.cli.tables import count, file_table, kin_text, percent, show
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator, Finding
+
+__all__ = ["EXAMPLES", "Kind", "run"]
+
+EXAMPLES = """\b
+Examples:
+  tagkin audit --model my-tags
+  tagkin audit --model my-tags --kind wrong -n 100 --csv > doubtful.csv
+  tagkin audit --model my-tags --report audit.html
+"""
+_SHOWN = 250  # findings in a report: with more, the page grows slow
+
+
+class Kind(StrEnum):
+    """What to look for."""
+
+    wrong = "wrong"
+    missing = "missing"
+
+
+def run(
+    model: options.Model,
+    kind: Annotated[
+        Kind | None,
+        typer.Option("--kind", metavar="wrong|missing", help="Wrong tags or missing ones only."),
+    ] = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "-n", metavar="N", min=1, help="The N surest; without it, all that are 50 % sure."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON Lines on standard output, one finding a line.")
+    ] = False,
+    as_csv: options.AsCsv = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page to look at.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Find tags that seem wrong, and tags that seem to be missing.
+
+    Each tagged photograph is judged by models that had not seen it. Nothing is changed.
+    """
+    only_one(json=as_json, csv=as_csv)
+    check_target(report, overwrite, (".html", ".htm"))
+    with progress_bar() as step:
+        annotator = open_model(model)
+        step("Judging tags", 0, 1)
+        found = annotator.audit(n, kind=None if kind is None else kind.value)
+        if report is not None:
+            step("Writing the report", 0, 1)
+            _write(annotator, found, report)
+    if as_json:
+        for one in found:
+            send(json_line(_plain(one)))
+    elif as_csv:
+        send(_csv(found))
+    else:
+        _show(found)
+    if report is not None:
+        say(f"Report: {shown(report)}")
+
+
+def _plain(one: Finding) -> dict[str, object]:
+    return {
+        "file": relative(one.file),
+        "tag": one.tag,
+        "kind": one.kind,
+        "confidence": one.confidence,
+        "kin": kin_rows(one.kin),
+    }
+
+
+def _csv(found: list[Finding]) -> str:
+    rows = (
+        [
+            relative(one.file),
+            one.tag,
+            one.kind,
+            one.confidence,
+            "|".join(relative(k.file) for k in one.kin),
+        ]
+        for one in found
+    )
+    return csv_text(["file_name", "tag", "kind", "confidence", "kin"], rows)
+
+
+def _show(found: list[Finding]) -> None:
+    table = file_table("Photograph", "Tag", "Seems", "Sure", "Kin")
+    for one in found:
+        colour = "red" if one.kind == "wrong" else "green"
+        table.add_row(
+            shown(one.file),
+            shown_tag(one.tag),
+            f"[{colour}]{one.kind}[/{colour}]",
+            percent(one.confidence),
+            kin_text(one.kin),
+        )
+    if found:
+        show(table)
+        send("\n")
+    say(_summary(found))
+
+
+def _summary(found: list[Finding]) -> str:
+    if not found:
+        return "No tag seems wrong, and none seems to be missing."
+    n_wrong = sum(one.kind == "wrong" for one in found)
+    parts = []
+    if n_wrong:
+        parts.append(f"{count(n_wrong, 'tag seems', 'tags seem')} wrong")
+    if n_missing := len(found) - n_wrong:
+        parts.append(f"{count(n_missing, 'tag seems', 'tags seem')} to be missing")
+    n_files = len({one.file for one in found})
+    return f"{' and '.join(parts)}, on {count(n_files, 'photograph', 'photographs')}."
+
+
+def _write(annotator: Annotator, found: list[Finding], path: Path) -> None:
+    from tagkin.pages import Report, write_report
+
+    notes = [_summary(found)]
+    if len(found) > _SHOWN:
+        notes.append(f"The {_SHOWN} surest are shown; --csv lists all.")
+    facts = [
+        ("tagged photographs", f"{len(annotator.files_):,}"),
+        ("tags", f"{len(annotator.vocabulary_.names):,}"),
+        ("findings", f"{len(found):,}"),
+    ]
+    write_report(Report("Tags to look at again", facts, findings=found[:_SHOWN], notes=notes), path)

@@ -1,0 +1,147 @@
+"""tagkin evaluate: how good suggestions are, on tags that were held out."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.files import check_target, write_file
+from tagkin.cli.output import json_line, say, send, shown
+from tagkin.cli.progress import progress_bar
+from tagkin.cli.quality_page import write_quality
+from tagkin.cli.quality_tables import show_quality
+from tagkin.cli.sources import open_model, photographs, report_problems, seen_of, use_cache
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator, Quality
+
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = """\b
+Examples:
+  tagkin evaluate ~/Pictures --report quality.html
+  tagkin evaluate photos --tags tags.csv --csv tags-quality.csv
+  tagkin evaluate other-photos --model my-tags
+"""
+
+
+def run(
+    photos: options.Photos,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="DIR",
+            help="Judge this model, on those of the photographs that it has not seen. Without it, "
+            "train and judge by cross-validation.",
+        ),
+    ] = None,
+    tags: options.Tags = None,
+    column: options.Column = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page to look at.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write figures tag by tag.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.AsJson = False,
+    backbone: options.Backbone = options.BACKBONES[0],
+    min_count: options.MinCount = 2,
+    no_denoise: options.NoDenoise = False,
+    seed: options.Seed = 0,
+    cache: options.Cache = None,
+    no_cache: options.NoCache = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Measure how good suggestions are, on tags that were held out.
+
+    PHOTOS are photographs, and folders that are searched with all folders in them.
+
+    The semantic space is compared with kin by looks alone. Without a model, each part of the
+    photographs is held out in turn (--backbone, --min-count, --no-denoise and --seed are as for
+    train); with one, its own settings hold.
+    """
+    check_target(report, overwrite, (".html", ".htm"))
+    check_target(csv, overwrite, (".csv",))
+    with progress_bar() as step:
+        if model is None:
+            annotator = _like_train(backbone, min_count, no_denoise, seed, cache, no_cache)
+        else:
+            annotator = open_model(model, cache, no_cache)
+        found = photographs(photos, tags, column, step)
+        seen, rows = seen_of(annotator, found, step)
+        judge = annotator.cross_validate if model is None else annotator.evaluate
+        quality = judge(seen, rows, progress=step)
+        if report is not None:
+            step("Writing the report", 0, 1)
+            failures = [*found.failures, *seen.failures]
+            shown_by = None if model is None else annotator
+            write_quality(quality, report, failures, shown_by, seen, rows)
+    report_problems([*found.failures, *seen.failures], verbose)
+    if csv is not None:
+        write_file(csv, quality.labels.to_csv())
+    if as_json:
+        send(json_line(_plain(quality)))
+    else:
+        show_quality(quality)
+    if csv is not None:
+        say(f"Tag by tag: {shown(csv)}")
+    if report is not None:
+        say(f"Report: {shown(report)}")
+
+
+def _like_train(
+    backbone: str,
+    min_count: int,
+    no_denoise: bool,
+    seed: int,
+    cache: Path | None,
+    no_cache: bool,
+) -> Annotator:
+    kept = use_cache(cache, no_cache)
+    from tagkin.annotator import Annotator
+
+    return Annotator(
+        backbone=options.whole_path(backbone),
+        denoise=not no_denoise,
+        min_count=min_count,
+        cache=kept,
+        random_state=seed,
+    )
+
+
+def _plain(quality: Quality) -> dict[str, Any]:
+    labels = quality.labels
+    columns = ("support", "average_precision", "precision", "recall")
+    return {
+        "how": quality.how,
+        "semantic": quality.semantic,
+        "visual": quality.visual or None,
+        "reached": [
+            {
+                "wanted": one.wanted,
+                "precision": one.precision,
+                "recall": one.recall,
+                "suggestions_per_photograph": one.n_suggestions,
+                "photographs_without": one.without,
+            }
+            for one in quality.reached
+        ],
+        "tags": [
+            {"tag": str(name)} | dict(zip(columns, map(_number, values), strict=True))
+            for name, *values in zip(
+                labels.names, *(getattr(labels, column) for column in columns), strict=True
+            )
+        ],
+    }
+
+
+def _number(value: Any) -> Any:
+    number = float(value)
+    return int(number) if math.isfinite(number) and value.dtype.kind in "iu" else number

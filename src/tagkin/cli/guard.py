@@ -1,0 +1,107 @@
+"""How a command ends: with a code that scripts can rely on, and without a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import typer
+from rich.markup import escape
+
+from tagkin.cli.output import note, say, shown_text
+from tagkin.errors import TagkinError
+
+__all__ = ["DONE", "FAILED", "INTERRUPTED", "guarded"]
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+# messages speak of parameters; at the command line they have other names
+_AS_OPTIONS = {
+    "column=…": "--column NAME",
+    "overwrite=True": "--overwrite",
+    "min_count": "--min-count",
+}
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with every way it can end turned into an exit code and a sentence."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            with _warnings_as_notes():
+                command(*args, **kwargs)
+            sys.stdout.flush()
+        except (typer.Exit, typer.BadParameter):
+            raise
+        except BrokenPipeError:
+            # whoever read, such as head, has enough
+            _discard_output()
+            raise typer.Exit(DONE) from None
+        except KeyboardInterrupt:
+            _discard_output()
+            said = "[yellow]Interrupted.[/yellow]"
+            if not kwargs.get("no_cache", True):
+                said += (
+                    " Photographs that were seen are kept in the cache: the same command goes on "
+                    "from there."
+                )
+            _end(said, INTERRUPTED)
+        except TagkinError as error:
+            _end(_error(str(error)), FAILED)
+        except OSError as error:
+            _discard_output()
+            where = f"{error.filename}: " if error.filename else ""
+            _end(_error(f"{where}{error.strerror or error}."), FAILED)
+        except Exception as error:
+            if os.environ.get("TAGKIN_DEBUG"):
+                raise
+            found = f"{type(error).__name__}: {error}"
+            _end(
+                _error(f"tagkin made a mistake ({found}). TAGKIN_DEBUG=1 shows where."),
+                FAILED,
+            )
+
+    return run
+
+
+def _error(text: str) -> str:
+    for parameter, option in _AS_OPTIONS.items():
+        text = text.replace(parameter, option)
+    return f"[red]Error:[/red] {escape(shown_text(text))}"
+
+
+def _end(text: str, code: int) -> NoReturn:
+    # standard error may be closed as well
+    with contextlib.suppress(OSError):
+        say(text)
+    raise typer.Exit(code) from None
+
+
+def _discard_output() -> None:
+    """Let nothing more go to standard output: at the end Python would try again, and complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.__stdout__.fileno())  # type: ignore[union-attr]
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Show warnings that are meant for people as notes, once each; and no others."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if category is UserWarning and str(message) not in said:
+            said.add(str(message))
+            note(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,70 @@
+"""tagkin info: what a model is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag, shown_text
+from tagkin.cli.sources import open_model
+from tagkin.cli.tables import facts, size
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
+
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = """\b
+Examples:
+  tagkin info my-tags
+  tagkin info my-tags --json
+"""
+_TAGS = 12  # named
+
+
+def run(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, hidden=True)],
+    as_json: options.AsJson = False,
+) -> None:
+    """Tell what a model was learned from, and how.
+
+    MODEL is the model's folder.
+    """
+    annotator = open_model(model)
+    found = _facts(annotator, model)
+    if as_json:
+        send(json_line(found))
+        return
+    often = sorted(found["tags"].items(), key=lambda item: -item[1])
+    named = ", ".join(f"{shown_tag(tag)} ({n:,})" for tag, n in often[:_TAGS])
+    rows = [
+        ("Model", f"{shown(model)} ({size(found['bytes'])})"),
+        ("Photographs", f"{found['photographs']:,}"),
+        ("Tags", f"{len(often):,}: {named}{', …' if len(often) > _TAGS else ''}"),
+        ("Backbone", f"{shown(annotator.backbone)} ({found['fingerprint'][:12]})"),
+        ("Denoised", f"by {found['denoised']:.2g}" if found["denoised"] else "no"),
+    ]
+    console = data()
+    console.print(facts(rows))
+    console.print()
+    for line in found["description"]:
+        console.print(shown_text(line), markup=False, style="dim")
+
+
+def _facts(annotator: Annotator, folder: Path) -> dict[str, Any]:
+    vocabulary = annotator.vocabulary_
+    counts = (int(n) for n in vocabulary.counts)
+    return {
+        "model": relative(folder),
+        "bytes": sum(file.stat().st_size for file in folder.iterdir()),
+        "photographs": len(annotator.files_),
+        "tags": dict(zip(vocabulary.names, counts, strict=True)),
+        "dropped": dict(vocabulary.dropped),
+        "backbone": annotator.backbone,
+        "fingerprint": annotator.fingerprint_,
+        "denoised": float(annotator.blend_),
+        "description": annotator.describe(),
+    }

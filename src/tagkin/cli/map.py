@@ -1,0 +1,108 @@
+"""tagkin map: a collection as a picture, by looks and in the semantic space."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.files import check_target
+from tagkin.cli.output import say, shown
+from tagkin.cli.progress import Step, progress_bar
+from tagkin.cli.sources import open_model, photographs, report_problems
+from tagkin.cli.tables import count
+from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
+
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = """\b
+Examples:
+  tagkin map --model my-tags --output map.png
+  tagkin map new-photos --model my-tags --output new.png --n 500
+"""
+
+
+def run(
+    model: options.Model,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE.png", show_default=False, help="Where the map goes."
+        ),
+    ],
+    photos: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PHOTOS", show_default=False, hidden=True),
+    ] = None,
+    tags: options.Tags = None,
+    column: options.Column = None,
+    n: Annotated[
+        int,
+        typer.Option("--n", "-n", metavar="N", min=1, help="At most so many, drawn at random."),
+    ] = 2000,
+    overwrite: options.Overwrite = False,
+    seed: options.Seed = 0,
+    cache: options.Cache = None,
+    no_cache: options.NoCache = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Draw photographs as dots, near those that they are like.
+
+    PHOTOS are photographs and folders; without them, those that the model was learned from.
+
+    At the left they lie by looks alone, at the right as the semantic space has them. Colours are
+    of tags.
+    """
+    check_target(output, overwrite, (".png",))
+    with progress_bar() as step:
+        annotator = open_model(model, cache, no_cache)
+        files, rows = _chosen(annotator, photos, tags, column, n, seed, step)
+        seen = annotator.look(files, progress=step)
+        if not seen.files:
+            raise InvalidInput(
+                f"None of the {len(files):,} photographs can be read any more; the first was "
+                f"{files[0]} ({seen.failures[0].reason}). Name photographs to draw."
+            )
+        tags_of = dict(zip(files, rows, strict=True))
+        _draw(annotator, seen, [tags_of[file] for file in seen.files], output, seed, step)
+    report_problems(seen.failures, verbose)
+    say(f"{count(len(seen.files), 'photograph', 'photographs')} drawn: {shown(output)}")
+
+
+def _chosen(
+    annotator: Annotator,
+    photos: list[Path] | None,
+    tags: Path | None,
+    column: str | None,
+    n: int,
+    seed: int,
+    step: Step,
+) -> tuple[list[str], list[Any]]:
+    """At most n photographs and their tags, drawn by the seed, in their order."""
+    import random
+
+    if photos:
+        found = photographs(photos, tags, column, step)
+        files, rows = list(found.files), list(found.tags)
+    else:
+        files, rows = [str(file) for file in annotator.files_], list(annotator.tags_)
+    few = random.Random(seed).sample(range(len(files)), min(n, len(files)))  # noqa: S311
+    return [files[i] for i in sorted(few)], [rows[i] for i in sorted(few)]
+
+
+def _draw(
+    annotator: Annotator, seen: Any, rows: list[Any], output: Path, seed: int, step: Step
+) -> None:
+    from tagkin.pages import draw_map, embed
+
+    step("Laying out by looks", 0, 1)
+    places = {"By looks": embed(seen.features, seed)}
+    step("Laying out the semantic space", 0, 1)
+    places["In the semantic space"] = embed(annotator.space_.transform(seen.features), seed)
+    step("Drawing", 0, 1)
+    draw_map(places, seen.files, rows, output)

@@ -1,0 +1,113 @@
+"""Options that several commands share: the same name, the same meaning, the same help."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "BACKBONES",
+    "AsCsv",
+    "AsJson",
+    "Backbone",
+    "Cache",
+    "Column",
+    "MinCount",
+    "Model",
+    "NoCache",
+    "NoDenoise",
+    "Overwrite",
+    "Photo",
+    "Photos",
+    "Seed",
+    "Tags",
+    "Verbose",
+    "whole_path",
+]
+
+# named here so that completing them imports nothing heavy
+BACKBONES = ("efficientnet-lite0", "efficientnet-lite2", "efficientnet-lite0+lite2")
+
+
+def _complete_backbone(incomplete: str) -> list[str]:
+    return [name for name in BACKBONES if name.startswith(incomplete)]
+
+
+def whole_path(backbone: str) -> str:
+    """A backbone's name as it is; where it is a path, the path from the root of the disk.
+
+    So a model finds it from any folder.
+    """
+    kind, colon, path = backbone.partition(":")
+    if colon and Path(path).is_file():
+        return f"{kind}:{os.path.abspath(path)}"
+    return os.path.abspath(backbone) if Path(backbone).is_file() else backbone
+
+
+# arguments are hidden from the lists of options: the text of each command says what they are
+Photos = Annotated[
+    list[Path],
+    typer.Argument(metavar="PHOTOS", show_default=False, hidden=True),
+]
+Photo = Annotated[Path, typer.Argument(metavar="PHOTO", show_default=False, hidden=True)]
+Model = Annotated[
+    Path,
+    typer.Option("--model", "-m", metavar="DIR", show_default=False, help="The model's folder."),
+]
+Tags = Annotated[
+    Path | None,
+    typer.Option(
+        "--tags",
+        metavar="FILE",
+        help="A tag file (.csv or .jsonl with a column file_name). Without it, metadata.jsonl or "
+        "metadata.csv in the folder; without that, the keywords in the photographs and in .xmp "
+        "files beside them.",
+    ),
+]
+Column = Annotated[
+    str | None,
+    typer.Option("--column", metavar="NAME", help="The column of tags in the tag file."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="CSV on standard output.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Name every photograph that could not be read."),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Where what was seen in photographs is kept, so that each is looked at once; by "
+        "default TAGKIN_CACHE, or tagkin in your folder of caches.",
+    ),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep nothing, and use nothing kept.")]
+Backbone = Annotated[
+    str,
+    typer.Option(
+        "--backbone",
+        metavar="NAME|PATH",
+        autocompletion=_complete_backbone,
+        help=f"What looks at photographs: {', '.join(BACKBONES)}, vgg16:PATH with torchvision's "
+        "weights, or the path of an .onnx file.",
+    ),
+]
+MinCount = Annotated[
+    int, typer.Option("--min-count", metavar="N", help="Tags on fewer photographs are left out.")
+]
+NoDenoise = Annotated[
+    bool,
+    typer.Option(
+        "--no-denoise",
+        help="Take the tags as they are; by default they are smoothed where that helps.",
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")
+]

@@ -1,0 +1,51 @@
+"""tagkin similar: the tagged photographs most like another one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.output import json_line, relative, send, shown, shown_tag
+from tagkin.cli.progress import progress_bar
+from tagkin.cli.sources import open_model
+from tagkin.cli.tables import file_table, show
+
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = """\b
+Examples:
+  tagkin similar photo.jpg --model my-tags
+  tagkin similar photo.jpg -n 30 --model my-tags --json
+"""
+
+
+def run(
+    photo: options.Photo,
+    model: options.Model,
+    n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="So many photographs.")] = 10,
+    as_json: options.AsJson = False,
+    cache: options.Cache = None,
+    no_cache: options.NoCache = False,
+) -> None:
+    """Find the tagged photographs that are most like a photograph.
+
+    PHOTO is the photograph. Those found are near to it in the semantic space: alike in what they
+    show, not only in how they look.
+    """
+    with progress_bar():
+        annotator = open_model(model, cache, no_cache)
+        found = annotator.similar([photo], n)[0]
+    if as_json:
+        similar = [
+            {"file": relative(one.file), "similarity": one.similarity, "tags": list(one.tags)}
+            for one in found
+        ]
+        send(json_line({"file": relative(photo), "similar": similar}))
+        return
+    table = file_table("Photograph", "Alike", "Tags")
+    for one in found:
+        tags = ", ".join(shown_tag(tag) for tag in one.tags)
+        table.add_row(shown(one.file), f"{one.similarity:.2f}", tags)
+    show(table)

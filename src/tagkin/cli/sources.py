@@ -1,0 +1,90 @@
+"""What commands start from: a model, and photographs with their tags."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tagkin.cli.output import note, only_one, relative, say, shown, shown_text
+from tagkin.cli.progress import Step
+from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator, Collection
+
+__all__ = ["open_model", "photographs", "report_problems", "seen_of", "tagged", "use_cache"]
+
+_NAMED = 3
+
+
+def use_cache(folder: Path | None, no_cache: bool) -> bool:
+    """Whether features are kept; from now on in the folder, where one is named."""
+    only_one(cache=folder, no_cache=no_cache)
+    if folder is not None:
+        if folder.exists() and not folder.is_dir():
+            raise InvalidInput(f"{relative(folder)} is a file; a cache is a folder.")
+        os.environ["TAGKIN_CACHE"] = os.path.abspath(folder)
+    return not no_cache
+
+
+def open_model(folder: Path, cache: Path | None = None, no_cache: bool = False) -> Annotator:
+    """Read a model that ``tagkin train`` made."""
+    kept = use_cache(cache, no_cache)
+    from tagkin.annotator import Annotator
+
+    model = Annotator.load(folder)
+    model.cache = kept
+    return model
+
+
+def photographs(
+    places: Sequence[Path], tags: Path | None, column: str | None, step: Step
+) -> Collection:
+    """Find photographs and their tags, and say what a tag file names and is not there."""
+    from tagkin.annotator import read_collection
+
+    found = read_collection(places, tags, column=column, progress=step)
+    if found.absent:
+        n, named = len(found.absent), ", ".join(found.absent[:_NAMED])
+        more = ", …" if n > _NAMED else ""
+        verb = "photograph that is" if n == 1 else "photographs that are"
+        note(f"{relative(found.source)} names {n:,} {verb} not there: {named}{more}")
+    return found
+
+
+def tagged(found: Collection) -> Collection:
+    """The photographs that carry tags; there have to be some."""
+    some = found.tagged()
+    if not len(some):
+        raise InvalidInput(
+            f"None of the {len(found):,} photographs carries a tag. Tags were looked for in "
+            f"{relative(found.source)}. Name a tag file with --tags, or its column with --column."
+        )
+    return some
+
+
+def seen_of(model: Annotator, found: Collection, step: Step) -> tuple[Any, list[Sequence[str]]]:
+    """Tagged photographs as the backbone sees them, and the tags of those that can be read."""
+    some = tagged(found)
+    seen = model.look(some.files, progress=step)
+    if not seen.files:
+        first = "; ".join(f"{relative(f.file)}: {f.reason}" for f in seen.failures[:_NAMED])
+        raise InvalidInput(f"None of the {len(some):,} photographs could be read. {first}")
+    tags_of = dict(zip(some.files, some.tags, strict=True))
+    return seen, [tags_of[file] for file in seen.files]
+
+
+def report_problems(problems: Iterable[Any], verbose: bool) -> list[dict[str, str]]:
+    """Name what could not be read on standard error: the first few, or all; the same for JSON."""
+    each = {one.file: one.reason for one in problems}
+    if each:
+        what = "1 file" if len(each) == 1 else f"{len(each):,} files"
+        say(f"[yellow]Note:[/yellow] {what} could not be read:")
+    for k, (file, reason) in enumerate(each.items()):
+        if k == _NAMED and not verbose and len(each) > _NAMED + 1:
+            say(f"  and {len(each) - k:,} more (--verbose names them all)")
+            break
+        say(f"  {shown(file)}: {shown_text(reason)}")
+    return [{"file": relative(file), "reason": reason} for file, reason in each.items()]

@@ -1,0 +1,181 @@
+"""tagkin suggest: tags for photographs, with the kin that speak for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.files import check_target, write_file
+from tagkin.cli.output import (
+    csv_text,
+    json_line,
+    kin_rows,
+    only_one,
+    relative,
+    say,
+    send,
+    shown,
+    shown_tag,
+)
+from tagkin.cli.progress import Step, progress_bar
+from tagkin.cli.sources import open_model, photographs, report_problems
+from tagkin.cli.tables import count, file_table, kin_text, percent, show
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator, Collection, PhotoSuggestions
+
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = """\b
+Examples:
+  tagkin suggest new-photos --model my-tags
+  tagkin suggest ~/Pictures --only-untagged --model my-tags -o new.csv
+  tagkin suggest new-photos --precision 0.8 --model my-tags
+  tagkin suggest photo.jpg --top 3 --model my-tags --json
+"""
+
+
+def run(
+    photos: options.Photos,
+    model: options.Model,
+    tags: options.Tags = None,
+    column: options.Column = None,
+    only_untagged: Annotated[
+        bool, typer.Option("--only-untagged", help="Leave out photographs that carry tags.")
+    ] = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="X",
+            min=0,
+            max=1,
+            help="Suggest tags from this confidence on; 0.5 unless something else is asked for.",
+        ),
+    ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            "--precision",
+            metavar="X",
+            min=0,
+            max=1,
+            help="Suggest so that this share of suggestions is right, tag by tag.",
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", metavar="N", min=1, help="At most so many tags a photograph."),
+    ] = None,
+    kin: Annotated[
+        int, typer.Option("--kin", metavar="N", min=1, help="Kin named for each suggestion.")
+    ] = 5,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a .csv or .jsonl file."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON Lines on standard output, one photograph a line.")
+    ] = False,
+    as_csv: options.AsCsv = False,
+    cache: options.Cache = None,
+    no_cache: options.NoCache = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Suggest tags for photographs.
+
+    PHOTOS are photographs, and folders that are searched with all folders in them.
+
+    Every suggestion has a confidence, which is how probable it is that the tag is right, and the
+    kin that speak for it: tagged photographs that carry the tag. Tags that a photograph carries
+    are not suggested again. Nothing is written to your photographs.
+    """
+    only_one(json=as_json, csv=as_csv, output=output)
+    only_one(threshold=threshold is not None, precision=precision is not None)
+    check_target(output, overwrite, (".csv", ".jsonl"))
+    wanted = {"threshold": threshold, "precision": precision, "top": top, "n_kin": kin}
+    with progress_bar() as step:
+        annotator = open_model(model, cache, no_cache)
+        found = photographs(photos, tags, column, step)
+        if only_untagged:
+            found = found.untagged()
+        suggested, failures = _suggested(annotator, found, wanted, step)
+        if only_untagged:
+            suggested = [one for one in suggested if not one.tags]
+    report_problems([*found.failures, *failures], verbose)
+    if output is not None:
+        text = _csv(suggested) if output.suffix.lower() == ".csv" else _json(suggested)
+        write_file(output, text)
+        say(f"{_summary(suggested)} Written to {shown(output)}.")
+    elif as_json or as_csv:
+        send(_json(suggested) if as_json else _csv(suggested))
+    else:
+        _show(suggested)
+
+
+def _suggested(
+    annotator: Annotator, found: Collection, wanted: dict[str, Any], step: Step
+) -> tuple[list[PhotoSuggestions], list[Any]]:
+    """Suggestions, and why there are none for photographs that could not be read."""
+    if not len(found):
+        return [], []
+    # where no tags are known here, those that the model was learned from are
+    places = found if found.n_tagged else found.files
+    suggested = annotator.suggest(places, progress=step, **wanted)
+    readable = {one.file for one in suggested}
+    left_out = [file for file in found.files if file not in readable]
+    return suggested, list(annotator.look(left_out).failures) if left_out else []
+
+
+def _json(suggested: list[PhotoSuggestions]) -> str:
+    return "".join(
+        json_line(
+            {
+                "file": relative(one.file),
+                "suggestions": [
+                    {"tag": s.tag, "confidence": s.confidence, "kin": kin_rows(s.kin)}
+                    for s in one.suggestions
+                ],
+            }
+        )
+        for one in suggested
+    )
+
+
+def _csv(suggested: list[PhotoSuggestions]) -> str:
+    """One row a suggestion; kin are separated by |, the heaviest first."""
+    return csv_text(
+        ["file_name", "tag", "confidence", "kin"],
+        (
+            [relative(one.file), s.tag, s.confidence, "|".join(relative(k.file) for k in s.kin)]
+            for one in suggested
+            for s in one.suggestions
+        ),
+    )
+
+
+def _show(suggested: list[PhotoSuggestions]) -> None:
+    table = file_table("Photograph", "Tag", "Sure", "Kin")
+    for one in suggested:
+        name = shown(one.file)
+        if not one.suggestions:
+            table.add_row(name, "[dim]none[/dim]", "", "")
+        for s in one.suggestions:
+            table.add_row(name, shown_tag(s.tag), percent(s.confidence), kin_text(s.kin))
+            name = ""
+    if suggested:
+        show(table)
+        send("\n")
+    say(_summary(suggested))
+
+
+def _summary(suggested: list[PhotoSuggestions]) -> str:
+    n = sum(len(one.suggestions) for one in suggested)
+    return (
+        f"{count(n, 'suggestion', 'suggestions')} for "
+        f"{count(len(suggested), 'photograph', 'photographs')}."
+    )

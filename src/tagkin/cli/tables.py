@@ -1,0 +1,114 @@
+"""Tables and figures as people are shown them: few lines, much air."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Column, Table
+from rich.text import Text
+
+from tagkin.cli.output import data, shown
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Kin
+
+__all__ = ["bar", "count", "facts", "file_table", "kin_text", "percent", "seconds", "show", "size"]
+
+_BAR = 10  # characters
+_LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
+_NUMBERS = {"Sure", "Share", "Alike"}
+
+
+def file_table(*columns: str) -> Table:
+    """A table whose first column is a file and whose last is a list; `show` makes them fit."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        header_style="bold",
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+    )
+    for k, name in enumerate(columns):
+        table.add_column(
+            name,
+            justify="right" if name in _NUMBERS else "left",
+            overflow="ellipsis" if k else "fold",
+            no_wrap=bool(k),
+            style="cyan"
+            if name in {"Tag", "Tags"}
+            else "dim"
+            if name in {"Kin", "Its tags"}
+            else "",
+        )
+    return table
+
+
+def show(table: Table) -> None:
+    """Print a table of files: long names go on in the next line, a long list is cut."""
+    console = data()
+    first, *middle, last = table.columns
+    taken = sum(_width(column) + _GAP for column in middle)
+    first.max_width = max(_LEAST, (console.width - taken) // 2)
+    taken += min(_width(first), first.max_width) + _GAP
+    last.max_width = max(_LEAST, console.width - taken)
+    console.print(table)
+
+
+def _width(column: Column) -> int:
+    cells = [str(column.header), *column.cells]
+    return max(Text.from_markup(str(cell)).cell_len for cell in cells)
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and values, one pair a line."""
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(name, value)
+    return grid
+
+
+def kin_text(kin: Iterable[Kin]) -> str:
+    """Kin in one line, the heaviest first."""
+    return ", ".join(f"{shown(one.file)} ({percent(one.share)})" for one in kin)
+
+
+def percent(share: float) -> str:
+    """A share as a person reads it."""
+    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def bar(share: float) -> str:
+    """A share as a bar of characters."""
+    filled = round(_BAR * min(max(share, 0.0), 1.0))
+    # two characters, so that it can be read without colours
+    return f"[cyan]{'━' * filled}[/cyan][bright_black]{'┄' * (_BAR - filled)}[/bright_black]"
+
+
+def count(n: int, one: str, several: str) -> str:
+    """A number with its word: 1 photograph, 1,200 photographs."""
+    return f"{n:,} {one if n == 1 else several}"
+
+
+def seconds(time: float) -> str:
+    """A time as a person says it: 8 s, 2 min 5 s, 1 h 3 min."""
+    whole = round(time)
+    if whole < 60:
+        return f"{time:.1f} s" if time < 10 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def size(n_bytes: int) -> str:
+    """An amount of bytes as a person says it."""
+    amount = float(n_bytes)
+    for unit in ("bytes", "KB", "MB"):
+        if amount < 1000:
+            return f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:.3g} GB"

@@ -1,0 +1,183 @@
+"""tagkin train: learn from photographs and their tags."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.files import check_folder
+from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag
+from tagkin.cli.progress import progress_bar
+from tagkin.cli.sources import photographs, report_problems, tagged, use_cache
+from tagkin.cli.tables import count, facts, seconds, size
+from tagkin.errors import StorageError
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator, Collection
+
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = """\b
+Examples:
+  tagkin train ~/Pictures --model my-tags
+  tagkin train photos --tags tags.csv --model my-tags --overwrite
+  tagkin train photos --tags data.jsonl --column labels --model my-tags --tune
+"""
+_DROPPED = 5  # tags named
+
+
+def run(
+    photos: options.Photos,
+    model: Annotated[
+        Path,
+        typer.Option(
+            "--model", "-m", metavar="DIR", show_default=False, help="Where the model goes."
+        ),
+    ],
+    tags: options.Tags = None,
+    column: options.Column = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a model that is there already.")
+    ] = False,
+    backbone: options.Backbone = options.BACKBONES[0],
+    min_count: options.MinCount = 2,
+    tune: Annotated[
+        bool,
+        typer.Option("--tune", help="Choose settings by cross-validation; takes some minutes."),
+    ] = False,
+    no_denoise: options.NoDenoise = False,
+    cache: options.Cache = None,
+    no_cache: options.NoCache = False,
+    seed: options.Seed = 0,
+    verbose: options.Verbose = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Learn from photographs and their tags.
+
+    PHOTOS are photographs, and folders that are searched with all folders in them. Those without
+    tags are left aside. Nothing of yours is changed: what is learned goes to
+    a folder of its own, the model.
+    """
+    _check_model_folder(model, overwrite)
+    kept = use_cache(cache, no_cache)
+    start = time.perf_counter()
+    with progress_bar() as step:
+        from tagkin.annotator import Annotator
+
+        annotator = Annotator(
+            backbone=options.whole_path(backbone),
+            denoise=not no_denoise,
+            min_count=min_count,
+            tune=tune,
+            cache=kept,
+            random_state=seed,
+        )
+        found = photographs(photos, tags, column, step)
+        annotator.fit(tagged(found), progress=step)
+        annotator.cache = True  # whether to keep features is for each command to say
+        annotator.save(model, overwrite=overwrite)
+    problems = report_problems([*found.failures, *annotator.failures_], verbose)
+    summary = _summary(annotator, found, problems, model, time.perf_counter() - start)
+    if as_json:
+        send(json_line(summary))
+    else:
+        _show(summary, annotator, model)
+
+
+def _check_model_folder(folder: Path, overwrite: bool) -> None:
+    """Refuse before hours of work what would be refused after them."""
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / "model.json").is_file():
+            raise StorageError(
+                f"{relative(folder)} holds files that are not a tagkin model. It is left alone; "
+                "choose another folder."
+            )
+        if not overwrite:
+            raise StorageError(
+                f"{relative(folder)} holds a model already. Pass --overwrite to replace it, or "
+                "choose another folder."
+            )
+    elif folder.exists() and not folder.is_dir():
+        raise StorageError(f"{relative(folder)} is a file; a model is a folder.")
+    check_folder(folder)
+
+
+def _summary(
+    annotator: Annotator,
+    found: Collection,
+    problems: list[dict[str, str]],
+    model: Path,
+    elapsed: float,
+) -> dict[str, Any]:
+    names = annotator.vocabulary_.names
+    n_reached = {
+        str(wanted): int((annotator.calibrator_.thresholds(wanted) < float("inf")).sum())
+        for wanted in (0.5, 0.8)
+    }
+    return {
+        "model": relative(model),
+        "photographs": {
+            "found": len(found),
+            "tagged": found.n_tagged,
+            "used": len(annotator.files_),
+            "unreadable": problems,
+            "absent": list(found.absent),
+        },
+        "tags": {"learned": len(names), "dropped": dict(annotator.vocabulary_.dropped)},
+        "denoised": float(annotator.blend_),
+        "tags_reaching_precision": n_reached,
+        "seconds": elapsed,
+    }
+
+
+def _show(summary: dict[str, Any], annotator: Annotator, model: Path) -> None:
+    photos, n_tags = summary["photographs"], summary["tags"]["learned"]
+    reached = summary["tags_reaching_precision"]
+    n_bytes = sum(file.stat().st_size for file in model.iterdir())
+    n_unreadable = len(annotator.failures_)
+    parts = [
+        f"{photos['found']:,} found",
+        f"{photos['tagged']:,} tagged",
+        f"{photos['used']:,} used",
+    ]
+    if n_unreadable:
+        parts.append(f"{n_unreadable:,} unreadable")
+    if copies := photos["tagged"] - photos["used"] - n_unreadable:
+        parts.append(count(copies, "copy", "copies"))
+    rows = [
+        ("Photographs", ", ".join(parts)),
+        ("Tags", _tags_text(n_tags, summary["tags"]["dropped"], annotator.min_count)),
+        ("Denoised", f"by {summary['denoised']:.2g}" if summary["denoised"] else "no"),
+        (
+            "Suggestions",
+            f"{reached['0.5']:,} tags can be suggested so that half are right, "
+            f"{reached['0.8']:,} so that 4 of 5 are",
+        ),
+        ("Model", f"{shown(model)} ({size(n_bytes)})"),
+    ]
+    console = data()
+    console.print(
+        f"[green]Learned {count(n_tags, 'tag', 'tags')} from "
+        f"{count(photos['used'], 'photograph', 'photographs')} in "
+        f"{seconds(summary['seconds'])}.[/green]"
+    )
+    console.print()
+    console.print(facts(rows))
+    console.print()
+    console.print(
+        f"Next: [bold]tagkin suggest PHOTOS --model {shown(shlex.quote(str(model)))}[/bold]"
+    )
+
+
+def _tags_text(n_tags: int, dropped: dict[str, int], min_count: int) -> str:
+    text = f"{n_tags:,} learned"
+    if dropped:
+        named = ", ".join(shown_tag(tag) for tag in list(dropped)[:_DROPPED])
+        more = ", …" if len(dropped) > _DROPPED else ""
+        text += f", {len(dropped):,} on fewer than {min_count} photographs left out: {named}{more}"
+    return text

@@ -1,0 +1,84 @@
+"""One collection, one model: made once, by the command line itself."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from tagkin.cli import app
+
+from .made import make_photographs, write_tag_file
+
+Run = Callable[..., "Result"]
+
+
+class Result(NamedTuple):
+    """What a command said."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class World(NamedTuple):
+    """Photographs to learn from, others, and a model."""
+
+    photos: Path
+    fresh: Path
+    tags: Path
+    model: Path
+    cache: Path
+    train: Result
+    tags_of: dict[str, list[str]]
+
+
+def call(cache: Path, *args: object) -> Result:
+    runner = CliRunner(env={"TAGKIN_CACHE": str(cache), "COLUMNS": "200"})
+    found = runner.invoke(app, [str(arg) for arg in args])
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return Result(found.exit_code, found.stdout, found.stderr)
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    home = tmp_path_factory.mktemp("cli")
+    tags = make_photographs(home / "photos")
+    fresh = make_photographs(home / "fresh", n_each=2, seed=1)
+    write_tag_file(home / "fresh" / "metadata.jsonl", fresh)
+    tag_file = write_tag_file(home / "tags.jsonl", tags)
+    cache, model = home / "cache", home / "model"
+    said = call(cache, "train", home / "photos", "--tags", tag_file, "--model", model)
+    assert said.exit_code == 0, said.stderr
+    return World(home / "photos", home / "fresh", tag_file, model, cache, said, tags)
+
+
+@pytest.fixture
+def run(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: call(world.cache, *args)
+
+
+@pytest.fixture
+def environment(world: World) -> dict[str, str]:
+    """Of a process of its own."""
+    package = str(Path(__file__).parents[2] / "src")
+    return os.environ | {"TAGKIN_CACHE": str(world.cache), "PYTHONPATH": package}
+
+
+@pytest.fixture
+def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Popen]:
+    """Start a command in a process of its own."""
+
+    def started(*args: object, **kwargs: object) -> subprocess.Popen:
+        settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | kwargs
+        command = [sys.executable, "-m", "tagkin.cli", *map(str, args)]
+        return subprocess.Popen(command, env=environment, cwd=tmp_path, **settings)  # type: ignore[call-overload]
+
+    return started

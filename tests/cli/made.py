@@ -1,0 +1,54 @@
+"""A small collection of real pictures whose right tags are plain to see."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+COLOURS = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (40, 70, 200)}
+SHAPES = ("circle", "square")
+
+
+def draw(path: Path, colour: str, shape: str, rng: np.random.Generator) -> None:
+    """One shape on a grey ground, somewhere, a little noisy."""
+    image = Image.new("RGB", (120, 90), tuple(int(v) for v in rng.integers(200, 250, 3)))
+    x, y, side = (int(v) for v in rng.integers((5, 5, 40), (50, 35, 60)))
+    pen = ImageDraw.Draw(image)
+    box = (x, y, x + side, y + side)
+    fill = tuple(int(v) for v in np.clip(np.array(COLOURS[colour]) + rng.integers(-25, 25), 0, 255))
+    (pen.ellipse if shape == "circle" else pen.rectangle)(box, fill=fill)
+    image.save(path, quality=92)
+
+
+def make_photographs(folder: Path, n_each: int = 7, seed: int = 0) -> dict[str, list[str]]:
+    """Pictures of every colour and shape; the tags of each by its name."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(seed)
+    tags = {}
+    for colour in COLOURS:
+        for shape in SHAPES:
+            for k in range(n_each):
+                name = f"{colour}-{shape}-{k}.jpg"
+                draw(folder / name, colour, shape, rng)
+                tags[name] = [colour, shape]
+    return tags
+
+
+def write_tag_file(path: Path, tags: dict[str, list[str]]) -> Path:
+    """A tag file as Hugging Face has it."""
+    rows = (json.dumps({"file_name": name, "tags": row}) for name, row in tags.items())
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def write_sidecar(photograph: Path, tags: list[str]) -> None:
+    """An XMP file beside a photograph."""
+    items = "".join(f"<rdf:li>{tag}</rdf:li>" for tag in tags)
+    Path(f"{photograph}.xmp").write_text(
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        '<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<dc:subject><rdf:Bag>{items}</rdf:Bag></dc:subject>"
+        "</rdf:Description></rdf:RDF></x:xmpmeta>"
+    )

@@ -1,0 +1,303 @@
+"""Every command, as a user would run it, through the real backbone."""
+
+import csv
+import io
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import tagkin
+
+from .made import make_photographs, write_sidecar, write_tag_file
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# --- train -------------------------------------------------------------------------------
+
+
+def test_train_says_what_it_learned_and_what_comes_next(world):
+    assert "Learned 5 tags from 42 photographs" in world.train.stdout
+    assert "42 found, 42 tagged, 42 used" in world.train.stdout
+    assert f"tagkin suggest PHOTOS --model {world.model}" in world.train.stdout
+    assert world.train.stderr == ""
+
+
+def test_train_in_json_lists_everything(run, world, tmp_path):
+    photos = tmp_path / "photos"
+    tags = make_photographs(photos, n_each=2)
+    (photos / "broken.jpg").write_bytes(b"not a picture")
+    shutil.copy(photos / "red-circle-0.jpg", photos / "same.jpg")
+    (photos / "untagged.jpg").write_bytes((world.photos / "red-circle-3.jpg").read_bytes())
+    tags |= {"broken.jpg": ["red"], "same.jpg": ["once"], "gone.jpg": ["red"]}
+    tag_file = write_tag_file(photos / "metadata.jsonl", tags)
+    said = run("train", photos, "--model", "model", "--json", "--no-denoise", "--no-cache")
+    assert said.exit_code == 0, said.stderr
+    (found,) = lines(said.stdout)
+    assert found["photographs"] == {
+        "found": 15,
+        "tagged": 14,
+        "used": 12,
+        "unreadable": [{"file": "photos/broken.jpg", "reason": found_reason(found)}],
+        "absent": ["gone.jpg"],
+    }
+    assert found["tags"] == {"learned": 5, "dropped": {"once": 1}}
+    assert found["denoised"] == 0
+    assert set(found["tags_reaching_precision"]) == {"0.5", "0.8"}
+    assert found["model"] == "model"
+    assert "1 photograph that is not there: gone.jpg" in said.stderr
+    assert f"{tag_file.relative_to(tmp_path)} names" in said.stderr
+    assert "photos/broken.jpg: " in said.stderr
+    assert tagkin.load(tmp_path / "model").cache is True
+
+
+def found_reason(found: dict) -> str:
+    (one,) = found["photographs"]["unreadable"]
+    assert one["reason"]
+    return one["reason"]
+
+
+def test_train_reads_keywords_beside_the_photographs(run, tmp_path):
+    for name, tags in make_photographs(tmp_path / "photos", n_each=2).items():
+        write_sidecar(tmp_path / "photos" / name, tags)
+    said = run("train", "photos", "--model", "model")
+    assert said.exit_code == 0, said.stderr
+    assert "Learned 5 tags from 12 photographs" in said.stdout
+
+
+def test_train_does_not_replace_a_model_unasked(run, world, tmp_path):
+    shutil.copytree(world.model, tmp_path / "model")
+    before = (tmp_path / "model" / "model.json").read_bytes()
+    said = run("train", world.photos, "--tags", world.tags, "--model", "model")
+    assert (said.exit_code, said.stdout) == (1, "")
+    assert "Pass --overwrite" in said.stderr
+    assert (tmp_path / "model" / "model.json").read_bytes() == before
+    train = ("train", world.photos, "--tags", world.tags, "--model", "model", "--no-denoise")
+    assert run(*train, "--overwrite").exit_code == 0
+    assert (tmp_path / "model" / "model.json").read_bytes() != before
+
+
+def test_train_leaves_a_folder_with_other_things_alone(run, world, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    train = ("train", world.photos, "--tags", world.tags, "--overwrite", "--model")
+    said = run(*train, "mine")
+    assert said.exit_code == 1
+    assert "not a tagkin model" in said.stderr
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+    said = run(*train, "mine/letter.txt")
+    assert said.exit_code == 1
+    assert "is a file" in said.stderr
+
+
+# --- suggest -----------------------------------------------------------------------------
+
+
+def test_suggestions_as_json_lines_have_exactly_this_shape(run, world, monkeypatch):
+    monkeypatch.chdir(world.fresh.parent)
+    photo = world.fresh / "red-circle-0.jpg"
+    said = run("suggest", photo, "--model", world.model, "--top", 2, "--kin", 3, "--json")
+    assert said.exit_code == 0, said.stderr
+    (found,) = lines(said.stdout)
+    assert list(found) == ["file", "suggestions"]
+    assert len(found["suggestions"]) == 2
+    for one in found["suggestions"]:
+        assert list(one) == ["tag", "confidence", "kin"]
+        assert 0 <= one["confidence"] <= 1
+        assert 1 <= len(one["kin"]) <= 3
+        for kin in one["kin"]:
+            assert list(kin) == ["file", "share"]
+            assert one["tag"] in world.tags_of[Path(kin["file"]).name]
+            assert 0 < kin["share"] <= 1
+    assert found["file"] == os.path.relpath(photo)
+    assert found["suggestions"][0]["kin"][0]["file"].startswith("photos/")
+
+
+def test_most_suggestions_are_right(run, world):
+    said = run("suggest", world.fresh, "--only-untagged", "--model", world.model, "--json")
+    assert said.stdout == ""  # all of them are tagged
+    files = sorted(world.fresh.glob("*.jpg"))
+    said = run("suggest", *files, "--model", world.model, "--json", "--top", 2)
+    right = [
+        s["tag"] in Path(one["file"]).name for one in lines(said.stdout) for s in one["suggestions"]
+    ]
+    assert len(right) == 2 * len(files)
+    assert sum(right) > 0.8 * len(right)
+
+
+def test_tags_that_a_photograph_carries_are_not_suggested(run, world):
+    known = ("suggest", world.photos, "--model", world.model, "--threshold", 0, "--json")
+    found = lines(run(*known, "--tags", world.tags).stdout)
+    assert found == lines(run(*known).stdout), "the model knows the tags of its photographs"
+    assert len(found) == 42
+    for one in found:
+        carried = world.tags_of[Path(one["file"]).name]
+        assert not {s["tag"] for s in one["suggestions"]} & set(carried)
+    assert run(*known, "--only-untagged").stdout == ""
+
+
+def test_a_table_for_people(run, world):
+    said = run("suggest", world.fresh / "red-circle-0.jpg", "--model", world.model, "--top", 1)
+    head, _, row = said.stdout.splitlines()[:3]
+    assert head.split() == ["Photograph", "Tag", "Sure", "Kin"]
+    assert row.startswith(str(world.fresh / "red-circle-0.jpg")[:40])
+    assert "\x1b" not in said.stdout + said.stderr
+    assert said.stderr == "1 suggestion for 1 photograph.\n"
+
+
+def test_csv_reads_back_from_output_and_from_file(run, world, tmp_path):
+    command = ("suggest", *sorted(world.fresh.glob("*.jpg")), "--model", world.model, "--top", 2)
+    said = run(*command, "--csv")
+    rows = list(csv.DictReader(io.StringIO(said.stdout)))
+    assert list(rows[0]) == ["file_name", "tag", "confidence", "kin"]
+    assert len(rows) == 24
+    assert all(Path(kin).is_file() for row in rows for kin in row["kin"].split("|"))
+    assert run(*command, "--output", "sub/new.csv").stdout == ""
+    assert (tmp_path / "sub" / "new.csv").read_text() == said.stdout
+    said = run(*command, "--output", "sub/new.csv")
+    assert said.exit_code == 1
+    assert "--overwrite" in said.stderr
+    assert run(*command, "--output", "sub/new.csv", "--overwrite").exit_code == 0
+    assert run(*command, "--output", "new.jsonl").exit_code == 0
+    assert (tmp_path / "new.jsonl").read_text() == run(*command, "--json").stdout
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new.jsonl", "sub"]
+
+
+def test_suggestions_for_the_rest_go_on_past_broken_photographs(run, world, tmp_path):
+    shutil.copy(world.fresh / "red-circle-0.jpg", tmp_path / "a.jpg")
+    for k in range(6):
+        (tmp_path / f"b{k}.jpg").write_bytes(b"broken %d" % k)
+    said = run("suggest", ".", "--model", world.model, "--json")
+    assert said.exit_code == 0
+    assert [one["file"] for one in lines(said.stdout)] == ["a.jpg"]
+    assert "6 files could not be read" in said.stderr
+    assert "and 3 more" in said.stderr
+    assert "b5.jpg" not in said.stderr
+    assert "b5.jpg" in run("suggest", ".", "--model", world.model, "--verbose").stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--threshold", 0.9, "--precision", 0.9),
+        ("--json", "--csv"),
+        ("--json", "--output", "x.csv"),
+        ("--output", "x.txt"),
+        ("--threshold", 1.5),
+        ("--top", 0),
+        ("--cache", "here", "--no-cache"),
+        ("--no-such-option",),
+    ],
+)
+def test_wrong_usage_is_2_and_says_so(run, world, options):
+    said = run("suggest", world.fresh, "--model", world.model, *options)
+    assert (said.exit_code, said.stdout) == (2, "")
+    assert "Error: " in said.stderr
+
+
+# --- the others --------------------------------------------------------------------------
+
+
+def test_explain_names_kin_and_draws_a_sheet(run, world, tmp_path):
+    photo = world.fresh / "blue-square-1.jpg"
+    said = run("explain", photo, "--model", world.model, "--top", 2, "--sheet", "why.png")
+    assert said.exit_code == 0, said.stderr
+    assert said.stdout.count("Photograph") == 2
+    assert "% sure" in said.stdout
+    assert "blue, square" in said.stdout
+    assert "why.png" in said.stderr
+    with Image.open(tmp_path / "why.png") as sheet:
+        assert sheet.format == "PNG"
+        assert sheet.width > 500
+    said = run("explain", photo, "--model", world.model, "--sheet", "why.png")
+    assert said.exit_code == 1
+
+
+def test_explain_of_a_known_photograph_says_what_it_carries(run, world):
+    said = run("explain", world.photos / "red-circle-0.jpg", "--model", world.model)
+    assert "Carries red, circle." in said.stdout
+
+
+def test_similar(run, world):
+    photo = world.photos / "green-square-0.jpg"
+    said = run("similar", photo, "--model", world.model, "-n", 4, "--json")
+    (found,) = lines(said.stdout)
+    assert list(found) == ["file", "similar"]
+    assert len(found["similar"]) == 4
+    assert [list(one) for one in found["similar"]] == [["file", "similarity", "tags"]] * 4
+    assert str(photo) not in {one["file"] for one in found["similar"]}
+    assert "green" in found["similar"][0]["tags"]
+    said = run("similar", photo, "--model", world.model)
+    assert said.stdout.split()[:3] == ["Photograph", "Alike", "Tags"]
+
+
+def test_audit_in_all_its_forms(run, world, tmp_path):
+    command = ("audit", "--model", world.model, "-n", 6)
+    found = lines(run(*command, "--json").stdout)
+    assert [list(one) for one in found] == [["file", "tag", "kind", "confidence", "kin"]] * 6
+    rows = list(csv.DictReader(io.StringIO(run(*command, "--csv").stdout)))
+    assert [(r["file_name"], r["tag"]) for r in rows] == [(f["file"], f["tag"]) for f in found]
+    wrong = lines(run(*command, "--kind", "wrong", "--json").stdout)
+    assert {one["kind"] for one in wrong} == {"wrong"}
+    said = run(*command, "--report", "audit.html")
+    assert said.stdout.split()[:5] == ["Photograph", "Tag", "Seems", "Sure", "Kin"]
+    assert "seem" in said.stderr
+    assert (tmp_path / "audit.html").read_text().startswith("<!DOCTYPE html>")
+    assert run(*command, "--kind", "odd").exit_code == 2
+
+
+def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_path):
+    command = ("evaluate", world.fresh, "--model", world.model)
+    said = run(*command, "--json", "--report", "quality.html", "--csv", "tags.csv")
+    assert said.exit_code == 0, said.stderr
+    (found,) = lines(said.stdout)
+    assert list(found) == ["how", "semantic", "visual", "reached", "tags"]
+    assert "12 tagged photographs that the model had not seen" in found["how"]
+    assert found["semantic"]["MAP"] > 0.8
+    assert set(found["visual"]) == set(found["semantic"])
+    assert [one["wanted"] for one in found["reached"]] == [0.5, 0.7, 0.8, 0.9]
+    assert {one["tag"] for one in found["tags"]} == {"red", "green", "blue", "circle", "square"}
+    assert {one["support"] for one in found["tags"]} == {4, 6}
+    rows = list(csv.DictReader((tmp_path / "tags.csv").open()))
+    assert {row["name"] for row in rows} == {one["tag"] for one in found["tags"]}
+    page = (tmp_path / "quality.html").read_text()
+    assert "By looks" in page
+    assert "red-circle-0.jpg" in page
+    said = run("evaluate", world.photos, "--tags", world.tags, "--model", world.model)
+    assert said.exit_code == 1
+    assert "Pass others" in said.stderr
+
+
+def test_evaluate_by_cross_validation(run, world):
+    said = run("evaluate", world.photos, "--tags", world.tags, "--no-denoise")
+    assert said.exit_code == 0, said.stderr
+    assert "5-fold cross-validation on 42 tagged photographs" in said.stdout
+    for word in ("By looks", "Semantic", "Asked for (--precision)", "Average precision", "circle"):
+        assert word in said.stdout
+
+
+def test_map_of_the_model_and_of_others(run, world, tmp_path):
+    said = run("map", "--model", world.model, "--output", "map.png", "--n", 20)
+    assert said.exit_code == 0, said.stderr
+    assert (said.stdout, said.stderr) == ("", "20 photographs drawn: map.png\n")
+    with Image.open(tmp_path / "map.png") as drawn:
+        assert drawn.width > 1.5 * drawn.height > 0
+    said = run("map", world.fresh, "--model", world.model, "--output", "fresh.png")
+    assert said.stderr == "12 photographs drawn: fresh.png\n"
+    assert run("map", "--model", world.model, "--output", "map.png").exit_code == 1
+
+
+def test_info(run, world):
+    said = run("info", world.model)
+    for word in ("Photographs", "42", "circle (21)", "efficientnet-lite0"):
+        assert word in said.stdout
+    (found,) = lines(run("info", world.model, "--json").stdout)
+    assert found["photographs"] == 42
+    assert found["tags"] == {"blue": 14, "circle": 21, "green": 14, "red": 14, "square": 21}
+    assert len(found["fingerprint"]) == 64

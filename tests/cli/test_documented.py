@@ -1,0 +1,32 @@
+"""The page on the command line is whole and current, and so is the help."""
+
+import typer.main
+
+from tagkin.cli import app
+
+from .reference import PAGE, with_reference
+
+
+def test_every_command_and_option_is_in_the_documentation():
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_reference(page), "run `python -m tests.cli.reference`"
+
+
+def test_every_command_teaches_with_examples_and_every_option_with_words():
+    group = typer.main.get_command(app)
+    assert len(group.commands) == 8
+    for name, command in group.commands.items():
+        assert f"  tagkin {name} " in command.epilog
+        assert max(map(len, command.epilog.splitlines())) < 79
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                assert parameter.help, (name, parameter.name)
+            else:
+                assert parameter.metavar in command.help, (name, parameter.name)
+
+
+def test_exit_codes_are_in_help_and_documentation():
+    page = PAGE.read_text(encoding="utf-8")
+    for code in ("0", "1", "2", "130"):
+        assert f"\n  {code:5}" in app.info.epilog
+        assert f"\n| {code} |" in page
