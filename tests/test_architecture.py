@@ -27,7 +27,7 @@ ALLOWED = {
         "transfer",
     },
     "errors": set(),
-    "_device": {"errors"},
+    "_device": set(),
     "arrays": {"_device", "errors"},
     "_chi2": FOUNDATION,
     "kernels": FOUNDATION | {"_chi2", "_device"},

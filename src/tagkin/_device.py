@@ -1,32 +1,27 @@
-"""What an accelerator needs and a processor does not: memory, precision, fused functions.
+"""What an accelerator needs and a processor does not: memory of its own, fused functions.
 
-A graphics processor is fed by large blocks, has rounding of its own for float32 products
-(TF32), and pays for every pass over memory. Arrays on the host never come here.
+A graphics processor is fed by large blocks, and pays for every pass over memory. Arrays on the
+host never come here.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from array_api_compat import is_torch_array
-
-from tagkin.errors import InvalidInput, MissingExtra
 
 __all__ = [
     "device_budget",
     "fused",
     "in_tf32",
     "is_out_of_memory",
-    "matmul_precision",
     "on_accelerator",
     "release_cached",
     "round_to_tf32",
+    "torch_precision",
 ]
-
-PRECISIONS = ("float32", "tf32")
 
 _PROCESSORS = {"cpu", "meta"}
 _SHARE = 8  # of the free memory, one part in so many is for temporary blocks
@@ -66,38 +61,8 @@ def release_cached() -> None:
 # --- precision ---------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def matmul_precision(precision: str) -> Iterator[None]:
-    """Choose how products of float32 matrices round on a graphics processor.
-
-    "float32" is as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
-    times faster: kernel values are then off by up to 1e-3, and places in the space keep a cosine
-    of .998 or more with those of float32. Arrays on the host, float64 products and exact
-    neighbours do not change. It holds for all of torch within the ``with`` statement.
-
-    Examples
-    --------
-    >>> import tagkin
-    >>> with tagkin.matmul_precision("tf32"):  # doctest: +SKIP
-    ...     space.fit(X, Y)
-    """
-    if precision not in PRECISIONS:
-        raise InvalidInput(
-            f"precision must be one of {', '.join(PRECISIONS)}; found {precision!r}."
-        )
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtra("matmul_precision is for torch: pip install 'tagkin[torch]'.") from error
-    before = _torch_precision(torch)
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-def _torch_precision(torch: Any) -> str:
+def torch_precision(torch: Any) -> str:
+    """How products of float32 matrices round now: "highest" is float32."""
     try:
         return torch.get_float32_matmul_precision()
     except RuntimeError:  # it was set in the newer of torch's two ways
@@ -110,7 +75,7 @@ def in_tf32(array: Any) -> bool:
         return False
     import torch
 
-    return _torch_precision(torch) != "highest"
+    return torch_precision(torch) != "highest"
 
 
 def round_to_tf32(array: Any) -> None:

@@ -49,6 +49,7 @@ __all__ = [
 
 # Element-wise work on the host goes through pieces that stay in a core's cache.
 _CACHE_ENTRIES = 32 * 1024
+_FEW_ROWS = 16
 
 
 # --- the arc-cosine kernel ---------------------------------------------------------------
@@ -201,6 +202,12 @@ def _cosines(X: Array, Y: Array) -> tuple[Array, Array | None, Array, Array]:
 
     The factor is None where it is 1. Dividing the products by ‖x‖ later spares a copy of X.
     """
+    if X.shape[0] <= _FEW_ROWS and X is not Y:
+        norm_x, norm_y = _norms(X, "X"), _norms(Y, "Y")
+        if norm_x is not None and norm_y is not None:
+            products = X @ Y.T
+            products /= norm_y  # spares a copy of Y, which would take longer than the products
+            return products, 1 / norm_x, norm_x, norm_y
     unit_y, norm_y = _unit_rows(Y, "X" if X is Y else "Y")
     if X is Y:
         return unit_y @ unit_y.T, None, norm_y, norm_y

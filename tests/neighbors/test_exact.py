@@ -179,3 +179,30 @@ def test_bad_input(call, message):
 def test_unfitted():
     with pytest.raises(NotFittedError):
         ExactNeighbors().kneighbors(np.ones((2, 5)), 1)
+
+
+def test_what_is_known_of_the_points_is_found_anew_when_they_change(tmp_path):
+    """Norms are kept from search to search, but not beyond a fit, an addition or a file."""
+    index = ExactNeighbors("euclidean").fit(drawn(50, 4))
+    query = drawn(1, 4, seed=5)
+    index.kneighbors(query, 3)
+    index.add(query)
+    assert index.kneighbors(query, 1).indices[0, 0] == 50
+    index.fit(np.concatenate([drawn(20, 4, seed=1), query]))
+    assert index.kneighbors(query, 1).indices[0, 0] == 20
+    index.metric = "cosine"
+    index.fit(np.concatenate([query * 9, drawn(20, 4, seed=1)]))
+    assert index.kneighbors(query, 1).indices[0, 0] == 0
+    assert set(vars(index)) == {"metric", "points_", "_center"}
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_one_query_is_searched_as_many_are(metric):
+    """One query has few scores, which are looked at all; many are searched over a bar."""
+    points, queries = drawn(30_000, 5), drawn(200, 5, seed=1)
+    index = ExactNeighbors(metric).fit(points)
+    together = index.kneighbors(queries, 9)
+    for i in range(3):
+        one = index.kneighbors(queries[i : i + 1], 9)
+        np.testing.assert_array_equal(one.indices[0], together.indices[i])
+        np.testing.assert_array_equal(one.distances[0], together.distances[i])

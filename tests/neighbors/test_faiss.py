@@ -4,9 +4,16 @@ import builtins
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.neighbors import ExactNeighbors, FaissNeighbors, NeighborIndex, recall
+from tagkin.neighbors import (
+    ExactNeighbors,
+    FaissNeighbors,
+    NeighborIndex,
+    recall,
+    recommended_index,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +102,20 @@ def test_without_faiss_the_install_command_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", no_faiss)
     with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[faiss\]'"):
         FaissNeighbors().fit(drawn(5, 3))
+
+
+def test_few_points_are_searched_exactly_and_many_by_a_graph():
+    assert isinstance(recommended_index(200_000, 81), ExactNeighbors)
+    index = recommended_index(200_001, 81, metric="euclidean")
+    assert isinstance(index, FaissNeighbors)
+    assert index.metric == "euclidean"
+    with pytest.raises(InvalidInput, match="no index for 0 points"):
+        recommended_index(0, 81)
+
+
+def test_the_recommended_graph_finds_nearly_all():
+    rng = np.random.default_rng(0)
+    points, queries = rng.standard_normal((3000, 16)), rng.standard_normal((50, 16))
+    index = clone(recommended_index(10**6, 16)).fit(points)
+    exact = ExactNeighbors().fit(points).kneighbors(queries, 20).indices
+    assert recall(index.kneighbors(queries, 20).indices, exact) > 0.99

@@ -2,7 +2,7 @@
 
 from tagkin.neighbors.base import NeighborIndex, Neighbors, recall
 from tagkin.neighbors.exact import ExactNeighbors, nearest
-from tagkin.neighbors.faiss import FaissNeighbors
+from tagkin.neighbors.faiss import FaissNeighbors, recommended_index
 
 __all__ = [
     "ExactNeighbors",
@@ -11,4 +11,5 @@ __all__ = [
     "Neighbors",
     "nearest",
     "recall",
+    "recommended_index",
 ]

@@ -20,8 +20,11 @@ from tagkin.neighbors.base import (
     unit_rows,
     without_excluded,
 )
+from tagkin.neighbors.exact import ExactNeighbors
 
-__all__ = ["FaissNeighbors"]
+__all__ = ["FaissNeighbors", "recommended_index"]
+
+_EXACT_UP_TO = 200_000
 
 
 class FaissNeighbors(BaseEstimator):
@@ -33,8 +36,8 @@ class FaissNeighbors(BaseEstimator):
         FAISS's own description of the index: "Flat" is exact; "HNSW32", "IVF1024,Flat",
         "IVF4096,PQ32" are approximate, faster and, in part, smaller.
     search : str, default ""
-        FAISS's search settings, such as "nprobe=32" or "efSearch=128"; more is slower and finds
-        more. `recall` measures how much against the exact search.
+        FAISS's settings, such as "nprobe=32" or "efConstruction=100,efSearch=128"; more is slower
+        and finds more. `recall` measures how much against the exact search.
     metric : "cosine" or "euclidean"
         As for `ExactNeighbors`.
 
@@ -127,11 +130,11 @@ class FaissNeighbors(BaseEstimator):
         metric = faiss.METRIC_L2 if self.metric == "euclidean" else faiss.METRIC_INNER_PRODUCT
         try:
             index = faiss.index_factory(rows.shape[1], self.factory, metric)
+            if self.search:  # before the points: efConstruction is for adding them
+                faiss.ParameterSpace().set_index_parameters(index, self.search)
             if not index.is_trained:
                 index.train(rows)
             index.add(rows)
-            if self.search:
-                faiss.ParameterSpace().set_index_parameters(index, self.search)
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]
             raise InvalidInput(
@@ -149,6 +152,29 @@ class FaissNeighbors(BaseEstimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "points_"):
             raise NotFittedError("This FaissNeighbors has no points yet. Call fit(points) first.")
+
+
+def recommended_index(
+    n_points: int, n_features: int, metric: str = "cosine"
+) -> ExactNeighbors | FaissNeighbors:
+    """An index for so many points: the exact search, or FAISS where that would be slow.
+
+    From 200,000 points on it is a graph of neighbours (HNSW), which takes about
+    4 × `n_features` + 300 bytes a point. Measure what it finds with `recall` against the exact
+    search.
+
+    Examples
+    --------
+    >>> from tagkin.neighbors import recommended_index
+    >>> recommended_index(50_000, 81)
+    ExactNeighbors()
+    """
+    check_metric(metric)
+    if n_points < 1 or n_features < 1:
+        raise InvalidInput(f"There is no index for {n_points} points of {n_features} features.")
+    if n_points <= _EXACT_UP_TO:
+        return ExactNeighbors(metric)
+    return FaissNeighbors("HNSW32", "efConstruction=120,efSearch=400", metric)
 
 
 def _faiss() -> Any:

@@ -1,0 +1,210 @@
+"""A million images: streamed from disk in little memory, served one by one, searched by FAISS.
+
+``python -m benchmarks.scale [OUT.json] [--full] [--only PART ...]`` prints JSON, or writes it.
+Without ``--full`` everything is a tenth of the size. Parts are stream, serve and search; each
+runs in a process of its own.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from benchmarks.data import made_features
+from benchmarks.peers.measure import Measure, max_resident_bytes
+from benchmarks.process import WORK, run_json, say
+from tagkin import SemanticSpace
+from tagkin.neighbors import ExactNeighbors, recall, recommended_index
+from tagkin.sources import fit_streamed, nearest_streamed, transform_streamed
+from tagkin.transfer import NeighborVoting
+
+FEATURES, LANDMARKS, N_LABELS = 1280, 2048, 81
+ROWS = 10_000
+
+
+# --- from disk ---------------------------------------------------------------------------
+
+
+def folder_of(n: int) -> Path:
+    """Where a collection of n images lies."""
+    return WORK / f"scale-{n}"
+
+
+def make(n: int) -> dict[str, Any]:
+    """Write features (n×1,280, float16) in shards, and sparse labels, where they are not yet."""
+    folder = folder_of(n)
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    frequency = 1 / np.arange(2, N_LABELS + 2)
+    frequency *= 3 / frequency.sum()
+    directions = rng.standard_normal((N_LABELS, FEATURES), dtype=np.float32)
+    Y = (rng.random((n, N_LABELS), dtype=np.float32) < frequency).astype(np.float32)
+    for start in range(0, n, 10 * ROWS):
+        path = folder / f"{start:09d}.npy"
+        if path.exists():
+            continue
+        parts = []
+        for first in range(start, min(start + 10 * ROWS, n), ROWS):
+            noise = np.random.default_rng(first).standard_normal(
+                (min(ROWS, n - first), FEATURES), dtype=np.float32
+            )
+            noise += Y[first : first + ROWS] @ directions
+            parts.append(np.maximum(noise, 0).astype(np.float16))
+        scratch = path.with_suffix(".new")
+        with scratch.open("wb") as file:
+            np.save(file, np.concatenate(parts))
+        scratch.rename(path)
+    scipy.sparse.save_npz(folder / "labels.npz", scipy.sparse.csr_array(Y))
+    return {"bytes": sum(path.stat().st_size for path in folder.glob("*.npy"))}
+
+
+def plain_products(n: int, r: int) -> tuple[float, float]:
+    """Float32 products with as many operations as the fit, 2Ndr + Nr².
+
+    Returns seconds by the clock, and those of all cores together.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.random((8192, FEATURES), dtype=np.float32)
+    S = rng.random((FEATURES, r), dtype=np.float32)
+    K = np.empty((8192, r), dtype=np.float32)
+    blocks = 8  # all blocks take the same time
+    with Measure() as measured:
+        for block in range(blocks):
+            np.matmul(X, S, out=K)
+            if block % 2:  # KᵀK is symmetric: half of its operations are needed
+                K.T @ K
+    share = n / 8192 / blocks
+    return measured.wall_seconds * share, measured.cpu_seconds * share
+
+
+def stream(n: int) -> dict[str, Any]:
+    """Fit, project and search from disk: seconds and the process's largest resident size."""
+    folder = folder_of(n)
+    Y = scipy.sparse.load_npz(folder / "labels.npz")
+    checkpoint, out = WORK / f"scale-{n}-checkpoint", WORK / f"scale-{n}-places.npy"
+    out.unlink(missing_ok=True)
+    space = SemanticSpace(n_landmarks=LANDMARKS, random_state=0)
+    result: dict[str, Any] = {"images": n, "features": FEATURES, "landmarks": LANDMARKS}
+    with Measure() as fit:
+        fit_streamed(space, folder, Y, checkpoint=checkpoint, save_every=20.0)
+    result["fit_seconds"], result["fit_cpu_seconds"] = fit.wall_seconds, fit.cpu_seconds
+    result["resident_after_fit"] = max_resident_bytes()
+    result["product_seconds"], result["product_cpu_seconds"] = plain_products(n, LANDMARKS)
+    say(f"fit: {fit.wall_seconds:.1f} s, products {result['product_seconds']:.1f} s")
+    with Measure() as projecting:
+        transform_streamed(space, folder, out)
+    result["transform_seconds"] = projecting.wall_seconds
+    queries = np.load(out, mmap_mode="r")[:1000].copy()
+    with Measure() as searching:
+        nearest_streamed(queries, out, 100)
+    result["search_seconds"] = searching.wall_seconds
+    result["resident_after_all"] = max_resident_bytes()
+    return result
+
+
+# --- serving -----------------------------------------------------------------------------
+
+
+def serve(n: int) -> dict[str, Any]:
+    """One core: photographs a minute from cached features, and the time of one suggestion."""
+    X, Y = made_features(n + 10_000, FEATURES, N_LABELS)
+    new, X, Y = X[:10_000], X[10_000:], Y[10_000:]
+    space = SemanticSpace(n_landmarks=LANDMARKS, random_state=0).fit(X[:20_000], Y[:20_000])
+    model = NeighborVoting(100).fit(space.transform(X), Y)
+    start = time.perf_counter()
+    model.suggest(space.transform(new))
+    taken = time.perf_counter() - start
+    say(f"{len(new)} photographs in {taken:.1f} s")
+    result: dict[str, Any] = {"images": n, "photographs_a_minute": 60 * len(new) / taken}
+    # by the clock, and of this process alone where others are at work on the machine
+    for clock in (time.perf_counter, time.process_time):
+        latencies = []
+        for i in range(1000):
+            start = clock()
+            place = space.transform(new[i : i + 1])
+            middle = clock()
+            model.suggest(place)
+            latencies.append((middle - start, clock() - middle, clock() - start))
+        columns = zip(("transform", "suggest", "both"), np.transpose(latencies), strict=True)
+        result[f"milliseconds_{clock.__name__}"] = {
+            name: {f"p{p}": 1000 * float(np.percentile(column, p)) for p in (50, 99)}
+            for name, column in columns
+        }
+    return result
+
+
+# --- approximate search ------------------------------------------------------------------
+
+
+def search(n: int) -> dict[str, Any]:
+    """The recommended FAISS index against the exact search, in a space: recall and speed-up."""
+    X, Y = made_features(n + 1000, 128, N_LABELS)
+    space = SemanticSpace(n_landmarks=512, random_state=0).fit(X[:50_000], Y[:50_000])
+    places = space.transform(X)
+    queries, points = places[:1000], places[1000:]
+    index = recommended_index(*points.shape)
+    start = time.process_time()
+    index.fit(points)
+    building = time.process_time() - start
+    exact = ExactNeighbors().fit(points)
+    result: dict[str, Any] = {"points": n, "index": repr(index), "build_seconds": building}
+    say(f"{index!r}: built in {building:.0f} s")
+    for k in (10, 100):
+        exact_seconds, fast_seconds = [], []
+        for _ in range(3):
+            start = time.process_time()  # one thread; others may be at work on this machine
+            truth = exact.kneighbors(queries, k).indices
+            middle = time.process_time()
+            found = index.kneighbors(queries, k).indices
+            exact_seconds.append(middle - start)
+            fast_seconds.append(time.process_time() - middle)
+        result[f"k={k}"] = {
+            "recall": recall(found, truth),
+            "speed_up": statistics.median(exact_seconds) / statistics.median(fast_seconds),
+            "milliseconds_a_query": statistics.median(fast_seconds),
+        }
+        say(f"k = {k}: {result[f'k={k}']}")
+    return result
+
+
+# --- all of it ---------------------------------------------------------------------------
+
+PARTS = {"stream": (stream, 1_000_000), "serve": (serve, 100_000), "search": (search, 1_000_000)}
+HERE = PARTS | {"make": (make, 1_000_000)}
+
+
+def main() -> None:
+    """Run parts in processes of their own, or one part here."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", nargs="?", type=Path)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--here", choices=HERE, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.here:
+        work, images = HERE[options.here]
+        # the time of one suggestion is asked for at 100,000 images in any case
+        small = not options.full and options.here != "serve"
+        print(json.dumps(work(images // 10 if small else images)))
+        return
+    results = {}
+    size = ["--full"] if options.full else []
+    if "stream" in options.only:
+        run_json("-m", "benchmarks.scale", "--here", "make", *size)
+    for part in options.only:
+        threads = 1 if part in {"serve", "search"} else None
+        results[part] = run_json("-m", "benchmarks.scale", "--here", part, *size, threads=threads)
+    text = json.dumps(results, indent=1)
+    if options.out is None:
+        print(text)
+    else:
+        options.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
