@@ -20,7 +20,6 @@ from tqdm import tqdm
 import tagkin
 from examples.scenes import make_scenes
 from tagkin.annotator import Annotator, Collection, PhotoSuggestions, Quality, read_collection
-from tagkin.evaluation import reliability_curve
 from tagkin.pages import Comparison, Report, contact_sheet, draw_map, embed, write_report
 
 OUTPUT = Path("build/demo")
@@ -119,7 +118,7 @@ def report_of(
             ("Visual neighbours", "Semantic space"),
             {name: (quality.visual[key], quality.semantic[key]) for key, name in MEASURES.items()},
         ),
-        reliability=reliability_curve(quality.truth, quality.confidences, 10),
+        reliability=quality.reliability,
         photographs=[photographs[i] for i in sorted(order)],
         truth=truth or None,
         labels=quality.labels,

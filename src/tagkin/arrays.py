@@ -260,9 +260,10 @@ def matmul_precision(precision: str) -> Iterator[None]:
     """Choose how products of float32 matrices round on a graphics processor.
 
     "float32" is as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
-    times faster: kernel values are then off by up to 1e-3, and places in the space keep a cosine
-    of .998 or more with those of float32. Arrays on the host, float64 products and exact
-    neighbours do not change. It holds for all of torch within the ``with`` statement.
+    times faster. Kernel values are then off by up to 1e-3; places in the space, turned onto those
+    of float32, kept a mean cosine of .9998 with 125,000 images and .994 with a million, and those
+    near the origin less. Arrays on the host, float64 products and exact neighbours do not
+    change. It holds for all of torch within the ``with`` statement.
 
     Examples
     --------

@@ -155,7 +155,8 @@ def _write(folder: Path, content: Any, arrays: dict[str, np.ndarray], card: str)
         "content": content,
     }
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    (folder / _MODEL).write_text(text, encoding="utf-8")
+    # a file name that is not UTF-8 holds surrogates, which JSON has escapes for
+    (folder / _MODEL).write_bytes(text.encode("utf-8", "backslashreplace"))
     (folder / _CARD).write_text(card, encoding="utf-8")
     for path in folder.iterdir():
         with path.open("rb") as file:

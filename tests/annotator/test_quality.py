@@ -36,7 +36,9 @@ def test_cross_validation_compares_with_kin_by_looks():
     Y = scipy.sparse.csr_array(made.truth.astype(np.float32))
     X = made.X.astype(np.float32)
     recipe = usual_recipe(None, None, False, 0)
-    found = cross_validated(X, Y, NAMES, recipe, 0)
+    steps: list[tuple] = []
+    found = cross_validated(X, Y, NAMES, recipe, 0, lambda *at: steps.append(at))
+    assert [at[1] for at in steps] == list(range(11))
     assert found.semantic == evaluate(Y, held_out_scores(X, Y, recipe, 0))
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
     assert "5-fold" in found.how

@@ -295,7 +295,7 @@ class Annotator(BaseEstimator):
         for rows in row_blocks(len(seen.files), 64 * (self.method_.n_labels_ + 256)):
             files, known = seen.files[rows], self._rows_of(seen.digests[rows])
             own = [
-                list(carried.get(file, self.tags_[k] if k >= 0 else ()))
+                list(carried.get(file) or (self.tags_[k] if k >= 0 else ()))
                 for file, k in zip(files, known, strict=True)
             ]
             places = self.space_.transform(seen.features[rows])
@@ -373,12 +373,9 @@ class Annotator(BaseEstimator):
         seen, rows = self._tagged(photographs, tags, step)
         vocabulary = Vocabulary(min_count=self.min_count, separator="|").fit(rows)
         Y, recipe = vocabulary.transform(rows), self._recipe()
-        step("Cross-validating", 0, 1)
-        found = quality.cross_validated(
-            seen.features, Y, vocabulary.names, recipe, self.random_state
+        return quality.cross_validated(
+            seen.features, Y, vocabulary.names, recipe, self.random_state, step
         )
-        step("Cross-validating", 1, 1)
-        return found
 
     def evaluate(
         self,

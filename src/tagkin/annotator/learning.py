@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from tagkin.annotator.collection import Progress
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
@@ -25,6 +27,7 @@ __all__ = [
     "Recipe",
     "best_of",
     "check_enough",
+    "counted",
     "held_out_scores",
     "learn",
     "n_folds",
@@ -121,27 +124,27 @@ def learn(
     Y: scipy.sparse.csr_array,
     recipe: Recipe,
     random_state: int | None,
-    step: Callable[[str, int, int], None],
+    step: Progress,
 ) -> Learned:
     """Learn from features X (N×d) and tags Y (N×D); `step` is told how far it is."""
     check_enough(Y)
     candidates = recipe.candidates(X, Y)
     n_steps = len(candidates) * n_folds(X.shape[0]) + 1
-    done = 0
-
-    def fold_done() -> None:
-        nonlocal done
-        done += 1
-        step("Learning", done, n_steps)
-
-    step("Learning", done, n_steps)
+    fold_done = counted(step, "Learning", n_steps)
     best, scores = best_of(candidates, X, Y, random_state, fold_done)
     calibrator = LabelCalibrator().fit(scores, Y)
     held_out = _noted(calibrator.predict_proba(scores), Y)
     space, method = best.fit(X, Y)
-    step("Learning", n_steps, n_steps)
+    fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
     return Learned(space, method, calibrator, blend, held_out)
+
+
+def counted(step: Progress, what: str, total: int) -> Callable[[], None]:
+    """A function that tells `step` each time that one more of `total` parts is done."""
+    done = count(1)
+    step(what, 0, total)
+    return lambda: step(what, next(done), total)
 
 
 def check_enough(Y: scipy.sparse.csr_array) -> None:

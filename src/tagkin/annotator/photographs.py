@@ -65,4 +65,6 @@ def merged(
 def all_unreadable(failures: Sequence[Failure]) -> str:
     """What to say where no photograph could be read."""
     first = "; ".join(f"{one.file}: {one.reason}" for one in failures[:3])
+    if len(failures) == 1:
+        return f"The photograph could not be read. {first}"
     return f"None of the {len(failures)} photographs could be read. {first}"

@@ -8,9 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.learning import Recipe, best_of, check_enough, held_out_scores, n_folds
+from tagkin.annotator.collection import Progress
+from tagkin.annotator.learning import (
+    Recipe,
+    best_of,
+    check_enough,
+    counted,
+    held_out_scores,
+    n_folds,
+)
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import LabelCalibrator, LabelReport, evaluate, label_report
+from tagkin.evaluation import (
+    LabelCalibrator,
+    LabelReport,
+    ReliabilityCurve,
+    evaluate,
+    label_report,
+    reliability_curve,
+)
 
 __all__ = ["Quality", "Reached", "cross_validated", "held_out"]
 
@@ -59,6 +74,11 @@ class Quality:
     truth: scipy.sparse.csr_array
     confidences: np.ndarray
 
+    @property
+    def reliability(self) -> ReliabilityCurve:
+        """How many suggestions are right, against how sure they are."""
+        return reliability_curve(self.truth, self.confidences, 10)
+
 
 def cross_validated(
     X: np.ndarray,
@@ -66,6 +86,7 @@ def cross_validated(
     names: Sequence[str],
     recipe: Recipe,
     random_state: int | None,
+    step: Progress,
 ) -> Quality:
     """Hold out each fold of the photographs in turn.
 
@@ -73,8 +94,10 @@ def cross_validated(
     that they, too, are measured on photographs that they have not seen.
     """
     check_enough(Y)
-    _, scores = best_of(recipe.candidates(X, Y), X, Y, random_state)
-    by_looks = held_out_scores(X, Y, Recipe(None, recipe.method), random_state)
+    candidates, looks = recipe.candidates(X, Y), Recipe(None, recipe.method)
+    fold_done = counted(step, "Cross-validating", (len(candidates) + 1) * n_folds(len(X)))
+    _, scores = best_of(candidates, X, Y, random_state, fold_done)
+    by_looks = held_out_scores(X, Y, looks, random_state, fold_done)
     order = np.random.default_rng(random_state).permutation(len(scores))
     halves = np.array_split(order, 2)
     judges = [

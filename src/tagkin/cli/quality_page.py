@@ -44,6 +44,7 @@ def write_quality(
         "How good are the suggestions?",
         facts,
         Comparison(methods, measures),
+        reliability=quality.reliability,
         photographs=photographs,
         truth=truth,
         labels=quality.labels,
