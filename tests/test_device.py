@@ -219,6 +219,14 @@ def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
     np.testing.assert_allclose(np.asarray(arrays.mirror_lower(total)), K.T @ K, atol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(5000, 7), (1024, 3), (10, 4), (2100, 300)])
+def test_tall_products_in_parts(accelerator, shape):
+    from tagkin import _moments
+
+    A = np.random.default_rng(0).standard_normal(shape)
+    np.testing.assert_allclose(np.asarray(_moments._tall_gram(accelerator(A))), A.T @ A, atol=1e-10)
+
+
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize(("n_points", "k"), [(300, 7), (5003, 30), (5003, 60)])
 @pytest.mark.parametrize("alike", [False, True])

@@ -29,8 +29,12 @@ __all__ = ["Moments"]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
+<<<<<<< HEAD
 _LONGEST = 32_768
 _LONGEST_IN_TF32 = 4096  # tensor cores cut off what they add, always downwards
+=======
+_LONGEST, _PART = 32_768, 1024
+>>>>>>> gpu
 
 
 @dataclass
@@ -106,7 +110,7 @@ class Moments:
         if not scipy.sparse.issparse(text):
             exact = like(text, self.text_sum)
             self.text_sum += namespace(exact).sum(exact, axis=0)
-            self.text_gram += exact.T @ exact
+            self.text_gram += _tall_gram(exact) if on_accelerator(exact) else exact.T @ exact
             self.cross += K.T @ like(text, K)
             return
         text = text.astype(np.float64)
@@ -175,6 +179,17 @@ class Moments:
         """(q, q)."""
         t = self.text_sum
         return self.text_gram - t[:, None] * (t[None, :] / self.count)
+
+
+def _tall_gram(A: Array) -> Array:
+    """AᵀA of many rows and few columns: a device does parts of the rows side by side."""
+    xp = namespace(A)
+    n, q = A.shape
+    if q > _PART // 4:
+        return A.T @ A
+    whole = n - n % _PART
+    parts, rest = A[:whole].reshape(-1, _PART, q), A[whole:]
+    return xp.sum(xp.permute_dims(parts, (0, 2, 1)) @ parts, axis=0) + rest.T @ rest
 
 
 def _add_lower_gram(total: Array, K: Array) -> None:

@@ -1,5 +1,10 @@
 """Work over features on disk gives what work in memory gives, also after a stop."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -80,6 +85,52 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(stored, tmp_path):
     assert not mark.exists()
     np.testing.assert_array_equal(space.landmark_indices_, whole.landmark_indices_)
     np.testing.assert_array_equal(space.transform(X), whole.transform(X))
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from tagkin import SemanticSpace, memory_budget
+from tagkin.sources import fit_streamed, streaming, transform_streamed
+
+def kill(done, total):
+    if done >= 500:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+folder, work = sys.argv[1:]
+streaming._FEWEST = 100
+Y = np.load(os.path.join(work, "labels.npy"))
+with memory_budget(int(os.environ["BUDGET"])):
+    space = SemanticSpace(n_landmarks=60, random_state=0)
+    mark = os.path.join(work, "checkpoint")
+    fit_streamed(space, folder, Y, checkpoint=mark, save_every=0, progress=kill)
+"""
+
+
+def test_a_process_that_was_killed_is_continued(stored, tmp_path):
+    folder, Y, X = stored
+    work = tmp_path / "work"
+    work.mkdir()
+    np.save(work / "labels.npy", Y)
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, folder, work],
+        env={**os.environ, "BUDGET": str(SMALL)},
+        check=False,
+    )
+    assert ended.returncode == -signal.SIGKILL
+    seen = []
+    with memory_budget(SMALL):
+        space = SemanticSpace(n_landmarks=60, random_state=0)
+        fit_streamed(
+            space,
+            folder,
+            Y,
+            checkpoint=work / "checkpoint",
+            progress=lambda done, total: seen.append(done),
+        )
+        whole = fit_streamed(SemanticSpace(n_landmarks=60, random_state=0), folder, Y)
+    assert seen[0] == 500
+    np.testing.assert_allclose(space.transform(X), whole.transform(X), atol=1e-6)
 
 
 def test_a_checkpoint_half_written_is_not_used(stored, tmp_path):
