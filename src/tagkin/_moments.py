@@ -29,12 +29,8 @@ __all__ = ["Moments"]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
-<<<<<<< HEAD
-_LONGEST = 32_768
-_LONGEST_IN_TF32 = 4096  # tensor cores cut off what they add, always downwards
-=======
 _LONGEST, _PART = 32_768, 1024
->>>>>>> gpu
+_LONGEST_IN_TF32 = 4096  # tensor cores cut off what they add, always downwards
 
 
 @dataclass
