@@ -52,15 +52,15 @@ def client_or_current(client: Any = None) -> Any:
         raise TagkinError(
             f"client is a Dask client; found the text {client!r}. Pass connect({client!r})."
         )
-    if client is not None:
-        return client
-    try:
-        return distributed.get_client()
-    except ValueError as error:
+    if client is None:
+        with contextlib.suppress(ValueError):
+            client = distributed.get_client()
+    if client is None or client.status != "running":
         raise ClusterLost(
             "There is no Dask cluster to work on. Make a client first: "
             "distributed.Client(ADDRESS), or distributed.Client() for this machine alone."
-        ) from error
+        )
+    return client
 
 
 def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
@@ -94,7 +94,7 @@ def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
         wait(futures, client)
         for future in futures:
             check(future)
-    found = repack(list(dask().compute(*kept)))
+    found = repack(list(dask().compute(*kept, scheduler=client.get)))
     return found[0] if len(wanted) == 1 else found
 
 
@@ -112,6 +112,8 @@ def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
             pass  # the usual case: look whether anybody is at work
         except Exception as error:
             raise lost(client, error) from error
+        if client.status in ("closing", "closed"):
+            raise ClusterLost(_gone(client))
         if has_workers(client):
             alone_since = None
             continue

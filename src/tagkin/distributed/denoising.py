@@ -99,7 +99,8 @@ def _settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Settings:
     client = client_or_current(client)
     rows = np.arange(X.shape[0])
     if len(rows) > _LOOKED_AT:
-        tagged = compute(Y.map_blocks(_any, drop_axis=1, dtype=bool, meta=np.empty(0, bool)))
+        any_tag = Y.map_blocks(_any, drop_axis=1, dtype=bool, meta=np.empty(0, bool))
+        tagged = compute(any_tag, client=client)
         rows = np.sort(np.concatenate(parted(tagged, _LOOKED_AT, denoiser.random_state)))
     features = rows_of(X, rows, client)
     chosen = clone(denoiser).fit(features, rows_of(Y, rows, client))

@@ -77,11 +77,12 @@ def _seen(
     """Batches of files and what workers found, as they come; a few at a time are under way."""
     batches = [unknown[i : i + _FILES] for i in range(0, len(unknown), _FILES)]
     batches.reverse()
+    suspects: list[list[int]] = []  # one file each, looked at alone so that no other is blamed
     ahead = _AHEAD * max(1, sum(client.nthreads().values()))
     under_way: dict[Any, list[int]] = {}
-    while batches or under_way:
-        while batches and len(under_way) < ahead:
-            batch = batches.pop()
+    while batches or suspects or under_way:
+        while (batches and len(under_way) < ahead) or (suspects and not under_way):
+            batch = (batches or suspects).pop()
             paths = [files[i] for i in batch]
             future = client.submit(see, paths, name, fingerprint, key=key("see"), pure=False)
             under_way[future] = batch
@@ -89,11 +90,11 @@ def _seen(
         for future in [f for f in under_way if f.done()]:
             batch = under_way.pop(future)
             found = _outcome(future, [files[i] for i in batch])
-            if found is None:
-                batches += [[i] for i in batch]  # one of them it is: each on its own
-                continue
             future.release()
-            yield batch, found
+            if found is None:
+                suspects += [[i] for i in batch]
+            else:
+                yield batch, found
 
 
 def _outcome(future: Any, files: list[str]) -> Extraction | None:
