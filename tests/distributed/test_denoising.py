@@ -48,7 +48,7 @@ def test_tags_are_those_of_one_machine(client, collection, settings):
 
 
 def test_denoised_tags_make_a_space(client):
-    X, Y, X_new = make_collection(2300, d=10, n_labels=6, seed=1)
+    X, Y, _ = make_collection(2300, d=10, n_labels=6, seed=1)
     denoiser = TagDenoiser(blend=0.5, n_neighbors=10)
     here = SemanticSpace(n_landmarks=30, random_state=0).fit(X, denoiser.fit_transform(X, Y))
     tags = denoise(denoiser, cut(X, 1000), cut(Y, 500))
@@ -68,7 +68,7 @@ def test_what_cannot_be_used_is_refused(client, collection):
     X, Y = collection
     with pytest.raises(InvalidInput, match="blend must be"):
         denoise(TagDenoiser(blend=3), cut(X), Y)
+    bad = Y.copy()
+    bad[100, 2] = -1
     with pytest.raises(InvalidInput, match=r"In rows 70 to 139.*weight -1.0 of tag 2 on image 30"):
-        bad = Y.copy()
-        bad[100, 2] = -1
         compute(denoise(TagDenoiser(blend=1.0), cut(X), cut(bad)))

@@ -166,7 +166,7 @@ def test_paths_in_a_bag_become_parquet(client, photographs, expected, tmp_path):
 
 def test_parquet_of_all_kinds(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
+    pytest.importorskip("pyarrow.parquet")
 
     rows = np.arange(12, dtype=np.float64).reshape(6, 2)
     lists = pyarrow.array(rows.tolist())

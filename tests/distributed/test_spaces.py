@@ -47,7 +47,7 @@ def test_labels_come_in_several_ways(client, collection, kind):
     }[kind]
     landmarks = X[::60]
     here = SemanticSpace(selection=landmarks).fit(X, Y)
-    there = fit_space(SemanticSpace(selection=landmarks, n_landmarks=50), cut(X, 400), labels)
+    there = fit_space(SemanticSpace(selection=landmarks), cut(X, 400), labels)
     assert relative_error(there.transform(X_new), here.transform(X_new)) < 1e-7
 
 
@@ -135,7 +135,7 @@ def test_an_error_names_the_rows(client, collection):
     X, Y, _ = collection
     bad = X.copy()
     bad[1234, 3] = np.nan
-    space = SemanticSpace(selection=X[:30], n_landmarks=30)
+    space = SemanticSpace(selection=X[:30])
     with pytest.raises(InvalidInput, match=r"rows 1000 to 1499.*row 234"):
         fit_space(space, cut(bad), Y)
     assert not hasattr(space, "landmarks_")
@@ -153,7 +153,7 @@ def test_blocks_of_different_types_are_refused(client, collection):
         return block.astype(np.float32) if block_info[0]["chunk-location"][0] == 2 else block
 
     array = cut(X).map_blocks(mixed, dtype=np.float64, meta=np.empty((0, 0)))
-    space = SemanticSpace(selection=X[:30], n_landmarks=30)
+    space = SemanticSpace(selection=X[:30])
     with pytest.raises(InvalidInput, match=r"row 1000 on is float32 where the array says float64"):
         fit_space(space, array, Y)
     fitted = SemanticSpace(n_landmarks=R).fit(X, Y)
@@ -165,4 +165,4 @@ def test_blocks_that_are_no_arrays_are_refused(client, collection):
     X, Y, _ = collection
     array = cut(X).map_blocks(np.ndarray.tolist, dtype=np.float64, meta=np.empty((0, 0)))
     with pytest.raises(InvalidInput, match=r"is a builtins\.list; blocks are NumPy arrays"):
-        fit_space(SemanticSpace(selection=X[:30], n_landmarks=30), array, Y)
+        fit_space(SemanticSpace(selection=X[:30]), array, Y)

@@ -91,13 +91,13 @@ def fit_space(
     client = client_or_current(client)
     X = as_features(X)
     Y = as_labels(Y, X)
-    n, r = X.shape[0], space.n_landmarks
+    n = X.shape[0]
     if resume:
         learned = _continued(space, X)
         if learned.n_images_ == n:
             return space
         X, Y = X[learned.n_images_ :], Y[learned.n_images_ :]
-    elif isinstance(r, Integral) and n <= max(2 * r, _FEW):
+    elif _few(space, n):
         everything = np.arange(n)
         learned = clone(space).fit(rows_of(X, everything, client), rows_of(Y, everything, client))
         space.__dict__.update(vars(learned))
@@ -113,6 +113,13 @@ def fit_space(
     learned._solved()
     space.__dict__.update(vars(learned))
     return space
+
+
+def _few(space: SemanticSpace, n: int) -> bool:
+    """Whether all images would be looked at here anyway, to choose landmarks among them."""
+    if not isinstance(space.selection, str) or not isinstance(space.n_landmarks, Integral):
+        return False
+    return n <= max(2 * space.n_landmarks, _FEW)
 
 
 def _continued(space: SemanticSpace, X: Any) -> SemanticSpace:
