@@ -61,7 +61,18 @@ ALLOWED = {
     "datasets": FOUNDATION | {"labels"},
     "pages": FOUNDATION | {"annotator", "evaluation", "images"},
     "cli": {"errors", "annotator", "datasets", "distributed", "pages", "storage"},
-    "distributed": FOUNDATION | {"features", "labels", "neighbors", "space"},
+    "distributed": FOUNDATION
+    | {
+        "_moments",
+        "_recipes",
+        "denoising",
+        "features",
+        "images",
+        "labels",
+        "landmarks",
+        "neighbors",
+        "space",
+    },
 }
 
 # What tagkin may import from outside, and the one room that may import it.
@@ -88,7 +99,7 @@ OPTIONAL = {
     "faiss": {"neighbors"},
     "matplotlib": {"evaluation", "pages"},
     "pandas": {"evaluation"},
-    "pyarrow": {"labels", "sources"},
+    "pyarrow": {"distributed", "labels", "sources"},
     "pillow_heif": {"images"},
     "torch": {"_device", "arrays"},
     "zarr": {"sources"},

@@ -5,6 +5,7 @@
     TagkinError
     ├── InvalidInput      (also ValueError)   data or parameters that cannot be used
     │   └── UnreadableImage                   a photograph cannot be read; the message says why
+    ├── ClusterLost       (also RuntimeError) the Dask cluster is gone, or never was there
     ├── MissingExtra      (also ImportError)  an optional package is not installed
     └── StorageError      (also OSError)      a file or a model folder cannot be written or read
         └── DamagedModel                      the folder is there, but not as it was saved
@@ -23,6 +24,10 @@ class InvalidInput(TagkinError, ValueError):
 
 class UnreadableImage(InvalidInput):
     """A photograph cannot be read. The message is the reason alone: the caller knows the file."""
+
+
+class ClusterLost(TagkinError, RuntimeError):
+    """The Dask cluster is gone, or never was there; the message says what was kept."""
 
 
 class MissingExtra(TagkinError, ImportError):

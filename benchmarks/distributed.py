@@ -1,0 +1,179 @@
+"""What a cluster costs and gives: ``python -m benchmarks.distributed [PHOTOS]`` prints JSON.
+
+The same work here in one thread, on a Dask cluster of one worker, and of two, each a process of
+one thread. Wall-clock time says little on a machine that others use; the CPU time of all
+processes says what the work costs. PHOTOS is a folder of photographs; without it some are made.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import scipy.sparse
+from distributed import Client, LocalCluster
+from PIL import Image
+from threadpoolctl import threadpool_limits
+
+import tagkin.distributed as many
+from benchmarks.process import say
+from tagkin import SemanticSpace
+from tagkin.features import extract, get_backbone
+from tagkin.neighbors import nearest
+
+N, D, R, LABELS = 49_152, 256, 1024, 80  # the space
+LARGE_N, LARGE_D, LARGE_R = 8_192, 1280, 4096  # one block of a large one
+CHUNK = 4096
+POINTS, QUERIES, PLACES, K = 65_536, 4096, 80, 50
+PHOTOS = 192
+REPEATS = 2
+
+
+def collection(n: int, d: int) -> tuple[np.ndarray, Any]:
+    """Features of images that carry labels, and those labels."""
+    rng = np.random.default_rng(0)
+    Y = scipy.sparse.random_array((n, LABELS), density=0.04, rng=rng, format="csr")
+    Y.data[:] = 1
+    directions = rng.standard_normal((LABELS, d)).astype(np.float32)
+    X = np.maximum(Y @ directions + rng.standard_normal((n, d), dtype=np.float32), 0)
+    return X.astype(np.float32), Y
+
+
+def photographs(folder: str | None) -> list[str]:
+    """Some photographs."""
+    if folder is not None:
+        return [str(path) for path in sorted(Path(folder).rglob("*.jpg"))[:PHOTOS]]
+    made = Path(tempfile.mkdtemp())
+    rng = np.random.default_rng(0)
+    for i in range(PHOTOS):
+        pixels = np.kron(rng.integers(0, 255, (16, 16, 3)), np.ones((16, 16, 1)))
+        Image.fromarray(pixels.astype(np.uint8)).save(made / f"{i}.jpg")
+    return sorted(map(str, made.iterdir()))
+
+
+def stored(array: np.ndarray, rows: int) -> Any:
+    """An array on disk, a file a chunk, that workers read for themselves."""
+    folder = tempfile.mkdtemp()
+    da.to_npy_stack(folder, da.from_array(array, chunks=(rows, -1)), axis=0)
+    return da.from_npy_stack(folder)
+
+
+def cpu_seconds(client: Client | None) -> float:
+    """CPU time so far of this process and of all workers."""
+    own = time.process_time()
+    return own if client is None else own + sum(client.run(time.process_time).values())
+
+
+def measured(work: Callable[[], Any], client: Client | None = None) -> tuple[dict[str, float], Any]:
+    """Wall-clock and CPU seconds, and what came out."""
+    cpu, wall = cpu_seconds(client), time.perf_counter()
+    found = work()
+    wall = time.perf_counter() - wall
+    return {"wall": wall, "cpu": cpu_seconds(client) - cpu}, found
+
+
+def jobs(files: list[str]) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+    """The work, as one machine does it and as a cluster does."""
+    X, Y = collection(N, D)
+    rng = np.random.default_rng(1)
+    places = rng.standard_normal((POINTS, PLACES)).astype(np.float32)
+    queries = places[:QUERIES]
+    cut = {"X": stored(X, CHUNK), "places": stored(places, POINTS // 8)}
+
+    def space() -> SemanticSpace:
+        return SemanticSpace(selection=X[:: N // R][:R])
+
+    fitted, backbone = space().fit(X[: 8 * R], Y[: 8 * R]), get_backbone()
+    return {
+        "sums": (
+            lambda: space().fit(X, Y),
+            lambda: many.fit_space(space(), cut["X"], Y),
+        ),
+        "projection": (
+            lambda: fitted.transform(X),
+            lambda: many.compute(many.transform(fitted, cut["X"])),
+        ),
+        "search": (
+            lambda: nearest(queries, places, K),
+            lambda: many.compute(many.nearest(queries, cut["places"], K)),
+        ),
+        "features": (
+            lambda: [extract(files[i : i + 4], backbone) for i in range(0, len(files), 4)],
+            lambda: many.extract(files),
+        ),
+    }
+
+
+def constants() -> dict[str, float]:
+    """CPU seconds an image, one thread, at the size of a large collection; and of solving once."""
+    X, Y = collection(LARGE_N, LARGE_D)
+    half = LARGE_N // 2
+    space = SemanticSpace(selection=X[:LARGE_R]).partial_fit(X[:half], Y[:half])
+    sums, _ = measured(lambda: space.partial_fit(X[half:], Y[half:]))
+    solving, _ = measured(lambda: space.correlations_)
+    projection, places = measured(lambda: space.transform(X))
+    return {
+        "sums": sums["cpu"] / half,
+        "solving": solving["cpu"],
+        "projection": projection["cpu"] / LARGE_N,
+        "dimensions": places.shape[1],
+    }
+
+
+def noop(i: int) -> int:
+    """A task that does nothing."""
+    return i
+
+
+def on_cluster(n_workers: int, work: dict[str, Any]) -> dict[str, Any]:
+    """All jobs on a cluster of so many workers, each once before it is measured."""
+    row: dict[str, Any] = {}
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        for name, (_, there) in work.items():
+            there()
+            runs = [measured(there, client)[0] for _ in range(REPEATS)]
+            row[name] = min(runs, key=lambda run: run["wall"])
+            say(f"{n_workers} workers, {name}: {row[name]}")
+        tasks, _ = measured(lambda: client.gather(client.map(noop, range(3000))), client)
+        row["task"] = {kind: seconds / 3000 for kind, seconds in tasks.items()}
+        state = client.run(resident)
+        row["worker_bytes"] = max(state.values())
+    return row
+
+
+def resident() -> int:
+    """The most memory that this process has had, in bytes."""
+    import resource
+
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def main(folder: str | None = None) -> dict[str, Any]:
+    """Measure everything."""
+    files = photographs(folder)
+    work = jobs(files)
+    results: dict[str, Any] = {"here": {}, "photographs": len(files)}
+    with threadpool_limits(1):
+        for name, (here, _) in work.items():
+            runs = [measured(here)[0] for _ in range(REPEATS)]
+            results["here"][name] = min(runs, key=lambda run: run["wall"])
+            say(f"here, {name}: {results['here'][name]}")
+        results["constants"] = constants()
+        say(f"constants: {results['constants']}")
+    for n_workers in (1, 2):
+        results[f"{n_workers} workers"] = on_cluster(n_workers, work)
+    return results
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:2]), indent=1))

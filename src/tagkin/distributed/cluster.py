@@ -1,0 +1,218 @@
+"""The cluster: finding it, waiting for it, and saying so when it is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tagkin.errors import ClusterLost, MissingExtra, TagkinError
+
+__all__ = ["compute", "connect"]
+
+_PATIENCE = 300.0  # seconds without any worker; clusters that grow on demand take minutes
+_LOOK = 1.0  # seconds between looks at the cluster while nothing comes back
+
+
+def dask() -> Any:
+    """Dask, or a sentence that names the install command."""
+    try:
+        import dask
+        import dask.array
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("Dask is not installed: pip install 'tagkin[dask]'.") from error
+    return dask
+
+
+def connect(address: str) -> Any:
+    """A client of the Dask scheduler at an address such as ``tcp://10.0.0.1:8786``.
+
+    Use it in a ``with`` statement, or close it at the end.
+    """
+    dask()
+    import distributed
+
+    try:
+        return distributed.Client(address)
+    except (OSError, ValueError) as error:
+        raise ClusterLost(
+            f"No Dask scheduler answers at {address!r}: {error}. Start one with `dask scheduler`, "
+            "workers with `dask worker ADDRESS`, and pass the address that it prints."
+        ) from error
+
+
+def client_or_current(client: Any = None) -> Any:
+    """The client given, or the one that is in use."""
+    dask()
+    import distributed
+
+    if isinstance(client, str):
+        raise TagkinError(
+            f"client is a Dask client; found the text {client!r}. Pass connect({client!r})."
+        )
+    if client is None:
+        with contextlib.suppress(ValueError):
+            client = distributed.get_client()
+    if client is None or client.status != "running":
+        raise ClusterLost(
+            "There is no Dask cluster to work on. Make a client first: "
+            "distributed.Client(ADDRESS), or distributed.Client() for this machine alone."
+        )
+    return client
+
+
+def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
+    """Dask arrays, or lists and tuples of them, as NumPy or SciPy arrays.
+
+    As ``dask.compute``, but a cluster that stays without any worker is an error instead of
+    silence: after five minutes, or after Dask's ``distributed.scheduler.no-workers-timeout``.
+
+    Parameters
+    ----------
+    *wanted : Dask collections
+    client : distributed.Client, optional
+        By default the one that is in use.
+    progress : bool, default False
+        Show Dask's own bar.
+
+    Returns
+    -------
+    found : tuple, or what was wanted where that is one thing
+    """
+    client = client_or_current(client)
+    from dask.base import unpack_collections
+
+    collections, repack = unpack_collections(*wanted)
+    import distributed
+
+    with quiet_about_size():
+        kept = client.persist(list(collections))
+    futures = distributed.futures_of(kept)
+    with bar(futures, client, progress):
+        wait(futures, client)
+        for future in futures:
+            check(future)
+    found = repack(list(dask().compute(*kept, scheduler=client.get)))
+    return found[0] if len(wanted) == 1 else found
+
+
+def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
+    """Until all futures have finished or failed, or one; an error where no worker is left."""
+    from distributed import wait as dask_wait
+
+    patience, alone_since = _patience(), None
+    return_when = "FIRST_COMPLETED" if for_one else "ALL_COMPLETED"
+    while True:
+        try:
+            dask_wait(list(futures), timeout=_LOOK, return_when=return_when)
+            return
+        except TimeoutError:
+            pass  # the usual case: look whether anybody is at work
+        except Exception as error:
+            raise lost(client, error) from error
+        if client.status in ("closing", "closed"):
+            raise ClusterLost(_gone(client))
+        if has_workers(client):
+            alone_since = None
+            continue
+        alone_since = alone_since or time.monotonic()
+        if time.monotonic() - alone_since > patience:
+            raise ClusterLost(
+                f"The Dask cluster at {_address(client)} has had no worker for {patience:.0f} "
+                "seconds. Start workers, and run this again."
+            )
+
+
+def check(future: Any) -> None:
+    """Raise what a future failed with; losses of the cluster as such."""
+    if future.status == "finished":
+        return
+    if future.status == "cancelled":
+        raise ClusterLost(_gone(future.client))
+    error = future.exception()
+    if isinstance(error, TagkinError) or not _is_of_dask(error):
+        raise error
+    raise lost(future.client, error) from error
+
+
+def lost(client: Any, error: BaseException) -> ClusterLost:
+    """What Dask says about a lost cluster, in the words of this package."""
+    if type(error).__name__ == "KilledWorker":
+        return ClusterLost(
+            "A task ended every worker that it was given to, several of them. Most often they "
+            f"ran out of memory: use smaller chunks, or more memory a worker. Dask says: {error}"
+        )
+    return ClusterLost(f"{_gone(client)} Dask says: {type(error).__name__}: {error}")
+
+
+def _gone(client: Any) -> str:
+    return (
+        f"The Dask cluster at {_address(client)} was lost before the work was done. Start it, "
+        "and run this again."
+    )
+
+
+def _is_of_dask(error: BaseException) -> bool:
+    return type(error).__module__.split(".")[0] in {"dask", "distributed"}
+
+
+def _address(client: Any) -> str:
+    try:
+        return str(client.scheduler.address)
+    except AttributeError:
+        return "an unknown address"
+
+
+def has_workers(client: Any) -> bool:
+    """Whether anybody is there to do the work."""
+    try:
+        return bool(client.nthreads())
+    except Exception:  # the scheduler itself does not answer
+        return False
+
+
+def _patience() -> float:
+    """Seconds that a cluster may stay without workers: Dask's own setting where it is set."""
+    from dask.utils import parse_timedelta
+
+    chosen = dask().config.get("distributed.scheduler.no-workers-timeout", None)
+    return _PATIENCE if chosen is None else float(parse_timedelta(chosen))
+
+
+@contextlib.contextmanager
+def quiet_about_size() -> Iterator[None]:
+    """Let a graph carry a model without Dask's warning about its size.
+
+    Scattered data dies with the workers that hold it. What is part of the graph is with the
+    scheduler, which hands it to every new worker.
+    """
+    with dask().config.set({"distributed.admin.large-graph-warning-threshold": "100 GiB"}):
+        yield
+
+
+@contextlib.contextmanager
+def bar(futures: Sequence[Any], client: Any, shown: bool) -> Iterator[None]:
+    """Dask's own bar, drawn beside the work where it is asked for."""
+    if not shown or not futures:
+        yield
+        return
+    from distributed.diagnostics.progressbar import TextProgressBar
+
+    drawn = TextProgressBar(list(futures), start=False, loop=client.loop)
+    client.loop.add_callback(drawn.listen)
+    try:
+        yield
+    finally:
+        _stop(drawn, client)
+
+
+def _stop(drawn: Any, client: Any) -> None:
+    async def stop() -> None:
+        comm = getattr(drawn, "comm", None)
+        if comm is not None and not comm.closed():
+            await comm.close()
+
+    with contextlib.suppress(Exception):  # a cluster that is gone has closed it already
+        client.sync(stop)

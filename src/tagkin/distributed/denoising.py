@@ -1,0 +1,228 @@
+"""Tags smoothed over images that look alike, where the images lie on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+
+from tagkin._recipes import parted
+from tagkin.denoising import TagDenoiser
+from tagkin.distributed.blocks import (
+    Block,
+    as_features,
+    as_labels,
+    blocks,
+    float_dtype,
+    key,
+    named_rows,
+    rows_of,
+    stacked,
+)
+from tagkin.distributed.cluster import client_or_current, compute, dask
+from tagkin.distributed.search import best_of_shards, shards
+from tagkin.labels.denoising import (
+    as_tags,
+    blended,
+    mean_distance,
+    mean_squared_distance,
+    propagation_weights,
+    spread,
+)
+from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.neighbors.base import unit_rows
+
+__all__ = ["denoise"]
+
+_LOOKED_AT = 32_000  # images that the choice of a recipe sees
+_BRANCHES = 8
+
+
+class _Settings(NamedTuple):
+    blend: float
+    n_neighbors: int
+    narrowing: float
+
+
+def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any:
+    """Denoised tags (N×D) of images, as `TagDenoiser.fit_transform` gives them.
+
+    How much to denoise, where that is to be chosen, is chosen here on a sample. The rest is
+    computed when the result is asked for.
+
+    Parameters
+    ----------
+    denoiser : TagDenoiser
+        The settings; it is not fitted.
+    X : Dask array of shape (N, d)
+    Y : Dask array of shape (N, D), of dense or CSR chunks, or an array in memory
+        Tags.
+    client : distributed.Client, optional
+        By default the one that is in use; only for ``blend="auto"``.
+
+    Returns
+    -------
+    tags : Dask array of shape (N, D)
+        Of CSR chunks of float32, cut as X is: it can be the Y of `fit_space`.
+    """
+    denoiser._check_parameters()
+    X = as_features(X)
+    Y = as_labels(Y, X)
+    how = _settings(denoiser, X, Y, client)
+    delayed = dask().delayed
+    tags = [
+        Block(
+            delayed(_tags, pure=False)(y.value, y.start, y.n_rows, dask_key_name=key("tags")),
+            y.start,
+            y.stop,
+        )
+        for y in blocks(Y, "Y")
+    ]
+    finish = delayed(_finished, pure=False)
+    propagated = [None] * len(tags) if how.blend == 0 else _propagated(denoiser, how, X, tags)
+    parts = [
+        finish(raw.value, new, how.blend, denoiser.min_weight, dask_key_name=key("denoised"))
+        for raw, new in zip(tags, propagated, strict=True)
+    ]
+    return stacked(
+        parts, X.chunks[0], Y.shape[1], scipy.sparse.csr_array((0, Y.shape[1]), dtype=np.float32)
+    )
+
+
+def _settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Settings:
+    """β, R and the narrowing of σ: given, or chosen on a sample as on one machine."""
+    if denoiser.blend != "auto":
+        return _Settings(float(denoiser.blend), int(denoiser.n_neighbors), 1.0)
+    client = client_or_current(client)
+    rows = np.arange(X.shape[0])
+    if len(rows) > _LOOKED_AT:
+        any_tag = Y.map_blocks(_any, drop_axis=1, dtype=bool, meta=np.empty(0, bool))
+        tagged = compute(any_tag, client=client)
+        rows = np.sort(np.concatenate(parted(tagged, _LOOKED_AT, denoiser.random_state)))
+    features = rows_of(X, rows, client)
+    chosen = clone(denoiser).fit(features, rows_of(Y, rows, client))
+    sample = chosen.index_.points_
+    if denoiser.scale == "mean-squared":
+        base = mean_squared_distance(sample)
+    elif denoiser.scale == "mean":
+        base = mean_distance(sample, denoiser.random_state)
+    else:
+        base = float(denoiser.scale)
+    narrowing = chosen.scale_ / base if base else 1.0
+    return _Settings(float(chosen.blend_), int(chosen.n_neighbors_), narrowing)
+
+
+def _any(y: Any) -> np.ndarray:
+    return np.asarray((y != 0).sum(axis=1)).ravel() > 0
+
+
+def _tags(y: Any, start: int, n: int) -> scipy.sparse.csr_array:
+    with named_rows(start, start + n):
+        return as_tags(y, n)
+
+
+# --- propagation -------------------------------------------------------------------------
+
+
+def _propagated(denoiser: TagDenoiser, how: _Settings, X: Any, tags: list[Block]) -> list[Any]:
+    """The weighted mean of the neighbours' tags for each block: every shard gives its part."""
+    import dask.bag
+
+    delayed = dask.delayed
+    k = min(how.n_neighbors - denoiser.include_self, X.shape[0] - 1)
+    scale = _scale(denoiser, X) * how.narrowing
+    indexed = shards(X, ExactNeighbors(denoiser.metric)) if k > 0 else []
+    total = []
+    for query, raw in zip(blocks(X, "X"), tags, strict=True):
+        own = np.arange(query.start, query.stop)
+        near = (
+            best_of_shards(query, indexed, k, exclude=own, squared=True)
+            if k > 0
+            else Neighbors(np.empty((query.n_rows, 0), np.int64), np.empty((query.n_rows, 0)))
+        )
+        weights = delayed(_weights, pure=False)(
+            near, scale, bool(denoiser.include_self), dask_key_name=key("weights")
+        )
+        parts = [
+            delayed(_spoken, pure=False)(
+                near, weights, block.value, block.start, dask_key_name=key("propagate")
+            )
+            for block in tags
+        ]
+        if denoiser.include_self:
+            itself = delayed(_own, pure=False)(weights, raw.value, dask_key_name=key("propagate"))
+            parts.append(itself)
+        bag = dask.bag.from_delayed(parts)
+        total.append(bag.reduction(_added, _added, split_every=_BRANCHES).to_delayed())
+    return total
+
+
+def _weights(near: Neighbors, scale: float, include_self: bool) -> np.ndarray:
+    """What neighbours count (n, k), after what an image itself counts where it does."""
+    squared = np.pad(near[1], ((0, 0), (1, 0))) if include_self else near[1]
+    return propagation_weights(squared, float(scale))
+
+
+def _spoken(
+    near: Neighbors, weights: np.ndarray, tags: scipy.sparse.csr_array, start: int
+) -> list[scipy.sparse.csr_array]:
+    """The part of the neighbours that lie in one shard."""
+    indices = near[0]
+    here = (indices >= start) & (indices < start + tags.shape[0])
+    others = weights[:, weights.shape[1] - indices.shape[1] :]
+    return [spread(np.where(here, indices - start, -1), others, tags)]
+
+
+def _own(weights: np.ndarray, raw: scipy.sparse.csr_array) -> list[scipy.sparse.csr_array]:
+    return [scipy.sparse.csr_array(scipy.sparse.diags_array(weights[:, 0].astype("f4")) @ raw)]
+
+
+def _added(parts: Iterable[scipy.sparse.csr_array]) -> scipy.sparse.csr_array:
+    first, *others = parts
+    for part in others:
+        first = first + part
+    return first
+
+
+def _finished(
+    raw: scipy.sparse.csr_array, propagated: Any, blend: float, min_weight: float
+) -> scipy.sparse.csr_array:
+    """Raw and propagated tags blended, without those that weigh too little."""
+    mixed = raw if propagated is None else blended(raw, propagated, blend)
+    tags = scipy.sparse.csr_array(mixed, copy=True)
+    tags.data[tags.data < min_weight] = 0
+    tags.eliminate_zeros()
+    tags.sort_indices()
+    return tags
+
+
+# --- σ -----------------------------------------------------------------------------------
+
+
+def _scale(denoiser: TagDenoiser, X: Any) -> Any:
+    """σ over all images, a number or a `Delayed` one."""
+    if denoiser.scale not in ("mean-squared", "mean"):
+        return float(denoiser.scale)
+    da, n = dask().array, X.shape[0]
+    points = X.astype(np.float64)
+    if denoiser.metric == "cosine":
+        dtype = float_dtype(X.dtype)
+        points = X.map_blocks(unit_rows, "X", dtype=dtype, meta=np.empty((0, 0), dtype))
+        points = points.astype(np.float64)
+    if denoiser.scale == "mean-squared":
+        beyond = points - points.mean(axis=0)
+        return (beyond * beyond).sum().to_delayed().ravel()[0] * (2 / n) if n else 1.0
+    first, second = _pairs(n, denoiser.random_state)
+    apart = da.linalg.norm(points[first] - points[second], axis=1)
+    return apart.mean().to_delayed().ravel()[0]
+
+
+def _pairs(n: int, random_state: int | None, n_pairs: int = 100_000) -> tuple[Any, Any]:
+    """The pairs that `mean_distance` looks at."""
+    if n * n <= n_pairs:
+        return np.divmod(np.arange(n * n), n)
+    first, second = np.random.default_rng(random_state).integers(0, n, (2, n_pairs))
+    return first, second

@@ -1,0 +1,205 @@
+"""Nearest neighbours among points that lie on many machines: an index a shard, one answer."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tagkin._recipes import squared_neighbors
+from tagkin.distributed.blocks import (
+    Block,
+    as_features,
+    blocks,
+    float_dtype,
+    key,
+    named_rows,
+    stacked,
+)
+from tagkin.distributed.cluster import dask
+from tagkin.errors import InvalidInput
+from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
+from tagkin.neighbors.base import check_excluded, check_metric, check_n_neighbors
+from tagkin.neighbors.exact import _settled
+
+__all__ = ["best_of_shards", "nearest", "shards"]
+
+_BRANCHES = 8  # lists of neighbours that one task merges
+
+
+def nearest(
+    queries: Any,
+    points: Any,
+    n_neighbors: int,
+    *,
+    index: Any = None,
+    exclude: Any = None,
+) -> Neighbors:
+    """The nearest points of each query, over all shards of the points.
+
+    Every chunk of the points is a shard with an index of its own, made once. Every chunk of the
+    queries asks all of them, and their answers are merged: nearest first, of equal distances the
+    lower index first, as `tagkin.neighbors.nearest` does it.
+
+    Parameters
+    ----------
+    queries : Dask array or NumPy array of shape (n, m)
+    points : Dask array of shape (N, m)
+    n_neighbors : int
+    index : ExactNeighbors, FaissNeighbors or another index, optional
+        Unfitted; a copy of it serves each shard. It says what the distance is. By default the
+        exact search by cosine.
+    exclude : Dask array or NumPy array of shape (n,), optional
+        One index a query that is left out, such as its own; −1 for none.
+
+    Returns
+    -------
+    neighbors : Neighbors
+        Of two Dask arrays of shape (n, n_neighbors), cut as the queries are. `compute` brings
+        them here.
+    """
+    index = ExactNeighbors() if index is None else index
+    if not hasattr(index, "kneighbors"):
+        raise InvalidInput(f"index is an index of tagkin.neighbors; found {index!r}.")
+    check_metric(index.metric)
+    queries, points = as_features(queries, "queries"), as_features(points, "points")
+    if queries.shape[1] != points.shape[1]:
+        raise InvalidInput(
+            f"Found queries with {queries.shape[1]} features where the points have "
+            f"{points.shape[1]}. Project both with the same space."
+        )
+    check_n_neighbors(n_neighbors, points.shape[0], excluding=exclude is not None)
+    k, cuts = int(n_neighbors), queries.chunks[0]
+    without = _exclusions(exclude, queries, points.shape[0])
+    indexed = shards(points, index)
+    found = [
+        best_of_shards(query, indexed, k, exclude=own, squared=False)
+        for query, own in zip(blocks(queries, "queries"), without, strict=True)
+    ]
+    exact = isinstance(index, ExactNeighbors)
+    dtype = float_dtype(points.dtype) if exact else np.dtype(np.float32)
+    return Neighbors(
+        *(
+            _column(found, part, cuts, k, kind)
+            for part, kind in enumerate((np.dtype(np.int64), dtype))
+        )
+    )
+
+
+def _column(found: list[Any], part: int, cuts: tuple[int, ...], k: int, dtype: np.dtype) -> Any:
+    parts = [one[part] for one in found]
+    return stacked(parts, cuts, k, np.empty((0, k), dtype=dtype))
+
+
+def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
+    """What each block of queries leaves out; None for nothing."""
+    cuts = queries.chunks[0]
+    if exclude is None:
+        return [None] * len(cuts)
+    da = dask().array
+    if not isinstance(exclude, da.Array):
+        exclude = da.from_array(
+            check_excluded(exclude, queries.shape[0], n_points), name=key("exclude")
+        )
+    if exclude.shape != (queries.shape[0],):
+        raise InvalidInput(
+            f"exclude holds one index a query: {queries.shape[0]}; found shape {exclude.shape}."
+        )
+    return list(exclude.rechunk((cuts,)).to_delayed().ravel())
+
+
+# --- shards ------------------------------------------------------------------------------
+
+
+def shards(points: Any, index: Any) -> list[Block]:
+    """An index over each chunk of the points, as blocks."""
+    delayed = dask().delayed
+    center = None
+    if isinstance(index, ExactNeighbors) and index.metric == "euclidean":
+        # one centre for all, so that equal points are at equal distances whatever their shard
+        center = points.mean(axis=0, dtype=np.float64).to_delayed().ravel()[0]
+    return [
+        Block(
+            delayed(_indexed, pure=False)(
+                index, block.value, center, block.start, dask_key_name=key("index")
+            ),
+            block.start,
+            block.stop,
+        )
+        for block in blocks(points, "points")
+    ]
+
+
+def _indexed(index: Any, rows: np.ndarray, center: Any, start: int) -> NeighborIndex:
+    shard = clone(index)
+    with named_rows(start, start + len(rows)):
+        if center is None:
+            return shard.fit(rows)
+        shard.points_, shard._center = _settled(rows, center, "points"), center
+        return shard
+
+
+def best_of_shards(
+    query: Block, indexed: list[Block], k: int, *, exclude: Any, squared: bool
+) -> Any:
+    """The k nearest of all shards for a block of queries: a `Delayed` pair of arrays (n, k)."""
+    import dask.bag
+
+    found = dask.delayed(_found, pure=False)
+    parts = [
+        found(
+            shard.value,
+            query.value,
+            k + (exclude is not None),
+            exclude,
+            (query.start, shard.start, indexed[-1].stop),
+            squared,
+            dask_key_name=key("search"),
+        )
+        for shard in indexed
+    ]
+    merge = functools.partial(merged, k=k)
+    lists = dask.bag.from_delayed(parts)
+    return lists.reduction(merge, merge, split_every=_BRANCHES).to_delayed()
+
+
+def _found(
+    index: Any, queries: np.ndarray, k: int, exclude: Any, places: Any, squared: bool
+) -> list[Neighbors]:
+    """The nearest of one shard, by their numbers in all, as a list of one for the bag."""
+    query_start, start, n_points = places
+    n = min(k, index.n_points_)
+    with named_rows(query_start, query_start + len(queries)):
+        search = squared_neighbors if squared else _neighbors
+        found = search(index, queries, n)
+        if exclude is not None:
+            check_excluded(exclude, len(queries), n_points)
+    missing = found.indices < 0
+    indices = np.where(missing, -1, found.indices + start)
+    if exclude is not None:
+        missing |= indices == np.asarray(exclude)[:, None]
+    distances = np.where(missing, np.inf, found.distances).astype(found.distances.dtype)
+    return [Neighbors(np.where(missing, -1, indices), distances)]
+
+
+def _neighbors(index: NeighborIndex, queries: np.ndarray, k: int) -> Neighbors:
+    return index.kneighbors(queries, k)
+
+
+def merged(lists: Iterable[Neighbors], k: int) -> Neighbors:
+    """The k nearest of several lists; fewer where there are fewer.
+
+    A zero vector is no neighbour at all to `squared_neighbors`: infinitely far. It still has
+    its place in the order, at the squared distance of 2 that its cosine of 0 stands for.
+    """
+    parts = list(lists)
+    indices = np.concatenate([part.indices for part in parts], axis=1)
+    distances = np.concatenate([part.distances for part in parts], axis=1)
+    rank = np.where((indices >= 0) & np.isinf(distances), 2, distances)
+    order = np.lexsort((indices, rank), axis=1)[:, :k]
+    return Neighbors(
+        np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+    )

@@ -1,0 +1,52 @@
+"""One small cluster for all tests: two processes of one thread, which nannies restart."""
+
+import os
+
+import pytest
+
+
+def local_cluster(n_workers=2):
+    import distributed
+
+    return distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=":0",
+        silence_logs=50,
+    )
+
+
+@pytest.fixture(scope="session")
+def settings():
+    """Workers that start fast, and nannies that are not given up when the machine is busy."""
+    import dask
+    from distributed.utils import get_mp_context
+
+    method = "spawn" if os.name == "nt" else "forkserver"
+    with dask.config.set(
+        {
+            "distributed.deploy.lost-worker-timeout": "10 minutes",
+            "distributed.worker.multiprocessing-method": method,
+        }
+    ):
+        if method == "forkserver":
+            get_mp_context().set_forkserver_preload(["distributed", "tagkin.distributed"])
+        yield
+
+
+@pytest.fixture(scope="session")
+def cluster(settings):
+    with local_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    """A client of the cluster, with all its workers there."""
+    import distributed
+
+    with distributed.Client(cluster, set_as_default=True) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client

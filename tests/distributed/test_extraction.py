@@ -1,0 +1,203 @@
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.distributed import compute, extract, extract_to_parquet, read_parquet
+from tagkin.errors import ClusterLost, InvalidInput
+from tagkin.features import FeatureCache, get_backbone
+from tagkin.features import extract as extract_here
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+
+NAME = "efficientnet-lite0"
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory):
+    """Photographs, one of them twice, and two files that are none."""
+    folder = tmp_path_factory.mktemp("photographs")
+    rng = np.random.default_rng(0)
+    for i in range(10):
+        pixels = np.kron(rng.integers(0, 255, (8, 8, 3)), np.ones((8, 8, 1)))
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{i}.png")
+    (folder / "copy.png").write_bytes((folder / "3.png").read_bytes())
+    (folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    long_ago = time.time() - 3600
+    for path in folder.iterdir():
+        os.utime(path, (long_ago, long_ago))
+    return [str(path) for path in sorted(folder.iterdir())] + [str(folder / "absent.png")]
+
+
+@pytest.fixture(scope="module")
+def expected(photographs):
+    return extract_here(photographs, get_backbone(NAME))
+
+
+def assert_same(found, expected):
+    assert found.files == expected.files
+    assert found.digests == expected.digests
+    assert found.failures == expected.failures
+    np.testing.assert_allclose(found.features, expected.features, atol=1e-4)
+
+
+def test_features_are_those_of_one_machine(client, photographs, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr("tagkin.distributed.extraction._FILES", 4)
+    told = []
+    with FeatureCache(tmp_path) as cache:
+        found = extract(
+            photographs, NAME, cache=cache, progress=lambda done, total: told.append((done, total))
+        )
+    assert_same(found, expected)
+    assert (found.n_cached, found.n_computed) == (0, 10)
+    assert told[0] == (0, 13)
+    assert told[-1] == (13, 13)
+    np.testing.assert_array_equal(
+        found.features[found.files.index(photographs[3])],
+        found.features[found.digests.index(found.digests[found.files.index(photographs[3])])],
+    )
+    with FeatureCache(tmp_path) as cache:
+        again = extract(photographs, NAME, cache=cache)
+        here = extract_here(photographs, get_backbone(NAME), cache=cache)
+    assert_same(again, expected)
+    assert (again.n_cached, again.n_computed) == (11, 0)
+    assert here.n_cached == 11  # what workers found serves this machine
+
+
+def test_a_worker_killed_while_it_looks(client, photographs, expected, monkeypatch):
+    monkeypatch.setattr("tagkin.distributed.extraction._FILES", 1)
+    killed = []
+
+    def kill_one(done, total):
+        if done and not killed:
+            killed.append(sorted(client.run(os.getpid).values())[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    assert_same(extract(photographs, NAME, progress=kill_one), expected)
+    assert killed
+
+
+class Killer:
+    """Puts a network into workers that ends the process at the sight of one file."""
+
+    def setup(self, worker):
+        from tagkin.distributed import extraction
+
+        real = extraction.extract_here
+
+        def looked_at(files, backbone):
+            if any(file.endswith("/5.png") for file in files):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(files, backbone)
+
+        extraction.extract_here = looked_at
+
+
+def test_a_photograph_that_ends_processes_is_a_failure(
+    client, cluster, photographs, expected, monkeypatch
+):
+    from distributed import WorkerPlugin
+
+    class Plugin(Killer, WorkerPlugin):
+        pass
+
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    client.register_plugin(Plugin(), name="killer")
+    try:
+        some = [p for p in photographs if p.endswith(("/4.png", "/5.png", "/6.png"))]
+        found = extract(some, NAME, client=client)
+    finally:
+        client.unregister_worker_plugin("killer")
+        client.restart_workers(list(client.nthreads()))
+    assert [os.path.basename(file) for file in found.files] == ["4.png", "6.png"]
+    assert [os.path.basename(one.file) for one in found.failures] == ["5.png"]
+    assert "ended" in found.failures[0].reason
+
+
+def test_what_was_found_is_kept_when_the_cluster_goes(
+    client, photographs, expected, tmp_path, monkeypatch
+):
+    import distributed
+
+    from tests.distributed.conftest import local_cluster
+
+    monkeypatch.setattr("tagkin.distributed.extraction._FILES", 1)
+    with local_cluster(1) as mortal, distributed.Client(mortal, set_as_default=False) as lost:
+        lost.wait_for_workers(1, timeout=60)
+
+        def close(done, total):
+            if done == 3:
+                threading.Thread(target=mortal.close).start()
+
+        with FeatureCache(tmp_path) as cache, pytest.raises(ClusterLost, match="in the cache"):
+            extract(photographs, NAME, client=lost, cache=cache, progress=close)
+    with FeatureCache(tmp_path) as cache:
+        found = extract(photographs, NAME, client=client, cache=cache)
+    assert_same(found, expected)
+    assert found.n_cached >= 2
+
+
+def test_paths_in_a_bag_become_parquet(client, photographs, expected, tmp_path):
+    import dask.bag
+
+    folder = tmp_path / "features"
+    bag = dask.bag.from_sequence(photographs, npartitions=3)
+    failures = extract_to_parquet(bag, folder, NAME)
+    assert failures == expected.failures
+    X = read_parquet(folder)
+    assert X.shape == expected.features.shape
+    np.testing.assert_allclose(compute(X), expected.features, atol=1e-4)
+    assert compute(read_parquet(folder, "file")).tolist() == expected.files
+    assert compute(read_parquet(folder, "digest")).tolist() == expected.digests
+    # what is there is not done again
+    times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    parts = sorted(times)
+    parts[0].unlink()
+    assert extract_to_parquet(bag, folder, NAME) == expected.failures
+    assert sorted(folder.iterdir()) == parts
+    assert all(path.stat().st_mtime_ns == times[path] for path in parts[1:])
+    with pytest.raises(InvalidInput, match="other photographs"):
+        extract_to_parquet(photographs[:4], folder, NAME)
+
+
+def test_parquet_of_all_kinds(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+
+    rows = np.arange(12, dtype=np.float64).reshape(6, 2)
+    lists = pyarrow.array(rows.tolist())
+    path = tmp_path / "some.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"x": lists}), path, row_group_size=4)
+    X = read_parquet(path, "x")
+    assert X.chunks == ((4, 2), (2,))
+    np.testing.assert_array_equal(X.compute(scheduler="sync"), rows)
+    with pytest.raises(InvalidInput, match="no column 'features'; it has x"):
+        read_parquet(path)
+    with pytest.raises(InvalidInput, match="no Parquet file"):
+        read_parquet(tmp_path / "nowhere")
+    (tmp_path / "text.parquet").write_text("no")
+    with pytest.raises(InvalidInput, match="not a whole Parquet file"):
+        read_parquet(tmp_path / "text.parquet", "x")
+    (tmp_path / "text.parquet").unlink()
+    wider = pyarrow.array(np.zeros((3, 5), np.float32).tolist())
+    pyarrow.parquet.write_table(pyarrow.table({"x": wider}), tmp_path / "wider.parquet")
+    with pytest.raises(InvalidInput, match=r"wider.parquet holds .*\(5,\) where the first"):
+        read_parquet(tmp_path, "x").compute(scheduler="sync")
+
+
+def test_what_cannot_be_used_is_refused(client, photographs):
+    with pytest.raises(InvalidInput, match="found one path"):
+        extract(photographs[0], NAME)
+    with pytest.raises(InvalidInput, match="by its name"):
+        extract(photographs, get_backbone(NAME))
+    with pytest.raises(InvalidInput, match="no backbone 'x'"):
+        extract(photographs, "x")
+    from tagkin.distributed.extraction import see
+
+    with pytest.raises(InvalidInput, match="another efficientnet-lite0"):
+        see(photographs, NAME, "of another")
+    assert extract([], NAME).files == []

@@ -1,0 +1,156 @@
+"""Workers are killed, for real, in the middle of the work."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from tagkin import SemanticSpace
+from tagkin.distributed import compute, connect, fit_space, nearest, transform
+from tagkin.errors import ClusterLost, TagkinError
+from tagkin.neighbors import nearest as nearest_here
+from tests.conftest import make_collection, relative_error
+from tests.distributed.conftest import local_cluster
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+
+N = 2600
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return make_collection(N, d=10, n_labels=5, seed=3)
+
+
+def deadly(array, marks, at, rows=65):
+    """A Dask array that ends the process that reads one of its chunks, so many times."""
+
+    def read(block, block_info=None):
+        start = block_info[0]["array-location"][0][0]
+        if start <= at < start + len(block):
+            for mark in marks:
+                try:
+                    os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    continue
+                os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    chunks = da.from_array(array, chunks=(rows, -1))
+    return chunks.map_blocks(read, dtype=array.dtype, meta=np.empty((0, 0), array.dtype))
+
+
+def test_a_killed_worker_loses_nothing_of_the_sums(client, collection, tmp_path):
+    X, Y, X_new = collection
+    mark = tmp_path / "mark"
+    space = SemanticSpace(selection=X[::60])
+    there = fit_space(space, deadly(X, [mark], at=1500), Y)
+    assert mark.exists()
+    assert there.n_images_ == N
+    here = SemanticSpace(selection=X[::60]).fit(X, Y)
+    assert relative_error(there.transform(X_new), here.transform(X_new)) < 1e-7
+
+
+def paused(block):
+    time.sleep(0.1)
+    return block
+
+
+def test_all_workers_killed_at_once_and_restarted(client, collection):
+    X, Y, _ = collection
+    space = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
+    expected = space.transform(X)
+    slow = da.from_array(X, chunks=(200, -1)).map_blocks(paused, dtype=X.dtype)
+    places = transform(space, slow)
+    futures = client.compute(list(nearest(places[:100], places, 10)))
+    for pid in client.run(os.getpid).values():
+        os.kill(pid, signal.SIGKILL)
+    here = nearest_here(expected[:100], expected, 10)
+    indices, distances = client.gather(futures)
+    np.testing.assert_array_equal(indices, here.indices)
+    np.testing.assert_allclose(distances, here.distances, atol=1e-9)
+
+
+@pytest.fixture
+def mortal(settings):
+    """A cluster of one worker that nobody restarts, and its client."""
+    import distributed
+
+    with local_cluster(1) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=60)
+        for nanny in cluster.workers.values():
+            nanny.close_gracefully()  # restarts nothing from now on
+        yield client
+
+
+def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
+    client, mortal, collection, tmp_path
+):
+    import dask
+
+    X, Y, X_new = collection
+    space = SemanticSpace(selection=X[::60])
+    features = deadly(X, [tmp_path / "mark"], at=1400)
+    slow = features.map_blocks(paused, dtype=X.dtype)
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+        pytest.raises(ClusterLost, match=r"no worker for 1 seconds.*first .* of 2,600.*resume"),
+    ):
+        fit_space(space, slow, Y, client=mortal)
+    assert 0 < space.n_images_ < N
+    learned = space.n_images_
+    early = SemanticSpace(selection=X[::60]).fit(X[:learned], Y[:learned])
+    np.testing.assert_allclose(space.correlations_, early.correlations_, rtol=1e-7)
+    # the other cluster goes on
+    fit_space(space, features, Y, client=client, resume=True)
+    here = SemanticSpace(selection=X[::60]).fit(X, Y)
+    assert relative_error(space.transform(X_new), here.transform(X_new)) < 1e-7
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+        pytest.raises(ClusterLost, match="no worker"),
+    ):
+        compute(transform(space, features), client=mortal)
+
+
+def test_a_task_that_ends_every_worker_is_named(client, cluster, collection, tmp_path, monkeypatch):
+    X, Y, _ = collection
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    space = SemanticSpace(selection=X[::60])
+    marks = [tmp_path / str(i) for i in range(3)]
+    with pytest.raises(ClusterLost, match="ended every worker"):
+        fit_space(space, deadly(X, marks, at=10), Y, client=client)
+    assert not hasattr(space, "landmarks_")
+
+
+def test_no_cluster_at_all(collection):
+    import dask
+
+    X, Y, _ = collection
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
+        pytest.raises(ClusterLost, match=r"No Dask scheduler answers at 'tcp://127\.0\.0\.1:1'"),
+    ):
+        connect("tcp://127.0.0.1:1")
+    with pytest.raises(ClusterLost, match="No Dask scheduler"):
+        connect("nonsense://")
+    with pytest.raises(ClusterLost, match="no Dask cluster to work on"):
+        fit_space(SemanticSpace(), X, Y)
+    with pytest.raises(TagkinError, match="connect"):
+        fit_space(SemanticSpace(), X, Y, client="tcp://127.0.0.1:1")
+
+
+def test_a_client_by_its_address_and_the_bar(cluster, collection, capsys):
+    X, Y, _ = collection
+    with connect(cluster.scheduler_address) as client:
+        client.wait_for_workers(2, timeout=60)
+        features = da.from_array(X, chunks=(65, -1))
+        space = SemanticSpace(n_landmarks=40, random_state=0)
+        fit_space(space, features, Y, client=client, progress=True)
+        places = compute(transform(space, features), client=client, progress=True)
+        one, other = compute(da.ones(3), [da.zeros(2)], client=client)
+    assert places.shape == (N, space.n_components_)
+    assert "Completed" in capsys.readouterr().out
+    assert one.sum() == 3
+    assert other[0].sum() == 0

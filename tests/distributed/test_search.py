@@ -1,0 +1,90 @@
+import importlib.util
+
+import numpy as np
+import pytest
+
+from tagkin.distributed import compute, nearest
+from tagkin.errors import InvalidInput
+from tagkin.neighbors import ExactNeighbors, FaissNeighbors, recall
+from tagkin.neighbors import nearest as nearest_here
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+
+needs_faiss = pytest.mark.skipif(
+    importlib.util.find_spec("faiss") is None, reason="FAISS is not installed"
+)
+
+
+def points(n=400, m=6, dtype=np.float32, seed=0):
+    """Points among which many are the same, in different shards."""
+    rng = np.random.default_rng(seed)
+    some = rng.standard_normal((n // 4, m)).astype(dtype)
+    some[3] = 0
+    return some[rng.integers(0, len(some), n)]
+
+
+def cut(array, rows=90):
+    return da.from_array(array, chunks=(rows, -1))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbours_and_ties_are_those_of_one_machine(client, metric, dtype):
+    P = points(dtype=dtype) + (100 if metric == "euclidean" else 0)
+    P = P.astype(dtype)
+    here = nearest_here(P, P, 20, metric=metric, exclude=np.arange(len(P)))
+    asked = nearest(
+        cut(P, 150), cut(P), 20, index=ExactNeighbors(metric), exclude=np.arange(len(P))
+    )
+    there = compute(asked)
+    np.testing.assert_array_equal(there.indices, here.indices)
+    np.testing.assert_allclose(there.distances, here.distances, rtol=1e-4, atol=1e-6)
+    assert there.distances.dtype == asked.distances.dtype == here.distances.dtype
+    assert asked.indices.shape == (len(P), 20)
+
+
+def test_shards_smaller_than_the_answer(client):
+    P = points(50)
+    here = nearest_here(P, P, 49, exclude=np.arange(50))
+    there = compute(nearest(P, cut(P, 7), 49, exclude=da.arange(50, chunks=20)))
+    np.testing.assert_array_equal(there.indices, here.indices)
+    everything = compute(nearest(P[:5], cut(P, 7), 50))
+    np.testing.assert_array_equal(everything.indices, nearest_here(P[:5], P, 50).indices)
+
+
+@needs_faiss
+def test_faiss_in_every_shard(client):
+    rng = np.random.default_rng(0)
+    P = rng.standard_normal((600, 8)).astype(np.float32)
+    here = nearest_here(P[:100], P, 10)
+    flat = compute(nearest(P[:100], cut(P, 200), 10, index=FaissNeighbors("Flat")))
+    np.testing.assert_array_equal(flat.indices, here.indices)
+    np.testing.assert_allclose(flat.distances, here.distances, atol=1e-5)
+    graph = compute(
+        nearest(cut(P[:100], 50), cut(P, 200), 10, index=FaissNeighbors("HNSW16"), exclude=None)
+    )
+    assert recall(graph.indices, here.indices) > 0.9
+
+
+def test_what_cannot_be_used_is_refused(client):
+    P = points()
+    with pytest.raises(InvalidInput, match="Asked for 401"):
+        nearest(P, cut(P), 401)
+    with pytest.raises(InvalidInput, match="one of which each query leaves out"):
+        nearest(P, cut(P), 400, exclude=np.arange(400))
+    with pytest.raises(InvalidInput, match="5 features where the points have 6"):
+        nearest(P[:, :5], cut(P), 3)
+    with pytest.raises(InvalidInput, match="metric must be"):
+        nearest(P, cut(P), 3, index=ExactNeighbors("manhattan"))
+    with pytest.raises(InvalidInput, match="index is an index"):
+        nearest(P, cut(P), 3, index="faiss")
+    with pytest.raises(InvalidInput, match="exclude"):
+        nearest(P, cut(P), 3, exclude=np.arange(7))
+    with pytest.raises(InvalidInput, match="exclude"):
+        compute(nearest(P, cut(P), 3, exclude=da.full(len(P), 4000)))
+    bad = P.copy()
+    bad[100, 0] = np.inf
+    with pytest.raises(InvalidInput, match=r"In rows 90 to 179.*row 10"):
+        compute(nearest(P, cut(bad), 3))
+    with pytest.raises(InvalidInput, match=r"In rows 90 to 179.*queries.*row 10"):
+        compute(nearest(cut(bad), cut(P), 3))
