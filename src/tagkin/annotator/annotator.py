@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from pathlib import Path
@@ -236,11 +236,18 @@ class Annotator(BaseEstimator):
 
     # --- suggesting ----------------------------------------------------------------------
 
-    def look(self, photographs: Photographs, *, progress: Progress | None = None) -> Extraction:
+    def look(
+        self,
+        photographs: Photographs,
+        *,
+        progress: Progress | None = None,
+        extract: Callable[..., Extraction] = extract,
+    ) -> Extraction:
         """Features of photographs, from the cache where they are there.
 
         Pass what it returns to `fit`, `suggest` and the others instead of paths; its `failures`
-        are the photographs that could not be read.
+        are the photographs that could not be read. `extract` does the work of
+        `tagkin.features.extract` elsewhere: `tagkin.distributed.extract` does on a cluster.
         """
         if isinstance(photographs, Extraction):
             return photographs
@@ -248,7 +255,7 @@ class Annotator(BaseEstimator):
         with self._opened_cache() as cache:
             return extract(
                 paths_of(photographs),
-                self._backbone(),
+                self.backbone,
                 cache=cache,
                 progress=lambda done, total: step("Looking at photographs", done, total),
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +14,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.files import check_folder
 from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag
-from tagkin.cli.progress import progress_bar
+from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import photographs, report_problems, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
 from tagkin.errors import StorageError
@@ -53,6 +55,15 @@ def run(
     no_denoise: options.NoDenoise = False,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            show_default=False,
+            help="Look at the photographs on a Dask cluster, such as tcp://10.0.0.1:8786; its "
+            "workers must see them under the same paths.",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
@@ -78,7 +89,7 @@ def run(
             random_state=seed,
         )
         found = photographs(photos, tags, column, step)
-        annotator.fit(tagged(found), progress=step)
+        _fit(annotator, tagged(found), scheduler, step)
         annotator.cache = True  # whether to keep features is for each command to say
         annotator.save(model, overwrite=overwrite)
     problems = report_problems([*found.failures, *annotator.failures_], verbose)
@@ -87,6 +98,20 @@ def run(
         send(json_line(summary))
     else:
         _show(summary, annotator, model)
+
+
+def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: Step) -> None:
+    if scheduler is None:
+        annotator.fit(found, progress=step)
+        return
+    from tagkin.distributed import connect, extract
+
+    with connect(scheduler) as client:
+        seen = annotator.look(found, progress=step, extract=partial(extract, client=client))
+    tags_of = {
+        os.path.abspath(file): row for file, row in zip(found.files, found.tags, strict=True)
+    }
+    annotator.fit(seen, [tags_of[os.path.abspath(file)] for file in seen.files], progress=step)
 
 
 def _check_model_folder(folder: Path, overwrite: bool) -> None:

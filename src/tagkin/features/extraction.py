@@ -15,6 +15,7 @@ import numpy as np
 from tagkin.errors import InvalidInput
 from tagkin.features.base import Backbone
 from tagkin.features.cache import FeatureCache, Shelf
+from tagkin.features.registry import get_backbone
 from tagkin.images import Failure, UnreadableImage, content_digest, decode, read_bytes
 
 __all__ = ["Extraction", "extract"]
@@ -49,7 +50,7 @@ class Extraction:
 
 def extract(
     files: Sequence[str | os.PathLike[str]],
-    backbone: Backbone,
+    backbone: Backbone | str,
     *,
     cache: FeatureCache | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -63,7 +64,8 @@ def extract(
     Parameters
     ----------
     files : sequence of paths
-    backbone : Backbone
+    backbone : Backbone or str
+        Itself, or its name.
     cache : FeatureCache or None
     progress : callable or None
         Called with the number of files done and the number of all.
@@ -74,6 +76,8 @@ def extract(
     """
     if isinstance(files, (str, bytes, os.PathLike)):
         raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")
+    if isinstance(backbone, str):
+        backbone = get_backbone(backbone)
     run = _Run([os.fspath(file) for file in files], backbone, cache)
     report = progress or (lambda done, total: None)
     total, done = len(run.files), 0
