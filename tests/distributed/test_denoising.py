@@ -23,7 +23,7 @@ def cut(array, rows=70):
 
 
 @pytest.mark.parametrize(
-    "settings",
+    "chosen",
     [
         {"blend": 1.0},
         {"blend": 0.4, "include_self": False, "n_neighbors": 15},
@@ -36,10 +36,10 @@ def cut(array, rows=70):
     ],
     ids=str,
 )
-def test_tags_are_those_of_one_machine(client, collection, settings):
+def test_tags_are_those_of_one_machine(client, collection, chosen):
     X, Y = collection
-    here = TagDenoiser(**settings).fit_transform(X, Y)
-    there = denoise(TagDenoiser(**settings), cut(X), scipy.sparse.csr_array(Y))
+    here = TagDenoiser(**chosen).fit_transform(X, Y)
+    there = denoise(TagDenoiser(**chosen), cut(X), scipy.sparse.csr_array(Y))
     assert there.shape == Y.shape
     assert there.dtype == np.float32
     found = compute(there)

@@ -88,3 +88,13 @@ def test_what_cannot_be_used_is_refused(client):
         compute(nearest(P, cut(bad), 3))
     with pytest.raises(InvalidInput, match=r"In rows 90 to 179.*queries.*row 10"):
         compute(nearest(cut(bad), cut(P), 3))
+
+
+def test_an_index_is_made_once_for_every_shard():
+    import dask
+
+    P = points()
+    found = nearest(cut(P, 50), cut(P), 3)
+    (optimized,) = dask.optimize(found.indices)
+    tasks = map(str, dict(optimized.__dask_graph__()))
+    assert sum(task.startswith("tagkin-index") for task in tasks) == 5

@@ -137,6 +137,19 @@ def check(future: Any) -> None:
     raise lost(future.client, error) from error
 
 
+def result(future: Any, client: Any) -> Any:
+    """What a future gives, once it is there; an error where it failed or no worker is left."""
+    while True:
+        wait([future], client)
+        check(future)
+        try:
+            return future.result(timeout=max(60.0, _patience()))
+        except TimeoutError:
+            continue  # lost on the way here, and computed again
+        except Exception as error:
+            raise lost(client, error) from error
+
+
 def lost(client: Any, error: BaseException) -> ClusterLost:
     """What Dask says about a lost cluster, in the words of this package."""
     if type(error).__name__ == "KilledWorker":

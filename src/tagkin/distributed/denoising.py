@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin._recipes import parted
+from tagkin.arrays import row_blocks
 from tagkin.denoising import TagDenoiser
 from tagkin.distributed.blocks import (
     Block,
@@ -61,7 +62,8 @@ def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any
     Y : Dask array of shape (N, D), of dense or CSR chunks, or an array in memory
         Tags.
     client : distributed.Client, optional
-        By default the one that is in use; only for ``blend="auto"``.
+        By default the one that is in use; only for ``blend="auto"`` and
+        ``scale="mean"``.
 
     Returns
     -------
@@ -82,7 +84,9 @@ def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any
         for y in blocks(Y, "Y")
     ]
     finish = delayed(_finished, pure=False)
-    propagated = [None] * len(tags) if how.blend == 0 else _propagated(denoiser, how, X, tags)
+    propagated = (
+        [None] * len(tags) if how.blend == 0 else _propagated(denoiser, how, X, tags, client)
+    )
     parts = [
         finish(raw.value, new, how.blend, denoiser.min_weight, dask_key_name=key("denoised"))
         for raw, new in zip(tags, propagated, strict=True)
@@ -127,13 +131,15 @@ def _tags(y: Any, start: int, n: int) -> scipy.sparse.csr_array:
 # --- propagation -------------------------------------------------------------------------
 
 
-def _propagated(denoiser: TagDenoiser, how: _Settings, X: Any, tags: list[Block]) -> list[Any]:
+def _propagated(
+    denoiser: TagDenoiser, how: _Settings, X: Any, tags: list[Block], client: Any
+) -> list[Any]:
     """The weighted mean of the neighbours' tags for each block: every shard gives its part."""
     import dask.bag
 
     delayed = dask.delayed
     k = min(how.n_neighbors - denoiser.include_self, X.shape[0] - 1)
-    scale = _scale(denoiser, X) * how.narrowing
+    scale = _scale(denoiser, X, client) * how.narrowing
     indexed = shards(X, ExactNeighbors(denoiser.metric)) if k > 0 else []
     total = []
     for query, raw in zip(blocks(X, "X"), tags, strict=True):
@@ -156,7 +162,7 @@ def _propagated(denoiser: TagDenoiser, how: _Settings, X: Any, tags: list[Block]
             itself = delayed(_own, pure=False)(weights, raw.value, dask_key_name=key("propagate"))
             parts.append(itself)
         bag = dask.bag.from_delayed(parts)
-        total.append(bag.reduction(_added, _added, split_every=_BRANCHES).to_delayed())
+        total.append(bag.reduction(_added, _added, split_every=_BRANCHES).to_delayed(False))
     return total
 
 
@@ -202,11 +208,11 @@ def _finished(
 # --- σ -----------------------------------------------------------------------------------
 
 
-def _scale(denoiser: TagDenoiser, X: Any) -> Any:
+def _scale(denoiser: TagDenoiser, X: Any, client: Any) -> Any:
     """σ over all images, a number or a `Delayed` one."""
     if denoiser.scale not in ("mean-squared", "mean"):
         return float(denoiser.scale)
-    da, n = dask().array, X.shape[0]
+    n = X.shape[0]
     points = X.astype(np.float64)
     if denoiser.metric == "cosine":
         dtype = float_dtype(X.dtype)
@@ -214,10 +220,22 @@ def _scale(denoiser: TagDenoiser, X: Any) -> Any:
         points = points.astype(np.float64)
     if denoiser.scale == "mean-squared":
         beyond = points - points.mean(axis=0)
-        return (beyond * beyond).sum().to_delayed().ravel()[0] * (2 / n) if n else 1.0
-    first, second = _pairs(n, denoiser.random_state)
-    apart = da.linalg.norm(points[first] - points[second], axis=1)
-    return apart.mean().to_delayed().ravel()[0]
+        return (beyond * beyond).sum().to_delayed().ravel()[0] * (2 / n)
+    return _mean_distance(denoiser, X, client_or_current(client))
+
+
+def _mean_distance(denoiser: TagDenoiser, X: Any, client: Any) -> float:
+    """The mean over the very pairs that one machine looks at, whose rows come here."""
+    first, second = _pairs(X.shape[0], denoiser.random_state)
+    rows, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+    points = rows_of(X, rows, client)
+    if denoiser.metric == "cosine":
+        points = unit_rows(points, "X")
+    total, (one, other) = 0.0, np.split(place, 2)
+    for some in row_blocks(len(first), 32 * X.shape[1]):
+        apart = points[one[some]].astype(np.float64) - points[other[some]]
+        total += float(np.linalg.norm(apart, axis=1).sum())
+    return total / len(first)
 
 
 def _pairs(n: int, random_state: int | None, n_pairs: int = 100_000) -> tuple[Any, Any]:

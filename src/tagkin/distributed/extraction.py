@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.distributed.blocks import key
-from tagkin.distributed.cluster import check, client_or_current, wait
+from tagkin.distributed.cluster import client_or_current, result, wait
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import Backbone, Extraction, FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
@@ -89,7 +89,7 @@ def _seen(
         wait(list(under_way), client, for_one=True)
         for future in [f for f in under_way if f.done()]:
             batch = under_way.pop(future)
-            found = _outcome(future, [files[i] for i in batch])
+            found = _outcome(future, [files[i] for i in batch], client)
             future.release()
             if found is None:
                 suspects += [[i] for i in batch]
@@ -97,15 +97,11 @@ def _seen(
                 yield batch, found
 
 
-def _outcome(future: Any, files: list[str]) -> Extraction | None:
+def _outcome(future: Any, files: list[str], client: Any) -> Extraction | None:
     """What a worker found; None where the files, which are several, ended several workers."""
     killed = future.status == "error" and type(future.exception()).__name__ == "KilledWorker"
     if not killed:
-        check(future)
-        try:
-            return future.result()
-        except Exception as error:  # lost between the two
-            raise ClusterLost(f"Features were lost on their way here: {error}") from error
+        return result(future, client)
     if len(files) > 1:
         return None
     reason = "every process that read it ended at once; the file may be made to do that"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.distributed.blocks import key
-from tagkin.distributed.cluster import check, client_or_current, dask, wait
+from tagkin.distributed.cluster import client_or_current, dask, result, wait
 from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, MissingExtra, StorageError
 from tagkin.features import get_backbone
@@ -71,8 +71,7 @@ def extract_to_parquet(
         wait(futures, client)
         failures: list[Failure] = []
         for future in futures:
-            check(future)
-            failures += future.result()
+            failures += result(future, client)
     except ClusterLost as error:
         n = len(list(target.glob("part-*.parquet")))
         raise ClusterLost(f"{error} {n} of {len(tasks)} parts are in {target}.") from error

@@ -163,7 +163,7 @@ def best_of_shards(
     ]
     merge = functools.partial(merged, k=k)
     lists = dask.bag.from_delayed(parts)
-    return lists.reduction(merge, merge, split_every=_BRANCHES).to_delayed()
+    return lists.reduction(merge, merge, split_every=_BRANCHES).to_delayed(False)
 
 
 def _found(

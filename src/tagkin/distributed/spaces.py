@@ -25,7 +25,7 @@ from tagkin.distributed.blocks import (
     named_rows,
     rows_of,
 )
-from tagkin.distributed.cluster import bar, check, client_or_current, dask, quiet_about_size, wait
+from tagkin.distributed.cluster import bar, client_or_current, dask, quiet_about_size, result
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.labels.views import TextView, as_text_view
 from tagkin.landmarks import Landmarks
@@ -201,29 +201,24 @@ def _some_labels(Y: Any, random_state: Any, client: Any) -> Array:
 
 def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool) -> None:
     """Add the sums over all images, round after round, in their order."""
-    rounds = _rounds(space, X, Y)
+    question = Question(space.text_view_, space.landmarks_, space._sums().shift)
     with quiet_about_size():
-        futures = client.compute(rounds)
+        asked = client.persist(carried(question, "landmarks"))
+        # the first images first, so that what is finished at any time is of use
+        rounds = enumerate(_rounds(asked, X, Y))
+        futures = [client.compute(tree, priority=-i) for i, tree in rounds]
     total = space._sums()
     with bar(futures, client, progress):
         while futures:
-            wait(futures[:1], client)
-            check(futures[0])
-            try:
-                total.add(futures[0].result())
-            except Exception as error:  # lost between the two
-                raise ClusterLost(f"A sum was lost on its way here: {error}") from error
+            total.add(result(futures[0], client))
             space._solution = None
             futures.pop(0).release()
 
 
-def _rounds(space: SemanticSpace, X: Any, Y: Any) -> list[Any]:
+def _rounds(question: Any, X: Any, Y: Any) -> list[Any]:
     """Sums over consecutive images, each the root of a tree."""
     import dask.bag
 
-    question = carried(
-        Question(space.text_view_, space.landmarks_, space._sums().shift), "landmarks"
-    )
     summed = dask.delayed(_sums, pure=False)
     leaves = [
         summed(question, x.value, y.value, x.start, dask_key_name=key("sums"))
@@ -232,7 +227,7 @@ def _rounds(space: SemanticSpace, X: Any, Y: Any) -> list[Any]:
     size = max(2 * _BRANCHES, -(-len(leaves) // _ROUNDS))
     together = functools.partial(dask.bag.Bag.reduction, split_every=_BRANCHES)
     return [
-        together(dask.bag.from_delayed(leaves[i : i + size]), _added, _added).to_delayed()
+        together(dask.bag.from_delayed(leaves[i : i + size]), _added, _added).to_delayed(False)
         for i in range(0, len(leaves), size)
     ]
 
