@@ -11,7 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tagkin.arrays import Array, as_block, namespace, solve_triangular, to_numpy
+from tagkin.arrays import (
+    Array,
+    as_block,
+    namespace,
+    one_host_thread,
+    solve_triangular,
+    to_numpy,
+)
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 
@@ -139,7 +146,8 @@ def rp_cholesky(
         if factor is not None:
             known = factor[: len(pivots), proposals]
             block -= to_numpy(known.T @ known)
-        accepted, L = _thin(block, max_rank - len(pivots), random_state)
+        with one_host_thread(X):
+            accepted, L = _thin(block, max_rank - len(pivots), random_state)
         if len(accepted) == 0:
             # proposals with no residual left: their kernel values are rounding alone
             residual[proposals] = 0.0
@@ -151,7 +159,8 @@ def rp_cholesky(
         known = factor[: len(pivots)]
         columns -= known.T @ known[:, chosen]
         # L is small and well conditioned; its inverse turns the rest into a product
-        inverse = solve_triangular(L, np.eye(len(L)))
+        with one_host_thread(X):
+            inverse = solve_triangular(L, np.eye(len(L)))
         new = xp.asarray(inverse, dtype=columns.dtype, device=columns.device) @ columns.T
         factor[len(pivots) : len(pivots) + len(chosen)] = new
         residual -= to_numpy(xp.sum(new * new, axis=0))

@@ -54,6 +54,7 @@ __all__ = [
     "namespace",
     "on_accelerator",
     "on_device",
+    "one_host_thread",
     "round_to_tf32",
     "row_blocks",
     "run_in_threads",
@@ -228,6 +229,14 @@ def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:
 @functools.cache  # looking for the libraries takes milliseconds
 def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
+
+
+def one_host_thread(array: Array) -> contextlib.AbstractContextManager[Any]:
+    """One thread of BLAS while small matrices on the host serve an array on a device.
+
+    With many, they would wait for each other longer than they work.
+    """
+    return _blas().limit(limits=1) if on_accelerator(array) else contextlib.nullcontext()
 
 
 def run_in_threads(
