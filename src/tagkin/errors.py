@@ -4,6 +4,7 @@
 
     TagkinError
     ├── InvalidInput      (also ValueError)   data or parameters that cannot be used
+    │   └── UnreadableImage                   a photograph cannot be read; the message says why
     ├── MissingExtra      (also ImportError)  an optional package is not installed
     └── StorageError      (also OSError)      a file or a model folder cannot be written or read
         └── DamagedModel                      the folder is there, but not as it was saved
@@ -18,6 +19,10 @@ class TagkinError(Exception):
 
 class InvalidInput(TagkinError, ValueError):
     """The data or the parameters cannot be used as they are."""
+
+
+class UnreadableImage(InvalidInput):
+    """A photograph cannot be read. The message is the reason alone: the caller knows the file."""
 
 
 class MissingExtra(TagkinError, ImportError):

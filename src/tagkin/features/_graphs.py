@@ -1,0 +1,145 @@
+"""Networks as ONNX graphs, layer by layer, and sessions of onnxruntime that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tagkin.features.base import Preprocessing
+
+__all__ = ["Graph", "open_session"]
+
+# Fixed, so that one network has one fingerprint whatever version of onnx builds it.
+_OPSET, _IR_VERSION = 17, 8
+
+
+class Graph:
+    """A network that grows from its pixels; every method adds a layer and returns its name."""
+
+    def __init__(self, preprocessing: Preprocessing):
+        self._preprocessing = preprocessing
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+
+    def _add(self, kind: str, inputs: Sequence[str], name: str = "", **attributes: Any) -> str:
+        from onnx import helper
+
+        name = name or f"{kind}_{len(self._nodes)}"
+        self._nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def _constant(self, values: np.ndarray) -> str:
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self._constants)}"
+        values = np.ascontiguousarray(values, dtype=np.float32)
+        self._constants.append(numpy_helper.from_array(values, name))
+        return name
+
+    def pixels(self) -> str:
+        """Pixels (n, h, w, 3), uint8, as channels (n, 3, h, w) of float32 about their mean.
+
+        The scale is left to `first_convolution`. The mean cannot be left to it: the border
+        that a convolution adds is zero after subtraction.
+        """
+        from onnx import TensorProto
+
+        planes = self._add("Transpose", ["pixels"], perm=[0, 3, 1, 2])
+        numbers = self._add("Cast", [planes], to=TensorProto.FLOAT)
+        mean = np.array(self._preprocessing.mean) / self._preprocessing.scale
+        return self._add("Sub", [numbers, self._constant(mean.reshape(1, 3, 1, 1))])
+
+    def first_convolution(self, x: str, weight: np.ndarray, bias: np.ndarray, **how: Any) -> str:
+        """A convolution of the pixels, with their scale in its weights."""
+        scale = self._preprocessing.scale / np.array(self._preprocessing.std)
+        return self.convolution(x, weight * scale.reshape(1, 3, 1, 1), bias, **how)
+
+    def convolution(
+        self,
+        x: str,
+        weight: np.ndarray,
+        bias: np.ndarray,
+        *,
+        stride: int = 1,
+        border: tuple[int, int] = (0, 0),
+        groups: int = 1,
+        name: str = "",
+    ) -> str:
+        """A square convolution; `border` is the width added before and after."""
+        before, after = border
+        inputs = [x, self._constant(weight), self._constant(bias)]
+        pads = [before, before, after, after]
+        shape = list(weight.shape[2:])
+        return self._add(
+            "Conv",
+            inputs,
+            name,
+            kernel_shape=shape,
+            strides=[stride, stride],
+            pads=pads,
+            group=groups,
+        )
+
+    def relu(self, x: str, *, ceiling: float | None = None, name: str = "") -> str:
+        """Negative values to zero, and those above the ceiling to it."""
+        if ceiling is None:
+            return self._add("Relu", [x], name)
+        return self._add(
+            "Clip", [x, self._constant(np.array(0)), self._constant(np.array(ceiling))], name
+        )
+
+    def add(self, x: str, y: str, *, name: str = "") -> str:
+        """The sum of two layers."""
+        return self._add("Add", [x, y], name)
+
+    def max_pool(self, x: str) -> str:
+        """The largest of two by two."""
+        return self._add("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
+
+    def mean_pool(self, x: str, *, name: str) -> str:
+        """The mean of every channel, shape (n, channels)."""
+        return self.flat(self._add("GlobalAveragePool", [x]), name=name)
+
+    def flat(self, x: str, *, name: str = "") -> str:
+        """All values of an image in one row."""
+        return self._add("Flatten", [x], name, axis=1)
+
+    def linear(self, x: str, weight: np.ndarray, bias: np.ndarray, *, name: str = "") -> str:
+        """Weights (outputs × inputs) and bias."""
+        inputs = [x, self._constant(weight), self._constant(bias)]
+        return self._add("Gemm", inputs, name, transB=1)
+
+    def model(self, outputs: Sequence[str]) -> bytes:
+        """The network with those layers as outputs, in ONNX's form."""
+        from onnx import TensorProto, helper
+
+        size = self._preprocessing.size
+        pixels = helper.make_tensor_value_info("pixels", TensorProto.UINT8, ["n", size, size, 3])
+        graph = helper.make_graph(
+            self._nodes,
+            "tagkin",
+            [pixels],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+            self._constants,
+        )
+        opset = helper.make_opsetid("", _OPSET)
+        model = helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
+        return model.SerializeToString(deterministic=True)
+
+
+def open_session(model: bytes | str) -> Any:
+    """A session for a model or the path of one, which runs in the thread that calls it.
+
+    One thread a call: photographs are spread over threads, not layers. That keeps all cores
+    busy whether decoding or the network takes longer, and features do not depend on how many
+    cores there are.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors only
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

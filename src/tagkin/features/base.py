@@ -1,0 +1,192 @@
+"""What every backbone is: pixels in, one feature vector a photograph out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from tagkin.errors import InvalidInput
+
+__all__ = ["Backbone", "Preprocessing"]
+
+_RESAMPLING = {
+    "bicubic": Image.Resampling.BICUBIC,
+    "bilinear": Image.Resampling.BILINEAR,
+    "lanczos": Image.Resampling.LANCZOS,
+}
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How a photograph becomes the input of a network.
+
+    Parameters
+    ----------
+    size : int
+        Height and width of the input.
+    resize : {"crop", "warp"}
+        ``crop`` keeps the shape: the shorter side becomes `short_side`, and the middle is taken.
+        ``warp`` squeezes the whole photograph into the square.
+    short_side : int or None
+        Length of the shorter side before the middle is taken; None is `size`.
+    resample : {"bicubic", "bilinear", "lanczos"}
+    scale : float
+    mean, std : three floats
+        A pixel value v from 0 to 255 becomes (scale · v − mean) / std, in each channel.
+    channels : {"RGB", "BGR"}
+    layout : {"NCHW", "NHWC"}
+        Whether the network wants its channels first or last.
+    """
+
+    size: int
+    resize: str = "crop"
+    short_side: int | None = None
+    resample: str = "bicubic"
+    scale: float = 1 / 255
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    channels: str = "RGB"
+    layout: str = "NCHW"
+
+    def __post_init__(self) -> None:
+        _check_whole("size", self.size, 1)
+        if self.short_side is not None:
+            _check_whole("short_side", self.short_side, self.size)
+            if self.resize == "warp":
+                raise InvalidInput('short_side goes with resize "crop"; found resize "warp".')
+        _check_one_of("resize", self.resize, ("crop", "warp"))
+        _check_one_of("resample", self.resample, tuple(_RESAMPLING))
+        _check_one_of("channels", self.channels, ("RGB", "BGR"))
+        _check_one_of("layout", self.layout, ("NCHW", "NHWC"))
+        if not _is_number(self.scale) or self.scale <= 0:
+            raise InvalidInput(f"scale is a number above zero; found {self.scale!r}.")
+        for name in ("mean", "std"):
+            values = getattr(self, name)
+            if not isinstance(values, (list, tuple)) or len(values) != 3:
+                raise InvalidInput(f"{name} is three numbers, one a channel; found {values!r}.")
+            if not all(_is_number(v) and (name == "mean" or v > 0) for v in values):
+                above = "" if name == "mean" else " above zero"
+                raise InvalidInput(f"{name} is three numbers{above}; found {values!r}.")
+            object.__setattr__(self, name, tuple(map(float, values)))
+
+    @property
+    def min_side(self) -> int:
+        """The shorter side that a photograph needs so that nothing has to be enlarged."""
+        return self.short_side or self.size
+
+    def prepare(self, pixels: np.ndarray) -> np.ndarray:
+        """Pixels (h, w, 3) as the square (size, size, 3) that the network sees, uint8."""
+        height, width = pixels.shape[:2]
+        box = (0.0, 0.0, float(width), float(height))
+        if self.resize == "crop":
+            # the middle alone is resampled, with the very scale of the whole
+            side = self.size * min(height, width) / self.min_side
+            left, top = (width - side) / 2, (height - side) / 2
+            if side == self.size:  # nothing to resample: whole pixels, as a crop takes them
+                left, top = round(left), round(top)
+                return np.ascontiguousarray(pixels[top : top + self.size, left : left + self.size])
+            box = (left, top, left + side, top + side)
+        elif height == width == self.size:
+            return np.ascontiguousarray(pixels)
+        square = (self.size, self.size)
+        return np.asarray(Image.fromarray(pixels).resize(square, _RESAMPLING[self.resample], box))
+
+    def normalize(self, batch: np.ndarray) -> np.ndarray:
+        """Squares (n, size, size, 3), uint8, as numbers for the network, float32."""
+        numbers = batch.astype(np.float32)
+        numbers *= np.float32(self.scale)
+        numbers -= np.array(self.mean, dtype=np.float32)
+        numbers /= np.array(self.std, dtype=np.float32)
+        return self.arrange(numbers)
+
+    def arrange(self, batch: np.ndarray) -> np.ndarray:
+        """Squares (n, size, size, 3) with their channels where and as the network wants them."""
+        if self.channels == "BGR":
+            batch = batch[..., ::-1]
+        if self.layout == "NCHW":
+            batch = batch.transpose(0, 3, 1, 2)
+        return np.ascontiguousarray(batch)
+
+
+class Backbone(ABC):
+    """A network that turns photographs into feature vectors.
+
+    Features do not depend on the other photographs of a batch, up to rounding. A call runs in
+    the thread that makes it; several threads may call at once.
+
+    Attributes
+    ----------
+    name : str
+        What `get_backbone` finds it by.
+    dimension : int
+        Length of a feature vector.
+    fingerprint : str
+        Hash of weights, graph and preprocessing: two backbones with the same fingerprint give
+        the same features.
+    preprocessing : Preprocessing
+    batch_size : int
+        How many photographs a call should get: as few as run at full speed.
+    """
+
+    name: str
+    dimension: int
+    fingerprint: str
+    preprocessing: Preprocessing
+    batch_size: int = 4
+
+    @property
+    def min_side(self) -> int:
+        """The shorter side that a photograph should at least be decoded to."""
+        return self.preprocessing.min_side
+
+    def prepare(self, pixels: np.ndarray) -> np.ndarray:
+        """One photograph (h, w, 3) as a call wants it, uint8."""
+        return self.preprocessing.prepare(pixels)
+
+    @abstractmethod
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        """Features (n, dimension), float32, of prepared photographs (n, height, width, 3)."""
+
+
+def fingerprint_of(*parts: bytes | str | dict[str, Any] | Preprocessing) -> str:
+    """One hash of all that features depend on."""
+    total = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, Preprocessing):
+            part = asdict(part)
+        if isinstance(part, dict):
+            part = json.dumps(part, sort_keys=True)
+        data = part.encode() if isinstance(part, str) else part
+        total.update(hashlib.sha256(data).digest())
+    return total.hexdigest()
+
+
+def check_batch(batch: np.ndarray, backbone: Backbone, shape: tuple[int, int]) -> None:
+    """Refuse anything but prepared photographs."""
+    if batch.dtype != np.uint8 or batch.ndim != 4 or batch.shape[1:] != (*shape, 3):
+        raise InvalidInput(
+            f"{backbone.name} takes uint8 pixels of shape (n, {shape[0]}, {shape[1]}, 3), made "
+            f"by its prepare; found {batch.dtype} of shape {batch.shape}."
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
+    )
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InvalidInput(f"{name} is a whole number of at least {least}; found {value!r}.")
+
+
+def _check_one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidInput(f"{name} is one of {', '.join(choices)}; found {value!r}.")

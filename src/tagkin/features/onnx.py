@@ -1,0 +1,232 @@
+"""Any image encoder in ONNX's form, with its preprocessing in a small JSON file beside it.
+
+``encoder.onnx`` needs ``encoder.json``, an object such as::
+
+    {"size": 224, "resize": "crop", "short_side": 256, "resample": "bicubic",
+     "mean": [0.48, 0.46, 0.41], "std": [0.27, 0.26, 0.28]}
+
+Keys are the parameters of `Preprocessing`, of which only ``size`` is needed, and
+
+- ``input``, ``output``: names in the model; needed where it has several;
+- ``pool``: how values of several places become one vector. ``mean`` (the default) or ``max``
+  over all places of a map (n, channels, h, w), or (n, h, w, channels) where the layout is NHWC;
+  ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.features._graphs import open_session
+from tagkin.features._torch_files import sha256_of_file
+from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+
+__all__ = ["OnnxEncoder"]
+
+_PREPROCESSING = tuple(field.name for field in fields(Preprocessing))
+_POOLS = ("mean", "max", "first")
+_TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(double)": np.float64,
+    "tensor(uint8)": np.uint8,
+}
+_EXAMPLE = '{"size": 224, "resize": "crop", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}'
+
+
+class OnnxEncoder(Backbone):
+    """An image encoder from an ``.onnx`` file and the ``.json`` file of the same name.
+
+    A model that takes uint8 gets pixels as they are, without scale, mean and std.
+
+    Parameters
+    ----------
+    path : path of the ``.onnx`` file
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        path = Path(path).expanduser()
+        self.name = str(path)
+        settings = _read_settings(path.with_suffix(".json"))
+        self.preprocessing = settings.preprocessing
+        self.fingerprint = fingerprint_of(*_hashes(path), repr(settings))
+        self._settings = settings
+        try:
+            self._session = open_session(str(path))
+        except Exception as error:  # onnxruntime has no common error of its own
+            raise InvalidInput(f"{path} cannot be opened: {_first_line(error)}") from error
+        self._input = self._chosen("input", self._session.get_inputs(), settings.input)
+        self._output = self._chosen("output", self._session.get_outputs(), settings.output)
+        self._check_input()
+        fixed = self._input.shape[0]
+        self._fixed = fixed if isinstance(fixed, int) and fixed > 0 else None
+        self.batch_size = self._fixed or self.batch_size
+        size = self.preprocessing.size
+        self.dimension = self(np.zeros((1, size, size, 3), dtype=np.uint8)).shape[1]
+
+    def _chosen(self, what: str, there: list[Any], name: str | None) -> Any:
+        names = [item.name for item in there]
+        if name is None and len(names) == 1:
+            return there[0]
+        if name not in names:
+            asked = "names none" if name is None else f"names {name!r}"
+            raise InvalidInput(
+                f'{self.name} has the {what}s {", ".join(names)}; its .json {asked}. Set "{what}" '
+                "to one of them."
+            )
+        return there[names.index(name)]
+
+    def _check_input(self) -> None:
+        size, layout = self.preprocessing.size, self.preprocessing.layout
+        wanted = (3, size, size) if layout == "NCHW" else (size, size, 3)
+        shape = self._input.shape
+        fits = len(shape) == 4 and all(
+            not isinstance(found, int) or found == expected
+            for found, expected in zip(shape[1:], wanted, strict=True)
+        )
+        if not fits or self._input.type not in _TYPES:
+            raise InvalidInput(
+                f"{self.name}: the input {self._input.name!r} takes {self._input.type} of shape "
+                f"{shape}; its .json says size {size} and layout {layout}, which is (n, "
+                f"{', '.join(map(str, wanted))}). Correct size or layout; of types "
+                f"{', '.join(_TYPES)} are known."
+            )
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        """Features (n, dimension) of prepared photographs (n, size, size, 3)."""
+        size = self.preprocessing.size
+        check_batch(batch, self, (size, size))
+        dtype = _TYPES[self._input.type]
+        raw = dtype == np.uint8
+        numbers = self.preprocessing.arrange(batch) if raw else self.preprocessing.normalize(batch)
+        numbers = numbers.astype(dtype, copy=False)
+        if self._fixed is None:
+            return self._run(numbers)
+        parts = [
+            self._run_padded(numbers[i : i + self._fixed])
+            for i in range(0, len(numbers), self._fixed)
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, self.dimension), dtype=np.float32)
+
+    def _run_padded(self, numbers: np.ndarray) -> np.ndarray:
+        assert self._fixed is not None
+        missing = self._fixed - len(numbers)
+        padding = np.repeat(numbers[-1:], missing, axis=0)
+        return self._run(np.concatenate([numbers, padding]))[: len(numbers)]
+
+    def _run(self, numbers: np.ndarray) -> np.ndarray:
+        try:
+            found = self._session.run([self._output.name], {self._input.name: numbers})[0]
+        except Exception as error:
+            raise InvalidInput(f"{self.name} cannot be run: {_first_line(error)}") from error
+        return np.ascontiguousarray(self._pooled(found, len(numbers)), dtype=np.float32)
+
+    def _pooled(self, found: Any, n: int) -> np.ndarray:
+        pool = self._settings.pool
+        found = np.asarray(found)
+        shape = found.shape
+        usable = found.ndim in (2, 3, 4) and np.issubdtype(found.dtype, np.floating)
+        if not usable or len(found) != n:
+            raise InvalidInput(
+                f"{self.name}: the output {self._output.name!r} has shape {shape} for {n} "
+                'photographs; expected (n, d), (n, tokens, d) or a map. Set "output" to another.'
+            )
+        allowed = {2: (None,), 3: ("mean", "first"), 4: (None, "mean", "max")}[len(shape)]
+        if pool not in allowed:
+            choices = ", ".join(json.dumps(choice) for choice in allowed)
+            raise InvalidInput(
+                f"{self.name}: the output {self._output.name!r} has shape {shape}, for which "
+                f'"pool" is one of {choices}; its .json says {json.dumps(pool)}.'
+            )
+        if pool == "first":
+            return found[:, 0]
+        if len(shape) == 2:
+            return found
+        maps = (2, 3) if self.preprocessing.layout == "NCHW" else (1, 2)
+        axes = maps if len(shape) == 4 else (1,)
+        wide = found.astype(np.float32, copy=False)
+        return wide.max(axis=axes) if pool == "max" else wide.mean(axis=axes)
+
+
+# --- the files ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Settings:
+    preprocessing: Preprocessing
+    input: str | None = None
+    output: str | None = None
+    pool: str | None = None
+
+
+def _read_settings(path: Path) -> _Settings:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InvalidInput(
+            f"{path} is missing: it says how photographs are prepared for the model beside it. "
+            f"Write one, such as {_EXAMPLE}"
+        ) from error
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not JSON ({error}).") from error
+    if not isinstance(values, dict):
+        raise InvalidInput(f"{path} holds {values!r}; expected an object such as {_EXAMPLE}")
+    known = (*_PREPROCESSING, "input", "output", "pool")
+    unknown = [key for key in values if key not in known]
+    if unknown:
+        raise InvalidInput(f"{path}: unknown {', '.join(unknown)}; known are {', '.join(known)}.")
+    if "size" not in values:
+        raise InvalidInput(f'{path}: "size" is missing, the height and width of the input.')
+    for key in ("input", "output", "pool"):
+        if not isinstance(values.get(key), (str, type(None))):
+            raise InvalidInput(f"{path}: {key} is a text; found {values[key]!r}.")
+    if values.get("pool") not in (None, *_POOLS):
+        raise InvalidInput(f"{path}: pool is one of {', '.join(_POOLS)}; found {values['pool']!r}.")
+    try:
+        preprocessing = Preprocessing(**{k: v for k, v in values.items() if k in _PREPROCESSING})
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
+    return _Settings(preprocessing, *(values.get(key) for key in ("input", "output", "pool")))
+
+
+def _hashes(path: Path) -> Iterator[str]:
+    """Of the model and of every file in which it keeps weights."""
+    yield sha256_of_file(path)
+    import onnx
+
+    try:
+        model = onnx.load(path, load_external_data=False)
+    except Exception as error:  # protobuf's errors have no common ancestor either
+        raise InvalidInput(f"{path} is not an ONNX model: {_first_line(error)}") from error
+    for location in sorted(set(_locations(model.graph))):
+        beside = path.parent / location
+        if not beside.is_file():
+            raise StorageError(f"{path} keeps weights in {beside}, which is not there.")
+        yield sha256_of_file(beside)
+
+
+def _locations(graph: Any) -> Iterator[str]:
+    """Files in which the tensors of a graph, and of graphs within, lie."""
+    attributes = [attribute for node in graph.node for attribute in node.attribute]
+    tensors = [*graph.initializer]
+    for attribute in attributes:
+        tensors += [attribute.t, *attribute.tensors]
+        for inner in (attribute.g, *attribute.graphs):
+            if inner.node or inner.initializer:
+                yield from _locations(inner)
+    for tensor in tensors:
+        yield from (entry.value for entry in tensor.external_data if entry.key == "location")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,45 @@
+"""Backbones by name or by path."""
+
+from __future__ import annotations
+
+from tagkin.errors import InvalidInput
+from tagkin.features.base import Backbone
+
+__all__ = ["BACKBONES", "get_backbone"]
+
+BACKBONES = ("efficientnet-lite0", "efficientnet-lite2", "efficientnet-lite0+lite2")
+_BY_PATH = {"vgg16": "fc7", "vgg16-fc6": "fc6"}
+
+
+def get_backbone(name: str = BACKBONES[0]) -> Backbone:
+    """A backbone by its name, or by the path of its file.
+
+    Parameters
+    ----------
+    name : str
+        - ``efficientnet-lite0`` (the default), ``efficientnet-lite2``, or
+          ``efficientnet-lite0+lite2``, the features of both;
+        - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
+        - the path of an ``.onnx`` file with a ``.json`` of its preprocessing beside it.
+    """
+    if name == "efficientnet-lite0+lite2":
+        from tagkin.features.efficientnet import JoinedEfficientNets
+
+        return JoinedEfficientNets()
+    if name in BACKBONES:
+        from tagkin.features.efficientnet import EfficientNetLite
+
+        return EfficientNetLite(name)
+    kind, colon, path = name.partition(":")
+    if colon and path and kind in _BY_PATH:
+        from tagkin.features.vgg import VGG16
+
+        return VGG16(path, layer=_BY_PATH[kind])
+    if name.lower().endswith(".onnx"):
+        from tagkin.features.onnx import OnnxEncoder
+
+        return OnnxEncoder(name)
+    raise InvalidInput(
+        f"There is no backbone {name!r}. There is {', '.join(BACKBONES)}, vgg16:PATH and "
+        "vgg16-fc6:PATH with torchvision's weights, and the path of an .onnx file."
+    )

@@ -1,0 +1,196 @@
+"""Where image files keep their metadata: XMP, IPTC and EXIF blocks, found without any pixel.
+
+Only headers of blocks and the blocks themselves are read; what lies between is jumped over.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from tagkin.images._tiff import first_directory
+from tagkin.images.formats import format_of, open_header
+
+__all__ = ["Metadata", "find_metadata", "scan_start"]
+
+MAX_BLOCK = 64 << 20  # metadata are far smaller
+
+_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9E
+_EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
+_MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0\0"
+
+
+@dataclass
+class Metadata:
+    """Blocks of metadata as they stand in a file.
+
+    ``xp_keywords`` are those that Windows writes: UTF-16, separated by semicolons.
+    """
+
+    xmp: list[bytes] = field(default_factory=list)
+    iptc: list[bytes] = field(default_factory=list)
+    xp_keywords: list[bytes] = field(default_factory=list)
+
+    def add_directory(self, tags: dict[int, bytes]) -> None:
+        """Take what an image directory of TIFF or EXIF has."""
+        for tag, blocks in (
+            (_XMP_TAG, self.xmp),
+            (_IPTC_TAG, self.iptc),
+            (_XP_KEYWORDS_TAG, self.xp_keywords),
+        ):
+            if tag in tags:
+                blocks.append(tags[tag])
+        self.iptc += _iptc_of_photoshop(tags.get(_PHOTOSHOP_TAG, b""))
+
+    def add_exif(self, block: bytes) -> None:
+        """Take what an EXIF block has."""
+        self.add_directory(first_directory(block.removeprefix(_EXIF), {_XP_KEYWORDS_TAG}))
+
+
+def find_metadata(file: BinaryIO) -> Metadata:
+    """The metadata of an image file. What ends early or makes no sense ends the search.
+
+    Raises
+    ------
+    UnreadableImage
+        If a package is missing that its format needs. Damaged HEIF raises what Pillow raises.
+    """
+    head = file.read(1024)
+    file.seek(0)
+    found = format_of(head)
+    metadata = Metadata()
+    if found == "JPEG":
+        _from_jpeg(file, metadata)
+    elif found == "PNG":
+        _from_png(file, metadata)
+    elif found == "WebP":
+        _from_webp(file, metadata)
+    elif found == "TIFF":
+        wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
+        metadata.add_directory(first_directory(file, wanted))
+    elif found in ("HEIF", "AVIF"):
+        info = open_header(file, found).info
+        metadata.xmp += [info["xmp"]] if info.get("xmp") else []
+        metadata.add_exif(info.get("exif") or b"")
+    return metadata
+
+
+# --- JPEG --------------------------------------------------------------------------------
+
+
+def _segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
+    """Marker and length of each segment up to the first scan, with the file at its content."""
+    file.seek(2)
+    while file.tell() < MAX_BLOCK and file.read(1) == b"\xff":
+        while (code := file.read(1)) == b"\xff":  # markers may be padded
+            pass
+        if not code or code == b"\xd9":
+            return
+        marker = code[0]
+        if marker == 0x01 or 0xD0 <= marker <= 0xD7:  # these have no content
+            continue
+        size = file.read(2)
+        if len(size) < 2:
+            return
+        length = max(0, int.from_bytes(size, "big") - 2)
+        after = file.tell() + length
+        yield marker, length
+        if marker == 0xDA:
+            return
+        file.seek(after)
+
+
+def scan_start(file: BinaryIO) -> tuple[int, bool]:
+    """Where the picture itself starts in a JPEG file, and whether it is in Huffman's code.
+
+    The start is the file's end if there is none.
+    """
+    huffman = False
+    for marker, _ in _segments(file):
+        huffman = huffman or 0xC0 <= marker <= 0xC2
+        if marker == 0xDA:
+            return file.tell(), huffman
+    return file.seek(0, 2), huffman
+
+
+def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
+    photoshop: list[bytes] = []
+    more: dict[bytes, dict[int, bytes]] = {}
+    for marker, length in _segments(file):
+        if marker not in (0xE1, 0xED):
+            continue
+        content = file.read(length)
+        if content.startswith(_XMP):
+            metadata.xmp.append(content.removeprefix(_XMP))
+        elif content.startswith(_EXIF):
+            metadata.add_exif(content)
+        elif content.startswith(_PHOTOSHOP):  # long ones go on in the next segment
+            photoshop.append(content.removeprefix(_PHOTOSHOP))
+        elif content.startswith(_MORE_XMP) and len(content) >= len(_MORE_XMP) + 40:
+            content = content.removeprefix(_MORE_XMP)
+            more.setdefault(content[:32], {})[int.from_bytes(content[36:40], "big")] = content[40:]
+    metadata.iptc += _iptc_of_photoshop(b"".join(photoshop))
+    metadata.xmp += [b"".join(parts[at] for at in sorted(parts)) for parts in more.values()]
+
+
+def _iptc_of_photoshop(block: bytes) -> list[bytes]:
+    """The IPTC blocks among Photoshop's image resources."""
+    found, at = [], 0
+    while block[at : at + 4] == b"8BIM" and at + 12 <= len(block):
+        kind = int.from_bytes(block[at + 4 : at + 6], "big")
+        at += 6 + _even(1 + block[at + 6])  # past its name
+        size = int.from_bytes(block[at : at + 4], "big")
+        if kind == 0x0404:
+            found.append(block[at + 4 : at + 4 + size])
+        at += 4 + _even(size)
+    return found
+
+
+def _even(n: int) -> int:
+    return n + n % 2
+
+
+# --- PNG and WebP ------------------------------------------------------------------------
+
+
+def _from_png(file: BinaryIO, metadata: Metadata) -> None:
+    file.seek(8)
+    while len(head := file.read(8)) == 8:
+        length, kind = struct.unpack(">I4s", head)
+        after = file.tell() + length + 4
+        if kind == b"IEND":
+            return
+        if kind == b"eXIf" and length <= MAX_BLOCK:
+            metadata.add_exif(file.read(length))
+        elif kind == b"iTXt" and length <= MAX_BLOCK and not metadata.xmp:
+            metadata.xmp += _xmp_of_text(file.read(length))
+        file.seek(after)
+
+
+def _xmp_of_text(content: bytes) -> list[bytes]:
+    """The XMP of an iTXt chunk: keyword, flags, language, translated keyword, text."""
+    keyword, _, rest = content.partition(b"\0")
+    if keyword != b"XML:com.adobe.xmp" or len(rest) < 2:
+        return []
+    text = rest[2:].split(b"\0", 2)[-1]
+    if rest[0] == 0:
+        return [text]
+    try:
+        return [zlib.decompressobj().decompress(text, MAX_BLOCK)]
+    except zlib.error:
+        return [text]  # not XML: whoever reads it says so
+
+
+def _from_webp(file: BinaryIO, metadata: Metadata) -> None:
+    file.seek(12)
+    while len(head := file.read(8)) == 8:
+        kind, length = struct.unpack("<4sI", head)
+        after = file.tell() + _even(length)
+        if kind == b"XMP " and length <= MAX_BLOCK:
+            metadata.xmp.append(file.read(length))
+        elif kind == b"EXIF" and length <= MAX_BLOCK:
+            metadata.add_exif(file.read(length))
+        file.seek(after)

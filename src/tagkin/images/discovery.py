@@ -1,0 +1,145 @@
+"""Photographs in files and folders."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tagkin.errors import InvalidInput
+from tagkin.images.files import Failure, why
+from tagkin.images.formats import suffixes
+
+__all__ = ["find_photographs"]
+
+# What systems and network drives put beside a person's photographs: previews, bins, forks.
+_NOT_A_PERSONS = frozenset(
+    {
+        "#recycle",
+        "#snapshot",
+        "$recycle.bin",
+        "@eadir",
+        "@recently-snapshot",
+        "@recycle",
+        "@tmp",
+        "__macosx",
+        "lost+found",
+        "system volume information",
+        "thumbs.db",
+    }
+)
+
+
+def find_photographs(
+    *places: str | os.PathLike[str], on_skipped: Callable[[Failure], None] | None = None
+) -> list[Path]:
+    """The photographs in files and folders, each path once.
+
+    A file named here is taken whatever it is called. A folder is searched with all folders in
+    it, for files with the suffix of a photograph; hidden ones are left out. Links are followed,
+    and a folder that several lead to is searched once, by its own name if that is among them.
+
+    Parameters
+    ----------
+    *places : paths of files and folders
+    on_skipped : callable, optional
+        Gets a `Failure` for every folder in them that cannot be read, and for every photograph
+        that is a dead link or not a regular file.
+
+    Returns
+    -------
+    list of Path
+        As given: relative places give relative paths. Place by place, and within a place sorted
+        by name, the same in every language: ``img2`` before ``img10``.
+    """
+    found: dict[Path, Path] = {}
+    searched: set[str] = set()
+    skip = on_skipped or (lambda failure: None)
+    wanted = suffixes()
+    for place in places:
+        path, is_folder = _checked(place)
+        inside = (
+            sorted(_searched(path, wanted, searched, skip), key=_order) if is_folder else [path]
+        )
+        for photograph in inside:
+            found.setdefault(photograph.absolute(), photograph)
+    return list(found.values())
+
+
+def _checked(place: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """The path of a place, and whether it is a folder; one that is not there is a mistake."""
+    try:
+        path = Path(os.fsdecode(place))
+        os.stat(path)
+        if path.is_dir():
+            os.scandir(path).close()
+            return path, True
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file or folder {place}. Check the path.") from None
+    except OSError as error:
+        raise InvalidInput(f"{place} cannot be read: {why(error)}.") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{place!r} is not a path ({error}).") from error
+    return path, False
+
+
+def _searched(
+    top: Path, wanted: frozenset[str], searched: set[str], skip: Callable[[Failure], None]
+) -> Iterator[Path]:
+    """Photographs under a folder. Folders wait in two lists: linked ones until no other is left."""
+    folders, linked = [top], list[Path]()
+    while folders or linked:
+        folder = folders.pop() if folders else linked.pop(0)
+        real = os.path.realpath(folder)
+        if real in searched:
+            continue
+        searched.add(real)
+        try:
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            skip(Failure(str(folder), f"folder not searched: {why(error)}"))
+            continue
+        for entry in listed:
+            # not entry.path: it would lose that a relative folder is "."
+            path = folder / entry.name
+            if entry.name.startswith(".") or entry.name.casefold() in _NOT_A_PERSONS:
+                continue
+            if _is_folder(entry):
+                (linked if entry.is_symlink() else folders).append(path)
+            elif path.suffix.lower() in wanted:
+                problem = _problem(entry)
+                if problem:
+                    skip(Failure(str(path), problem))
+                else:
+                    yield path
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _problem(entry: os.DirEntry[str]) -> str | None:
+    try:
+        if entry.is_file():
+            return None
+        entry.stat()
+    except FileNotFoundError:
+        return "a link to a file that is not there" if entry.is_symlink() else "vanished"
+    except OSError as error:
+        return why(error)
+    return "not a regular file"
+
+
+def _order(path: Path) -> list[tuple[list[str | int], str]]:
+    """Numbers in names by their value, letters without case; equal ones by their spelling."""
+    return [(_natural(part), part) for part in path.parts]
+
+
+def _natural(name: str) -> list[str | int]:
+    pieces = re.split(r"([0-9]+)", name.casefold())
+    return [int(piece) if i % 2 else piece for i, piece in enumerate(pieces)]

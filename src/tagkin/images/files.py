@@ -1,0 +1,108 @@
+"""Photographs as files: opened without surprises, read whole, known by their content."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from tagkin.errors import UnreadableImage
+
+__all__ = ["MAX_BYTES", "Failure", "content_digest", "open_file", "read_bytes"]
+
+MAX_BYTES = 1 << 30  # a photograph is smaller; a larger file is a film or a mistake
+
+_REASONS = {
+    errno.ENOENT: "vanished",
+    errno.ENOTDIR: "vanished",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ELOOP: "a link that leads back to itself",
+    errno.EISDIR: "a folder, not a file",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A file that could not be used, and the reason in a person's words."""
+
+    file: str
+    reason: str
+
+
+def content_digest(data: bytes) -> str:
+    """SHA-256 of a file's content, in hexadecimal: the same picture under any name."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_bytes(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:
+    """The content of a regular file.
+
+    Raises
+    ------
+    UnreadableImage
+        If it is not there, not ours to read, not a regular file, or larger than `max_bytes`.
+    """
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = b"" if size > max_bytes else file.read(max_bytes + 1)
+    if max(size, len(data)) > max_bytes:
+        found = amount(max(size, len(data)))
+        raise UnreadableImage(f"{found}, above the cap of {amount(max_bytes)}")
+    return data
+
+
+@contextmanager
+def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A regular file, open for reading; what the system refuses is raised as UnreadableImage."""
+    try:
+        with _opened(path) as file:
+            yield file
+    except OSError as error:
+        raise UnreadableImage(why(error)) from error
+
+
+def _opened(path: str | os.PathLike[str]) -> BinaryIO:
+    try:
+        # asked before opening: to open a device can do something, to open a pipe can wait
+        _check_regular(os.stat(path))
+        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 (the caller closes)
+    except ValueError as error:
+        if isinstance(error, UnreadableImage):
+            raise
+        raise UnreadableImage(f"not a possible file name ({error})") from error
+    try:
+        _check_regular(os.fstat(file.fileno()))
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def why(error: OSError) -> str:
+    """The reason of a failed file operation in a person's words."""
+    return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+
+
+def amount(n_bytes: int) -> str:
+    """A number of bytes as a person says it: 640 bytes, 12 KB, 3.4 MB."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.3g} {unit}"
+    return f"{n_bytes} bytes"
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise UnreadableImage("a folder, not a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableImage("not a regular file but a pipe, a socket or a device")

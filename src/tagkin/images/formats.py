@@ -1,0 +1,121 @@
+"""Which format a file is, by its first bytes, and the reader for each that tagkin reads.
+
+The readers are named here one by one. Pillow's registry, with formats such as EPS that run
+other programs, is never asked.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import BinaryIO
+
+from PIL import (
+    BmpImagePlugin,
+    GifImagePlugin,
+    ImageFile,
+    JpegImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+    features,
+)
+
+from tagkin.errors import UnreadableImage
+
+__all__ = ["format_of", "open_header", "suffixes"]
+
+
+class _TiffImageFile(TiffImagePlugin.TiffImageFile):
+    """When its pixels are there, Pillow reads its metadata; damaged ones must not cost it."""
+
+    def load_end(self) -> None:
+        """Turn it upright, as Pillow does."""
+        try:
+            super().load_end()
+        except Exception:
+            self._size = self.im.size
+
+
+# An MPO file is a JPEG with more pictures behind the first.
+_READERS: dict[str, type[ImageFile.ImageFile]] = {
+    "BMP": BmpImagePlugin.BmpImageFile,
+    "GIF": GifImagePlugin.GifImageFile,
+    "JPEG": JpegImagePlugin.JpegImageFile,
+    "PNG": PngImagePlugin.PngImageFile,
+    "TIFF": _TiffImageFile,
+    "WebP": WebPImagePlugin.WebPImageFile,
+}
+_SUFFIXES = frozenset((".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp"))
+
+_SIGNATURES = (
+    (rb"\xff\xd8\xff", "JPEG"),
+    (rb"\x89PNG\r\n\x1a\n", "PNG"),
+    (rb"RIFF....WEBP", "WebP"),
+    (rb"II\*\0|MM\0\*|II\+\0|MM\0\+", "TIFF"),
+    (rb"GIF8[79]a", "GIF"),
+    (rb"BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c]\0\0\0", "BMP"),
+    (rb"....ftyp(avif|avis)", "AVIF"),
+    (rb"....ftyp(mif1|msf1).{4}(.{4})*?avif", "AVIF"),
+    (rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", "HEIF"),
+    (rb"....ftypcrx ", "a Canon raw file"),
+    (rb"....ftyp", "a film"),
+    (rb"%PDF|.{1,1000}%PDF-", "PDF"),
+    (rb"%!|\xc5\xd0\xd3\xc6", "PostScript"),
+    (rb"8BPS", "a Photoshop file"),
+    (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", "JPEG 2000"),
+    (rb"\0\0\0\x0cJXL |\xff\x0a", "JPEG XL"),
+    (rb"FUJIFILMCCD-RAW|IIU\0|IIR[OS]", "a raw file of a camera"),
+    (rb"\0\0[\x01\x02]\0", "an icon"),
+    (rb"PK\x03\x04", "a ZIP archive"),
+    (rb"\x1a\x45\xdf\xa3|RIFF....AVI ", "a film"),
+    (rb"(?i:\s*<(\?xml|!--|!DOCTYPE svg).*<svg|\s*<svg)", "SVG"),
+    (rb"(?i:\s*<(!DOCTYPE )?html)", "a web page"),
+    (rb"\0+$", "nothing but zeros"),
+    (rb"(\xef\xbb\xbf)?[\t\n\r\x20-\x7e]+$", "text"),
+)
+_PATTERNS = [(re.compile(p, re.DOTALL), name) for p, name in _SIGNATURES]
+
+
+def format_of(head: bytes) -> str:
+    """The format of a file that starts so, as a person names it; about 1,000 bytes are enough."""
+    return next((name for p, name in _PATTERNS if p.match(head[:1024])), "unknown data")
+
+
+def suffixes() -> frozenset[str]:
+    """Suffixes of the photographs that can be read here, in lower case."""
+    heif = {".heic", ".heif"} if _has_pillow_heif() else set()
+    avif = {".avif"} if features.check("avif") else set()
+    return _SUFFIXES | heif | avif
+
+
+def open_header(file: BinaryIO, found: str) -> ImageFile.ImageFile:
+    """An image of the format `found`, of which only the header was looked at.
+
+    Raises
+    ------
+    UnreadableImage
+        If tagkin does not read that format. Damaged headers raise what Pillow raises.
+    """
+    if found in _READERS:
+        return _READERS[found](file)
+    if found == "HEIF":
+        if not _has_pillow_heif():
+            raise UnreadableImage("HEIF, which needs an extra: pip install 'tagkin[heif]'")
+        from pillow_heif import HeifImageFile
+
+        return HeifImageFile(file)
+    if found == "AVIF":
+        if not features.check("avif"):
+            raise UnreadableImage("AVIF, which needs a newer Pillow: pip install 'pillow>=11.3'")
+        from PIL.AvifImagePlugin import AvifImageFile
+
+        return AvifImageFile(file)
+    raise UnreadableImage(f"not an image tagkin reads (found {found})")
+
+
+def _has_pillow_heif() -> bool:
+    try:
+        import pillow_heif
+    except ImportError:
+        return False
+    return hasattr(pillow_heif, "HeifImageFile")

@@ -1,0 +1,129 @@
+"""The tags that a photograph carries itself, or in a file beside it. Nothing is ever written.
+
+They are read from
+
+- XMP: ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, inside the photograph
+  and in the sidecars ``photo.xmp`` and ``photo.jpg.xmp``;
+- IPTC: the keywords (2:25);
+- EXIF: the keywords that Windows writes.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+from tagkin.errors import UnreadableImage
+from tagkin.images._containers import MAX_BLOCK, find_metadata
+from tagkin.images._iptc import iptc_keywords
+from tagkin.images._xmp import xmp_keywords
+from tagkin.images.files import Failure, open_file, read_bytes
+
+__all__ = ["find_keywords", "read_keywords"]
+
+# Programs keep their own books among the tags under these.
+_NOT_A_PERSONS = {"darktable", "_Digikam_Internal_Tags_"}
+_SIDECAR_SUFFIXES = (".xmp", ".XMP", ".Xmp")
+
+
+def read_keywords(path: str | os.PathLike[str]) -> list[str]:
+    """The tags that a photograph carries, each once.
+
+    Tags with levels, ``animal|dog``, come first, and their last level is not repeated as a tag
+    of its own. Damaged metadata give what can be read of them; `find_keywords` says what was
+    wrong.
+
+    Raises
+    ------
+    UnreadableImage
+        If the photograph itself cannot be opened.
+    """
+    return find_keywords(path)[0]
+
+
+def find_keywords(path: str | os.PathLike[str]) -> tuple[list[str], list[Failure]]:
+    """The tags that a photograph carries, and what was wrong with its metadata.
+
+    Returns
+    -------
+    tags : list of str
+        As `read_keywords` gives them.
+    problems : list of Failure
+        One for each block of metadata that could not be read in full; its ``file`` is the
+        photograph or the sidecar.
+
+    Raises
+    ------
+    UnreadableImage
+        If the photograph itself cannot be opened.
+    """
+    path = Path(path)
+    words, problems = _embedded(path)
+    for sidecar in _sidecars(path):
+        try:
+            more, problem = xmp_keywords(read_bytes(sidecar, MAX_BLOCK))
+        except UnreadableImage as error:
+            more, problem = [], str(error)
+        words += more
+        problems += [Failure(str(sidecar), problem)] if problem else []
+    return _merged(words), problems
+
+
+def _embedded(path: Path) -> tuple[list[str], list[Failure]]:
+    words: list[str] = []
+    problems: list[Failure] = []
+    with open_file(path) as file:
+        try:
+            metadata = find_metadata(file)
+        except UnreadableImage as error:
+            return [], [Failure(str(path), f"its metadata were not read: {error}")]
+        except (SyntaxError, ValueError) as error:
+            return [], [Failure(str(path), f"its metadata are damaged ({error})")]
+    for packet in metadata.xmp:
+        found, problem = xmp_keywords(packet)
+        words += found
+        problems += [Failure(str(path), problem)] if problem else []
+    for block in metadata.xp_keywords:
+        words += block.decode("utf-16-le", "replace").split("\0", 1)[0].split(";")
+    for block in metadata.iptc:
+        words += [word for word in iptc_keywords(block) if not _is_cut(word, words)]
+    return words, problems
+
+
+def _is_cut(word: str, words: list[str]) -> bool:
+    """IPTC holds 64 bytes a keyword: a longer one stands there without its end."""
+    size = len(word.encode("utf-8", "replace"))
+    return 61 <= size <= 64 and any(w != word and w.startswith(word) for w in words)
+
+
+def _sidecars(path: Path) -> list[Path]:
+    """Its XMP files. Asked for by name: to list the folder for each of its photographs is slow."""
+    names = [stem + suffix for stem in (path.name, path.stem) for suffix in _SIDECAR_SUFFIXES]
+    there: dict[tuple[int, int], Path] = {}
+    for sidecar in map(path.with_name, names):
+        try:
+            status = os.stat(sidecar)
+        except (OSError, ValueError):
+            continue
+        if sidecar.name != path.name:
+            there.setdefault((status.st_dev, status.st_ino), sidecar)
+    return list(there.values())
+
+
+def _merged(words: Iterable[str]) -> list[str]:
+    """Each tag once: those with levels first, then those that are not the last level of one."""
+    tags = list(dict.fromkeys(filter(None, map(_tidy, words))))
+    deep = [tag for tag in tags if "|" in tag]
+    known = {tag.rsplit("|", 1)[1] for tag in deep}
+    books = [tag for tag in deep if tag.split("|", 1)[0] in _NOT_A_PERSONS]
+    known.update(level for tag in books for level in tag.split("|"))
+    flat = [tag for tag in tags if "|" not in tag and tag not in known]
+    return [tag for tag in deep if tag not in books] + flat
+
+
+def _tidy(word: str) -> str:
+    """One spelling for what looks the same: composed letters, single spaces, no empty level."""
+    composed = unicodedata.normalize("NFC", word.replace("\0", ""))
+    return "|".join(filter(None, (" ".join(level.split()) for level in composed.split("|"))))

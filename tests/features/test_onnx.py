@@ -1,0 +1,243 @@
+"""Encoders by path: what they give is what their JSON says, and what is wrong is named."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.features import get_backbone
+
+SIZE = 8
+RNG = np.random.default_rng(0)
+WEIGHT = RNG.standard_normal((5, 3, 1, 1)).astype(np.float32)
+BATCH = RNG.integers(0, 256, (7, SIZE, SIZE, 3), dtype=np.uint8)
+SETTINGS = {"size": SIZE, "mean": [0.4, 0.5, 0.6], "std": [0.1, 0.2, 0.3]}
+
+
+def normal(batch=BATCH):
+    return (batch / 255 - [0.4, 0.5, 0.6]) / [0.1, 0.2, 0.3]
+
+
+def expected_map(numbers):
+    """(n, h, w, 3) to (n, h, w, 5): the convolution is a product in every place."""
+    return numbers @ WEIGHT[:, :, 0, 0].T.astype(float)
+
+
+def write(
+    folder,
+    *,
+    nodes=(("Conv", ["x", "weight"], ["map"], {}),),
+    inputs=(("x", TensorProto.FLOAT, ["n", 3, SIZE, SIZE]),),
+    outputs=("map",),
+    output_type=TensorProto.FLOAT,
+    settings=SETTINGS,
+    external=False,
+):
+    graph = helper.make_graph(
+        [helper.make_node(kind, i, o, **how) for kind, i, o, how in nodes],
+        "made",
+        [helper.make_tensor_value_info(*value) for value in inputs],
+        [helper.make_tensor_value_info(name, output_type, None) for name in outputs],
+        [numpy_helper.from_array(WEIGHT, "weight")],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    path = folder / "encoder.onnx"
+    onnx.save(model, path, save_as_external_data=external, location="weights.bin", size_threshold=0)
+    if settings is not None:
+        path.with_suffix(".json").write_text(
+            settings if isinstance(settings, str) else json.dumps(settings)
+        )
+    return path
+
+
+def test_a_map_is_pooled(tmp_path):
+    encoder = get_backbone(str(write(tmp_path)))
+    assert encoder.dimension == 5
+    assert encoder.preprocessing.min_side == SIZE
+    found = encoder(BATCH)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected_map(normal()).mean(axis=(1, 2)), rtol=1e-4)
+    alone = np.concatenate([encoder(BATCH[i : i + 1]) for i in range(len(BATCH))])
+    np.testing.assert_allclose(alone, found, rtol=1e-5)
+
+
+def test_the_largest_of_a_map(tmp_path):
+    encoder = get_backbone(str(write(tmp_path, settings=SETTINGS | {"pool": "max"})))
+    np.testing.assert_allclose(encoder(BATCH), expected_map(normal()).max(axis=(1, 2)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_fixed_batch(tmp_path, n):
+    path = write(tmp_path, inputs=[("x", TensorProto.FLOAT, [n, 3, SIZE, SIZE])])
+    encoder = get_backbone(str(path))
+    assert encoder.batch_size == n
+    expected = expected_map(normal()).mean(axis=(1, 2))
+    np.testing.assert_allclose(encoder(BATCH), expected, rtol=1e-4)
+    assert encoder(BATCH[:0]).shape == (0, 5)
+
+
+def test_channels_last_and_reversed(tmp_path):
+    nodes = [
+        ("Transpose", ["x"], ["planes"], {"perm": [0, 3, 1, 2]}),
+        ("Conv", ["planes", "weight"], ["map"], {}),
+        ("Transpose", ["map"], ["last"], {"perm": [0, 2, 3, 1]}),
+    ]
+    path = write(
+        tmp_path,
+        nodes=nodes,
+        inputs=[("x", TensorProto.FLOAT, [None, None, None, 3])],
+        outputs=["last"],
+        settings=SETTINGS | {"layout": "NHWC", "channels": "BGR"},
+    )
+    expected = expected_map(normal()[..., ::-1]).mean(axis=(1, 2))
+    np.testing.assert_allclose(get_backbone(str(path))(BATCH), expected, rtol=1e-4)
+
+
+def test_vectors_and_tokens(tmp_path):
+    flat = ("Flatten", ["map"], ["row"], {"axis": 1})
+    conv = ("Conv", ["x", "weight"], ["map"], {})
+    encoder = get_backbone(str(write(tmp_path, nodes=[conv, flat], outputs=["row"])))
+    assert encoder.dimension == 5 * SIZE * SIZE
+    places = expected_map(normal()).transpose(0, 3, 1, 2).reshape(7, -1)
+    np.testing.assert_allclose(encoder(BATCH), places, rtol=1e-3, atol=1e-4)
+    mean = ("ReduceMean", ["map"], ["tokens"], {"axes": [3], "keepdims": 0})  # (n, 5, h)
+    for pool, expected in (
+        ("first", places.reshape(7, 5, SIZE, SIZE)[:, 0].mean(axis=2)),
+        ("mean", places.reshape(7, 5, SIZE, SIZE).mean(axis=(1, 3))),
+    ):
+        settings = SETTINGS | {"pool": pool}
+        path = write(tmp_path, nodes=[conv, mean], outputs=["tokens"], settings=settings)
+        np.testing.assert_allclose(get_backbone(str(path))(BATCH), expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "tolerance"), [(TensorProto.FLOAT16, 5e-2), (TensorProto.DOUBLE, 1e-4)]
+)
+def test_other_floating_types(tmp_path, kind, tolerance):
+    nodes = [
+        ("Cast", ["x"], ["numbers"], {"to": TensorProto.FLOAT}),
+        ("Conv", ["numbers", "weight"], ["plain"], {}),
+        ("Cast", ["plain"], ["map"], {"to": kind}),
+    ]
+    inputs = [("x", kind, ["n", 3, SIZE, SIZE])]
+    path = write(tmp_path, nodes=nodes, inputs=inputs, output_type=kind)
+    found = get_backbone(str(path))(BATCH)
+    assert found.dtype == np.float32
+    expected = expected_map(normal()).mean(axis=(1, 2))
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_pixels_as_they_are(tmp_path):
+    nodes = [
+        ("Cast", ["x"], ["numbers"], {"to": TensorProto.FLOAT}),
+        ("Conv", ["numbers", "weight"], ["map"], {}),
+    ]
+    path = write(tmp_path, nodes=nodes, inputs=[("x", TensorProto.UINT8, ["n", 3, SIZE, SIZE])])
+    expected = expected_map(BATCH.astype(float)).mean(axis=(1, 2))
+    np.testing.assert_allclose(get_backbone(str(path))(BATCH), expected, rtol=1e-4)
+
+
+def test_names_of_inputs_and_outputs(tmp_path):
+    nodes = [
+        ("Conv", ["x", "weight"], ["map"], {}),
+        ("GlobalMaxPool", ["map"], ["top"], {}),
+    ]
+    two = {"nodes": nodes, "outputs": ["map", "top"]}
+    with pytest.raises(InvalidInput, match=r"outputs map, top; its \.json names none\. Set"):
+        get_backbone(str(write(tmp_path, **two)))
+    with pytest.raises(InvalidInput, match=r"names 'best'"):
+        get_backbone(str(write(tmp_path, **two, settings=SETTINGS | {"output": "best"})))
+    path = write(tmp_path, **two, settings=SETTINGS | {"output": "top", "input": "x"})
+    expected = expected_map(normal()).max(axis=(1, 2))
+    np.testing.assert_allclose(get_backbone(str(path))(BATCH), expected, rtol=1e-4)
+
+
+def test_weights_in_another_file(tmp_path):
+    path = write(tmp_path, external=True)
+    encoder = get_backbone(str(path))
+    expected = expected_map(normal()).mean(axis=(1, 2))
+    np.testing.assert_allclose(encoder(BATCH), expected, rtol=1e-4)
+    weights = tmp_path / "weights.bin"
+    data = bytearray(weights.read_bytes())
+    data[0] ^= 1
+    weights.write_bytes(data)
+    assert get_backbone(str(path)).fingerprint != encoder.fingerprint
+    weights.unlink()
+    with pytest.raises(StorageError, match=r"keeps weights in .*weights\.bin, which is not there"):
+        get_backbone(str(path))
+
+
+def test_the_fingerprint_follows_model_and_settings(tmp_path):
+    prints = [get_backbone(str(write(tmp_path))).fingerprint for _ in range(2)]
+    assert prints[0] == prints[1]
+    other = write(tmp_path, settings=SETTINGS | {"resize": "warp"})
+    assert get_backbone(str(other)).fingerprint != prints[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (None, r"encoder\.json is missing.*Write one, such as"),
+        ("{", "is not JSON"),
+        ("[]", r"holds \[\]; expected an object"),
+        ({"mean": [0, 0, 0]}, '"size" is missing'),
+        (SETTINGS | {"crop": 1}, "unknown crop; known are size, resize"),
+        (SETTINGS | {"size": 0}, "size is a whole number of at least 1; found 0"),
+        (SETTINGS | {"size": "8"}, "size is a whole number of at least 1; found '8'"),
+        (SETTINGS | {"short_side": 5}, "short_side is a whole number of at least 8; found 5"),
+        (SETTINGS | {"resize": "pad"}, "resize is one of crop, warp; found 'pad'"),
+        (SETTINGS | {"resize": "warp", "short_side": 9}, 'short_side goes with resize "crop"'),
+        (SETTINGS | {"resample": "best"}, "resample is one of bicubic, bilinear, lanczos"),
+        (SETTINGS | {"mean": [0, 1]}, r"mean is three numbers, one a channel; found \[0, 1\]"),
+        (SETTINGS | {"std": [0, 1, 1]}, r"std is three numbers above zero; found \[0, 1, 1\]"),
+        (SETTINGS | {"mean": ["a", 1, 1]}, "mean is three numbers; found"),
+        (SETTINGS | {"scale": -1}, "scale is a number above zero; found -1"),
+        (SETTINGS | {"channels": "RGBA"}, "channels is one of RGB, BGR"),
+        (SETTINGS | {"layout": "CHW"}, "layout is one of NCHW, NHWC"),
+        (SETTINGS | {"layout": ["NCHW"]}, "layout is one of NCHW, NHWC"),
+        (SETTINGS | {"pool": "median"}, "pool is one of mean, max, first; found 'median'"),
+        (SETTINGS | {"pool": "first"}, '"pool" is one of null, "mean", "max"; its .json says'),
+        (SETTINGS | {"output": 3}, "output is a text; found 3"),
+        (SETTINGS | {"size": 9}, r"takes tensor\(float\) of shape .* says size 9 and layout NCHW"),
+        (SETTINGS | {"layout": "NHWC"}, r"which is \(n, 8, 8, 3\)\. Correct size or layout"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, settings, why):
+    with pytest.raises(InvalidInput, match=why):
+        get_backbone(str(write(tmp_path, settings=settings)))
+
+
+def test_files_that_are_no_models(tmp_path):
+    path = write(tmp_path)
+    path.write_bytes(b"\x0a\xff not a model")
+    with pytest.raises(InvalidInput, match="is not an ONNX model"):
+        get_backbone(str(path))
+    path.write_bytes(b"")
+    with pytest.raises(InvalidInput, match="cannot be opened"):
+        get_backbone(str(path))
+    path.unlink()
+    with pytest.raises(StorageError, match="cannot be read: No such file"):
+        get_backbone(str(path))
+    nodes = [("NoSuchLayer", ["x", "weight"], ["map"], {})]
+    with pytest.raises(InvalidInput, match="cannot be opened"):
+        get_backbone(str(write(tmp_path, nodes=nodes)))
+
+
+def test_a_model_that_fails_when_it_runs(tmp_path):
+    path = write(tmp_path, inputs=[("x", TensorProto.FLOAT, ["n", "c", "h", "w"])])
+    path.with_suffix(".json").write_text(json.dumps(SETTINGS | {"layout": "NHWC"}))
+    with pytest.raises(InvalidInput, match="cannot be run"):
+        get_backbone(str(path))
+
+
+def test_an_output_that_is_no_feature(tmp_path):
+    nodes = [
+        ("Conv", ["x", "weight"], ["m"], {}),
+        ("ReduceSum", ["m"], ["map"], {"keepdims": 0}),
+    ]
+    with pytest.raises(InvalidInput, match=r"has shape \(\) for 1 photographs; expected \(n, d\)"):
+        get_backbone(str(write(tmp_path, nodes=nodes)))

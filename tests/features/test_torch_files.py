@@ -1,0 +1,111 @@
+"""Files that torch wrote: read as torch reads them, and nothing in them is ever run."""
+
+import io
+import pickle
+import zipfile
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.features._torch_files import read_tensors, sha256_of_file
+
+torch = pytest.importorskip("torch", reason="torch is not installed; `make test TORCH=1`")
+
+
+def saved(path, content, as_zip):
+    torch.save(content, path, _use_new_zipfile_serialization=as_zip)
+    return path
+
+
+@pytest.fixture(params=[True, False], ids=["zip", "stream"])
+def as_zip(request):
+    return request.param
+
+
+def test_tensors_are_as_torch_reads_them(tmp_path, as_zip):
+    grid = torch.arange(60.0).reshape(3, 4, 5)
+    content = OrderedDict(
+        plain=torch.randn(4, 3),
+        turned=grid.permute(2, 0, 1),
+        part=grid[1:, ::2, 1:4],  # shares its numbers with the one above
+        number=torch.tensor(7),
+        empty=torch.zeros(0, 3),
+        spread=torch.ones(1, 2).expand(3, 2),
+        wide=torch.randn(2, dtype=torch.float64),
+        narrow=torch.randn(3).half(),
+        bytes=torch.arange(5, dtype=torch.uint8),
+        flags=torch.tensor([True, False]),
+        learned=torch.nn.Parameter(torch.randn(2, 2)),
+    )
+    path = saved(tmp_path / "a.pth", content, as_zip)
+    found = read_tensors(path)
+    assert list(found) == list(content)
+    for name, tensor in torch.load(path, weights_only=True).items():
+        expected = tensor.detach().numpy()
+        assert found[name].dtype == expected.dtype
+        assert found[name].flags.c_contiguous
+        np.testing.assert_array_equal(found[name], expected)
+
+
+def test_the_state_of_a_module(tmp_path, as_zip):
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
+    found = read_tensors(saved(tmp_path / "a.pth", module.state_dict(), as_zip))
+    assert set(found) == set(module.state_dict())
+    np.testing.assert_array_equal(found["0.weight"], module[0].weight.detach().numpy())
+
+
+class Evil:
+    def __reduce__(self):
+        return exec, ("raise SystemExit('this was run')",)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ({"a": Evil()}, r"it names \w+.exec"),
+        ({"a": 3}, "'a' is not a tensor"),
+        ([torch.ones(1)], "holds no dictionary"),
+        ({"a": torch.nn.Linear(1, 1)}, "it names torch.nn.modules.linear.Linear"),
+        ({"a": torch.ones(1, dtype=torch.bfloat16)}, "it names torch.BFloat16Storage"),
+    ],
+)
+def test_what_is_refused(tmp_path, as_zip, content, why):
+    path = saved(tmp_path / "a.pth", content, as_zip)
+    with pytest.raises(InvalidInput, match=why):
+        read_tensors(path)
+
+
+def test_a_plain_pickle_is_not_run(tmp_path):
+    path = tmp_path / "a.pth"
+    path.write_bytes(pickle.dumps(Evil(), protocol=2))
+    with pytest.raises(InvalidInput, match=r"it names \w+.exec"):
+        read_tensors(path)
+
+
+def test_a_file_cut_short_anywhere(tmp_path, as_zip):
+    path = saved(tmp_path / "a.pth", {"a": torch.randn(6, 5), "b": torch.ones(3)}, as_zip)
+    whole = path.read_bytes()
+    for end in range(0, len(whole) - 1, 7 if as_zip else 1):
+        path.write_bytes(whole[:end])
+        with pytest.raises(InvalidInput, match="is not a plain dictionary of tensors"):
+            read_tensors(path)
+
+
+def test_a_tensor_that_claims_more_than_there_is(tmp_path):
+    path = saved(tmp_path / "a.pth", {"a": torch.ones(7, 3)}, True)
+    changed = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            # the shape (7, 3) becomes (200, 3)
+            new.writestr(name, old.read(name).replace(b"K\x07K\x03\x86", b"K\xc8K\x03\x86"))
+    path.write_bytes(changed.getvalue())
+    with pytest.raises(InvalidInput, match="'a' reaches beyond its numbers"):
+        read_tensors(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for read in (read_tensors, sha256_of_file):
+        with pytest.raises(StorageError, match=r"none\.pth cannot be read"):
+            read(tmp_path / "none.pth")
