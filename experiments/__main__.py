@@ -22,7 +22,7 @@ from experiments.report import write_figures, write_page, write_tables
 from experiments.run import run
 from experiments.study import Study
 
-STANDARD = ("flickr8k", "coco")
+STANDARD = ("flickr8k", "coco", "photos")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -16,6 +16,7 @@ from tagkin.evaluation import average_precision, evaluate, top_labels
 
 __all__ = ["Difference", "compare", "interval", "measure", "resample_weights", "weighted_map"]
 
+_ENTRIES = 2**18  # of a block of weights, so that it stays in the cache
 MEASURES = ("MAP", "precision", "recall", "n_plus")
 
 
@@ -52,26 +53,25 @@ class _Ranking:
         ends = np.append(first[1:], len(order))
         return cls(order, first[held], ends[held], order[places], positive_starts)
 
-    def average_precision(self, weights: np.ndarray, harmonic: np.ndarray) -> float:
-        """Expected AP of the drawn images, or NaN where none carries the label.
+    def average_precision(self, weights: np.ndarray, harmonic: np.ndarray) -> np.ndarray:
+        """Expected AP of each resample (rows of weights), or NaN where none carries the label.
 
         A group of G images with P positives, after N₀ images with P₀ positives, adds
         Σⱼ P/G (P₀ + 1 + (j − 1)(P − 1)/(G − 1)) / (N₀ + j), j = 1…G, in closed form by harmonic
         numbers.
         """
-        P = np.add.reduceat(weights[self.positives], self.positive_starts, dtype=np.int64)
-        total = int(P.sum())
-        if total == 0:
-            return float("nan")
-        before = np.concatenate([[0], np.cumsum(weights[self.order], dtype=np.int64)])
-        N0 = before[self.starts]
-        G = before[self.ends] - N0
-        P0 = np.cumsum(P) - P
-        G, N0, P0, P = (part[P > 0] for part in (G, N0, P0, P))
-        inverse = harmonic[N0 + G] - harmonic[N0]
+        P = np.add.reduceat(
+            weights[:, self.positives], self.positive_starts, axis=1, dtype=np.int32
+        )
+        reached = np.cumsum(weights[:, self.order], axis=1, dtype=np.int32)
+        end = reached[:, self.ends - 1]
+        N0 = np.where(self.starts > 0, reached[:, self.starts - 1], 0)
+        G, P0 = end - N0, np.cumsum(P, axis=1) - P
+        inverse = harmonic[end] - harmonic[N0]
         slope = (P - 1) / np.maximum(G - 1, 1)
-        added = P / G * ((P0 + 1) * inverse + slope * (G - (N0 + 1) * inverse))
-        return float(added.sum()) / total
+        added = P / np.maximum(G, 1) * ((P0 + 1) * inverse + slope * (G - (N0 + 1) * inverse))
+        total = P.sum(axis=1)
+        return np.where(total > 0, added.sum(axis=1) / np.maximum(total, 1), np.nan)
 
 
 def weighted_map(
@@ -82,13 +82,16 @@ def weighted_map(
     most = int(weights.sum(axis=1, dtype=np.int64).max())
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, most + 1))])
     by_label = scipy.sparse.csc_array(truth)
+    rows = max(1, _ENTRIES // n)
     precision = np.full((len(weights), D), np.nan)
     for t in range(D):
         carries = np.zeros(n, dtype=bool)
         carries[by_label.indices[by_label.indptr[t] : by_label.indptr[t + 1]]] = True
         if carries.any():
             ranking = _Ranking.of(scores[:, t], carries)
-            precision[:, t] = [ranking.average_precision(w, harmonic) for w in weights]
+            for first in range(0, len(weights), rows):
+                some = slice(first, first + rows)
+                precision[some, t] = ranking.average_precision(weights[some], harmonic)
     return np.nanmean(precision, axis=1)
 
 
@@ -152,4 +155,5 @@ def compare(
     differences = differences + value - differences.mean()
     low, high = np.percentile(differences, [2.5, 97.5])
     beyond = min((differences <= 0).mean(), (differences >= 0).mean())
-    return Difference(value, float(low), float(high), float(max(2 * beyond, 1 / len(differences))))
+    p = min(1.0, max(2 * float(beyond), 1 / len(differences)))
+    return Difference(value, float(low), float(high), p)

@@ -28,6 +28,8 @@ class Config:
     seed: int = 0
     n_known: int = 0
     """Training images, drawn once; 0: all."""
+    n_tagged: int = 0
+    """Training images with tags, drawn once; 0: all."""
     n_new: int = 0
     """Test images, drawn once; 0: all."""
     n_new_small: int = 0
@@ -37,16 +39,16 @@ class Config:
     resamples: int = 1000
     """Of the images, for intervals and tests."""
     neighbors: tuple[int, ...] = (20, 50, 100, 200)
-    """Tried for votes; ML-kNN and TagProp try those up to `longest`."""
+    """Tried for votes; ML-kNN tries those up to `longest`, TagProp the upper half of those."""
     longest: int = 100
     curve: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 200)
     """Neighbours along the curves of experiment 4."""
     per_label: tuple[int, ...] = (1, 2, 5)
     decays: tuple[float, ...] = (1.0, 3.0, 10.0)
-    costs: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-    penalties: tuple[float, ...] = (0.01, 0.1, 1.0)
+    costs: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    penalties: tuple[float, ...] = (0.03, 0.3)
     """Of the logistic regression."""
-    regularizations: tuple[float, ...] = (0.1, 2.0)
+    regularizations: tuple[float, ...] = (2.0,)
     """Others than the paper's, tried for the best setting."""
     sub_known: int = 0
     sub_new: int = 0
@@ -59,6 +61,8 @@ class Config:
     splits: int = 5
     timed: tuple[int, ...] = (1000, 3000)
     """Images of the timing figure; all training images come last."""
+    qualitative: bool = False
+    """Show suggestions and neighbours on photographs, and nothing else."""
     map_images: int = 1200
     """Images drawn by t-SNE."""
     expected: dict[str, float] = field(default_factory=dict)
@@ -89,5 +93,5 @@ def find_config(name: str) -> Config:
             f"{path} sets {', '.join(unknown)}, which no experiment knows. Known are "
             f"{', '.join(sorted(allowed))}."
         )
-    lists = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+    lists: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
     return Config(name=path.stem, **lists)

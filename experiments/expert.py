@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.methods import PAPERS, YARDSTICKS, Setting, grid, score
+from experiments.methods import PAPERS, Setting, grid, methods_for, score
 from experiments.selection import lists_for
 from experiments.study import Measured, Step, Study
 from tagkin.evaluation import mean_average_precision, neighborhood_jaccard
@@ -27,10 +27,16 @@ def steps(study: Study) -> Iterator[Step]:
     for kappa in study.config.regularizations:
         yield Step(f"settings, κ = {kappa:g}", 15 * size, partial(_quick, study, kappa))
     for recipe in ("visual", "linear"):
-        for method in (*PAPERS, *YARDSTICKS):
-            yield Step(f"{method}, {recipe}", 10 * size, partial(chosen, study, "expert", recipe, method))
+        for method in methods_for("expert", recipe):
+            yield Step(
+                f"{method}, {recipe}", 10 * size, partial(chosen, study, "expert", recipe, method)
+            )
         for method in ("NNvot", "TagRel", "TagProp", "2PKNN"):
-            yield Step(f"curve of {method}, {recipe}", 8 * size, partial(curve, study, "expert", recipe, method))
+            yield Step(
+                f"curve of {method}, {recipe}",
+                8 * size,
+                partial(curve, study, "expert", recipe, method),
+            )
         yield Step(f"overlap, {recipe}", 2 * size, partial(jaccard, study, recipe))
     yield Step("kernel ridge", 5 * size, partial(kernel_ridge, study, "expert"))
     yield Step("best setting", 10 * size, partial(best, study))
@@ -84,6 +90,7 @@ def curve(study: Study, kind: str, recipe: str, method: str) -> dict[str, np.nda
         truth, values = study.problem(kind).truth, []
         for setting in settings():
             kept = {"kind": kind, "recipe": recipe, "method": method, **setting}
+            kept |= study.sizes(kind)
             if study.store.has("scores", **kept):
                 scores = study.store.get("scores", **kept)["scores"]
             else:
@@ -93,7 +100,13 @@ def curve(study: Study, kind: str, recipe: str, method: str) -> dict[str, np.nda
         return {"sizes": np.array(sizes), "MAP": np.array(values)}
 
     return study.store.once(
-        "curves", make, kind=kind, recipe=recipe, method=method, sizes=_joined(config.curve)
+        "curves",
+        make,
+        kind=kind,
+        recipe=recipe,
+        method=method,
+        sizes=_joined(config.curve),
+        **study.sizes(kind),
     )
 
 

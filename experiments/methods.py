@@ -16,18 +16,26 @@ from experiments.yardsticks import LogisticProbe, MLkNN
 from tagkin import LinearSVM, NeighborVoting, TagProp, TagRelevance, TwoPassKNN
 from tagkin.neighbors import ExactNeighbors, Neighbors
 
-__all__ = ["PAPERS", "YARDSTICKS", "Lists", "grid", "score", "setting_text"]
+__all__ = ["PAPERS", "YARDSTICKS", "Lists", "grid", "methods_for", "score", "setting_text"]
 
 PAPERS = ("NNvot", "TagRel", "TagProp", "2PKNN", "SVM")
 YARDSTICKS = ("ML-kNN", "logistic regression")
 Setting = dict[str, Any]
 
 
+def methods_for(kind: str, recipe: str) -> tuple[str, ...]:
+    """The methods that are run in a place; logistic regression is for the bare features."""
+    probed = kind == "expert" and recipe == "visual"
+    return (*PAPERS, *(YARDSTICKS if probed else YARDSTICKS[:1]))
+
+
 def grid(method: str, config: Config) -> list[Setting]:
     """The settings of a method that cross-validation tries."""
     if method in ("NNvot", "TagRel"):
         return [{"K": k} for k in config.neighbors]
-    if method in ("TagProp", "ML-kNN"):
+    if method == "TagProp":
+        return [{"K": k} for k in config.neighbors if config.longest / 2 <= k <= config.longest]
+    if method == "ML-kNN":
         return [{"K": k} for k in config.neighbors if k <= config.longest]
     if method == "2PKNN":
         return [{"K1": k, "w": w} for k, w in product(config.per_label, config.decays)]

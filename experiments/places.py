@@ -1,9 +1,9 @@
-"""Where images are: by looks (their features), or in a semantic space learned one way or another."""
+"""Where images are: by looks (their features), or in a semantic space, learned in some way."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -63,8 +63,14 @@ def placed(
     known, new = (
         np.asarray(space.transform(X), dtype=np.float32) for X in (problem.known, problem.new)
     )
+    if recipe in _LACKING:
+        view = cast("OntologyView | WordVectorView", space.text_view_)
+        note = f"{_LACKING[recipe]}: {', '.join(view.unknown_) or 'none'}"
     ridge = _ridge(space, problem, new) if recipe == "linear" else None
     return Placed(known, new, ridge, note)
+
+
+_LACKING = {"ontology": "not in WordNet", "word vectors": "without a vector"}
 
 
 def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any, str]:
@@ -72,13 +78,9 @@ def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any, str]
     if recipe == "linear":
         return problem.text, "indicator", ""
     if recipe == "ontology":
-        ontology = OntologyView(list(problem.text_names))
-        unknown = ontology.fit(problem.text).unknown_
-        return problem.text, ontology, f"not in WordNet: {', '.join(unknown) or 'none'}"
+        return problem.text, OntologyView(list(problem.text_names)), ""
     if recipe == "word vectors":
-        vectors = WordVectorView(list(problem.text_names))
-        unknown = vectors.fit(problem.text).unknown_
-        return problem.text, vectors, f"without a vector: {', '.join(unknown) or 'none'}"
+        return problem.text, WordVectorView(list(problem.text_names)), ""
     chi2 = Chi2View(random_state=config.seed)
     if recipe == "raw":
         return problem.text, chi2, ""

@@ -13,19 +13,20 @@ import scipy.sparse
 
 from experiments.config import Config
 from experiments.made import made_dataset
-from tagkin.datasets import Dataset, load_coco, load_flickr8k
+from tagkin.datasets import Dataset, open_dataset
+from tagkin.features import FeatureCache, extract, get_backbone
 
 __all__ = [
     "Problem",
     "at_hand",
     "data_folder",
+    "dataset_folder",
     "expert_problem",
     "open_data",
     "split_problem",
     "tag_problem",
+    "with_features",
 ]
-
-_READERS = {"coco": load_coco, "flickr8k": load_flickr8k}
 
 
 def data_folder() -> Path:
@@ -34,18 +35,37 @@ def data_folder() -> Path:
     return Path(os.environ.get("TAGKIN_DATA", here))
 
 
-def open_data(name: str) -> Dataset:
-    """A dataset with features."""
-    if name == "made":
+def open_data(config: Config, cache: Path) -> Dataset:
+    """A dataset with features; where it has photographs only, they are computed, and cached."""
+    if config.dataset == "made":
         return made_dataset()
-    if name not in _READERS:
-        raise SystemExit(f"No dataset {name!r} for experiments; there are {', '.join(_READERS)}.")
-    return _READERS[name](data_folder())
+    data = open_dataset(config.dataset, dataset_folder(config.dataset))
+    if data.features is not None:
+        return data
+    return with_features(data, dataset_folder(config.dataset), cache)
+
+
+def with_features(data: Dataset, folder: Path, cache: Path) -> Dataset:
+    """The dataset with features of the default backbone."""
+    assert data.files is not None
+    with FeatureCache(cache) as kept:
+        found = extract(
+            [folder / name for name in data.files], get_backbone("efficientnet-lite0"), cache=kept
+        )
+    if found.failures:
+        raise SystemExit(f"{data.name}: {found.failures[0]}, and {len(found.failures) - 1} more.")
+    return replace(data, features=found.features)
+
+
+def dataset_folder(name: str) -> Path:
+    """Where a dataset's own files are."""
+    return data_folder() / name if (data_folder() / name).is_dir() else data_folder()
 
 
 def at_hand(name: str) -> bool:
     """Whether a dataset can be read here."""
-    return name == "made" or (data_folder() / f"{name}.npz").exists()
+    own = data_folder() / name
+    return name == "made" or own.is_dir() or own.with_suffix(".npz").exists()
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +121,7 @@ def expert_problem(data: Dataset, config: Config) -> Problem:
 def tag_problem(data: Dataset, config: Config) -> Problem:
     """Learn from the tags of tagged training images; measure by expert labels."""
     known = np.intersect1d(data.train, _tagged(data))
-    known = known[drawn(len(known), config.n_known, config.seed)]
+    known = known[drawn(len(known), config.n_tagged or config.n_known, config.seed)]
     new = data.test[drawn(len(data.test), config.n_new_small or config.n_new, config.seed)]
     return _tags(data, known, new)
 
@@ -128,7 +148,9 @@ def _expert(data: Dataset, known: np.ndarray, new: np.ndarray) -> Problem:
     Y: Any = data.labels[known]
     names = list(data.label_names)
     truth = data.labels[new]
-    return Problem("expert", _features(data, known), _features(data, new), Y, names, Y, truth, names)
+    return Problem(
+        "expert", _features(data, known), _features(data, new), Y, names, Y, truth, names
+    )
 
 
 def _tags(data: Dataset, known: np.ndarray, new: np.ndarray) -> Problem:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from tqdm.auto import tqdm
 
-from experiments import expert, scaling, tags
+from experiments import expert, photos, scaling, tags
 from experiments.study import Step, Study
 
 __all__ = ["all_steps", "run"]
@@ -16,6 +16,9 @@ __all__ = ["all_steps", "run"]
 
 def all_steps(study: Study) -> Iterator[Step]:
     """Every part of the work on one dataset."""
+    if study.config.qualitative:
+        yield from photos.steps(study)
+        return
     yield from expert.steps(study)
     if study.config.stands_for_tags:
         yield from tags.steps(study)
@@ -26,9 +29,7 @@ def run(study: Study) -> None:
     """Compute and store all results of one dataset; those that are there are skipped."""
     steps = list(all_steps(study))
     shape = "{desc} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
-    with tqdm(
-        total=sum(step.weight for step in steps), bar_format=shape, mininterval=1
-    ) as bar:
+    with tqdm(total=sum(step.weight for step in steps), bar_format=shape, mininterval=1) as bar:
         for number, step in enumerate(steps):
             bar.set_description(f"{study.config.name}: {step.name}")
             key = {"step": f"{number:03d}", "name": step.name}

@@ -33,7 +33,9 @@ def steps(study: Study) -> Iterator[Step]:
     size = 2.0 if study.config.dataset == "coco" else 1.0
     for kind in kinds(study):
         for split in range(study.config.splits):
-            yield Step(f"{kind}, split {split + 1}", 40 * size, partial(subsampled, study, kind, split))
+            yield Step(
+                f"{kind}, split {split + 1}", 40 * size, partial(subsampled, study, kind, split)
+            )
         yield Step(f"timing, {kind}", 25 * size, partial(timings, study, kind))
     for recipe in ("visual", "linear"):
         yield Step(f"map, {recipe}", 10, partial(map_of_images, study, recipe))
@@ -73,14 +75,16 @@ def subsampled(study: Study, kind: str, split: int) -> dict[str, np.ndarray]:
 
 def _parameters(study: Study) -> dict[str, Any]:
     config = study.config
-    return {"of": config.sub_known or "all", "on": config.sub_new or "all", "r": config.sub_landmarks}
+    return {
+        "of": config.sub_known or "all",
+        "on": config.sub_new or "all",
+        "r": config.sub_landmarks,
+    }
 
 
 def _row(study: Study, problem: Problem, recipe: str, size: int | None) -> dict[str, np.ndarray]:
     config = study.config
-    there = placed(
-        problem, recipe, config, n_landmarks=config.sub_landmarks, learn_from=size
-    )
+    there = placed(problem, recipe, config, n_landmarks=config.sub_landmarks, learn_from=size)
     most = max(config.neighbors)
     lists = Lists(
         there.known, there.new, problem.Y, most, config.sub_tagprop, max(config.per_label)

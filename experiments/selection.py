@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments.config import Config
-from experiments.methods import PAPERS, YARDSTICKS, Lists, Setting, grid, scored_grid
+from experiments.methods import Lists, Setting, grid, scored_grid
 from experiments.places import placed
 from experiments.problem import Problem, drawn
 from tagkin.evaluation import mean_average_precision
@@ -38,7 +38,7 @@ def cross_validated(
     problem: Problem,
     recipe: str,
     config: Config,
-    methods: Sequence[str] = (*PAPERS, *YARDSTICKS),
+    methods: Sequence[str],
     regularization: float | None = None,
 ) -> dict[str, np.ndarray]:
     """MAP of every setting in every fold: method to an array (settings, folds).

@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.bootstrap import measure, resample_weights
 from experiments.config import Config
-from experiments.methods import Lists, Setting, grid, score
+from experiments.methods import Lists, Setting, grid, methods_for, score
 from experiments.places import Placed, placed
 from experiments.problem import Problem, expert_problem, open_data, tag_problem
 from experiments.selection import best_setting, cross_validated, lists_for
@@ -44,7 +44,7 @@ class Study:
     """A config with its data and its store. Data is read only when something must be computed."""
 
     def __init__(self, config: Config, results: Path):
-        self.config = config
+        self.config, self.results = config, results
         folder = results / config.dataset / slug(config.space_parameters())
         self.store = Store(folder)
         self._lists: tuple[tuple[str, str], Lists] | None = None
@@ -52,7 +52,7 @@ class Study:
     @cached_property
     def data(self) -> Dataset:
         """The dataset."""
-        return open_data(self.config.dataset)
+        return open_data(self.config, self.results / "features")
 
     @cached_property
     def expert(self) -> Problem:
@@ -84,14 +84,22 @@ class Study:
             return {"known": there.known, "new": there.new, "ridge": ridge, "note": there.note}
 
         found = self.store.once(
-            "places", make, kind=kind, recipe=recipe, kappa=regularization or "papers"
+            "places",
+            make,
+            kind=kind,
+            recipe=recipe,
+            kappa=regularization or "papers",
+            **self.sizes(kind),
         )
         ridge = found["ridge"] if found["ridge"].size else None
         return Placed(found["known"], found["new"], ridge, str(found["note"]))
 
     def note(self, kind: str, recipe: str) -> str:
         """What there was to say of a space."""
-        return str(self.store.get("places", kind=kind, recipe=recipe, kappa="papers")["note"])
+        found = self.store.get(
+            "places", kind=kind, recipe=recipe, kappa="papers", **self.sizes(kind)
+        )
+        return str(found["note"])
 
     def trials(
         self,
@@ -101,14 +109,12 @@ class Study:
         regularization: float | None = None,
     ) -> dict[str, np.ndarray]:
         """MAP of every setting in every fold."""
-        asked = {} if methods is None else {"methods": methods}
+        asked = methods_for(kind, recipe) if methods is None else methods
 
         def make() -> dict[str, np.ndarray]:
-            return cross_validated(
-                self.problem(kind), recipe, self.config, regularization=regularization, **asked
-            )
+            return cross_validated(self.problem(kind), recipe, self.config, asked, regularization)
 
-        tried = {m: grid(m, self.config) for m in ("NNvot", "TagProp", "2PKNN", "SVM", "logistic")}
+        tried = {m: grid(m, self.config) for m in asked}
         return self.store.once(
             "trials",
             make,
@@ -117,6 +123,7 @@ class Study:
             kappa=regularization or "papers",
             images=self.config.cv_images or "all",
             grids=slug({"grids": tried})[-10:],
+            **self._tagged(kind),
         )
 
     def setting(self, kind: str, recipe: str, method: str) -> Setting:
@@ -144,7 +151,7 @@ class Study:
             return {"scores": score(method, setting, self.lists(kind, recipe))}
 
         return self.store.once(
-            "scores", make, kind=kind, recipe=recipe, method=method, **setting, **self._small(kind)
+            "scores", make, kind=kind, recipe=recipe, method=method, **setting, **self.sizes(kind)
         )["scores"]
 
     def measured(self, kind: str, recipe: str, method: str, setting: Setting) -> Measured:
@@ -160,7 +167,7 @@ class Study:
             recipe=recipe,
             method=method,
             **setting,
-            **self._small(kind),
+            **self.sizes(kind),
             top=self.config.top,
             resamples=self.config.resamples,
         )
@@ -172,5 +179,11 @@ class Study:
         weights = resample_weights(len(problem.new), self.config.resamples, self.config.seed)
         return measure(problem.truth, scores, self.config.top, weights)
 
-    def _small(self, kind: str) -> dict[str, Any]:
-        return {} if kind == "expert" else {"new": self.config.n_new_small or "all"}
+    def sizes(self, kind: str) -> dict[str, Any]:
+        """What of a kind's images is used, for paths."""
+        if kind == "expert":
+            return {}
+        return {"new": self.config.n_new_small or "all", **self._tagged(kind)}
+
+    def _tagged(self, kind: str) -> dict[str, Any]:
+        return {"of": self.config.n_tagged} if kind == "tags" and self.config.n_tagged else {}

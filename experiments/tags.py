@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from experiments.expert import curve, kernel_ridge
-from experiments.methods import PAPERS, YARDSTICKS
+from experiments.methods import PAPERS, methods_for
 from experiments.study import Measured, Step, Study
 
 __all__ = ["PLACES", "chosen_in", "steps"]
@@ -19,13 +18,23 @@ def steps(study: Study) -> Iterator[Step]:
     """Everything that tags are used for."""
     size = 3.0 if study.config.dataset == "coco" else 1.0
     for recipe in ("visual", "denoised"):
-        yield Step(f"settings from tags, {recipe}", 70 * size, partial(study.trials, "tags", recipe))
+        yield Step(
+            f"settings from tags, {recipe}", 70 * size, partial(study.trials, "tags", recipe)
+        )
     for recipe in PLACES:
-        for method in (*PAPERS, *(YARDSTICKS if recipe in ("visual", "denoised") else ())):
-            yield Step(f"{method} from tags, {recipe}", 10 * size, partial(chosen_in, study, recipe, method))
+        for method in methods_for("tags", recipe) if recipe in ("visual", "denoised") else PAPERS:
+            yield Step(
+                f"{method} from tags, {recipe}",
+                10 * size,
+                partial(chosen_in, study, recipe, method),
+            )
         if recipe in ("visual", "denoised"):
             for method in ("NNvot", "TagRel", "TagProp"):
-                yield Step(f"curve of {method} from tags, {recipe}", 8 * size, partial(curve, study, "tags", recipe, method))
+                yield Step(
+                    f"curve of {method} from tags, {recipe}",
+                    8 * size,
+                    partial(curve, study, "tags", recipe, method),
+                )
     yield Step("kernel ridge from tags", 3 * size, partial(kernel_ridge, study, "tags"))
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-
 __all__ = ["LogisticProbe", "MLkNN"]
 
 _BLOCK = 8192
@@ -75,7 +74,9 @@ class LogisticProbe:
         self.penalty = penalty
         self.max_iterations = max_iterations
 
-    def fit(self, X: np.ndarray, Y: scipy.sparse.csr_array, start: np.ndarray | None = None) -> Self:
+    def fit(
+        self, X: np.ndarray, Y: scipy.sparse.csr_array, start: np.ndarray | None = None
+    ) -> Self:
         """Learn from features X (N×d) and labels Y (N×D); `start` is another fit's `flat_`."""
         self.mean_, self.scale_ = X.mean(axis=0), X.std(axis=0)
         self.scale_[self.scale_ == 0] = 1
@@ -122,5 +123,3 @@ def _logistic_loss(
         by_w += z.T @ wrong
         by_b += wrong.sum(axis=0)
     return value, np.concatenate([by_w.ravel(), by_b])
-
-
