@@ -16,13 +16,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments.config import Config, find_config
+from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import at_hand
 from experiments.report import write_figures, write_page, write_tables
 from experiments.run import run
 from experiments.study import Study
-
-STANDARD = ("flickr8k", "coco", "photos")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -53,14 +51,16 @@ def main(arguments: list[str] | None = None) -> None:
 def _configs(options: argparse.Namespace) -> list[Config]:
     if options.what == "smoke" and not options.config:
         return [find_config("smoke")]
-    found = [find_config(name) for name in options.config or STANDARD]
-    there = [config for config in found if at_hand(config.dataset)]
-    if not options.config and not there:
+    if options.config:
+        return [find_config(name) for name in options.config]
+    every = [find_config(path.stem) for path in sorted(CONFIGS.glob("*.toml"))]
+    there = [c for c in every if c.dataset != "made" and at_hand(c.dataset)]
+    if not there:
         raise SystemExit(
             "None of the datasets is at hand. Set TAGKIN_DATA to the folder that has them, or try "
             "python -m experiments smoke."
         )
-    return found if options.config else there
+    return there
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ def neighbors(study: Study, kind: str) -> Drawn:
     axes[0].set_xticks(ticks, [str(k) for k in ticks])
     axes[0].minorticks_off()
     if with_two:
-        axes[1].set(xlabel="nearest of each label, K₁", xticks=study.config.per_label)
+        axes[1].set(xlabel="K₁ of each label", xticks=study.config.per_label)
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
     caption = (
         f"MAP against the number of neighbours, learned from {_from(kind)}: {study.config.name}. "
@@ -137,9 +137,13 @@ def subsampled(study: Study, kind: str) -> Drawn:
     figure, (axes,) = _axes(6.5, 4.2)
     mean, low, high = (100 * f(found, axis=0) for f in (np.mean, np.min, np.max))
     for i, method in enumerate(PAPERS):
-        color = COLORS[method]
+        color, label = COLORS[method], method
+        if method == "TagRel" and np.array_equal(found[..., i], found[..., 0]):
+            continue  # with as many neighbours it ranks images as NNvot does
+        if method == "NNvot" and np.array_equal(found[..., 0], found[..., 1]):
+            label = "NNvot, TagRel"
         axes.axhline(mean[0, i], color=color, linestyle="--", linewidth=1)
-        axes.plot(sizes, mean[1:, i], color=color, marker=MARKERS[method], ms=5, label=method)
+        axes.plot(sizes, mean[1:, i], color=color, marker=MARKERS[method], ms=5, label=label)
         axes.fill_between(sizes, low[1:, i], high[1:, i], color=color, alpha=0.15, linewidth=0)
     axes.set(xscale="log", xlabel="images that the projections are learned from", ylabel="MAP (%)")
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -211,10 +215,10 @@ def image_map(study: Study) -> Drawn:
         for t, name in enumerate(found["names"]):
             own = found["label"] == t
             label = str(name) if where is axes[0] else None
-            where.plot(x[own], y[own], ".", color=TOL[t], ms=3.5, mew=0, label=label)
+            where.plot(x[own], y[own], ".", color=TOL[t], ms=4.5, mew=0, label=label)
         where.set(title=title, xticks=[], yticks=[])
         where.spines[:].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, markerscale=3)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, markerscale=2.5)
     caption = (
         f"t-SNE of test images that carry one of eight labels: {study.config.name}, by looks and "
         "in the semantic space."
