@@ -69,7 +69,7 @@ def _right(found: dict[str, np.ndarray], method: str) -> np.ndarray:
 def examples(gain: np.ndarray, seed: int) -> list[int]:
     """Photographs to show: where the space gains most, where it loses most, and any four."""
     order = np.argsort(-gain, kind="stable")
-    ends = [int(i) for i in (*order[:3], *order[-2:])]
+    ends = list(dict.fromkeys(int(i) for i in (*order[:3], *order[-2:])))
     others = [int(i) for i in np.random.default_rng(seed).permutation(len(gain)) if i not in ends]
     return ends + others[:4]
 
