@@ -8,7 +8,7 @@ from experiments import expert
 from experiments.bootstrap import Difference, compare
 from experiments.study import Measured, Study
 
-__all__ = ["difference", "holm", "p_text", "semantic", "semantic_over_visual"]
+__all__ = ["difference", "holm", "p_text", "semantic", "semantic_over_visual", "span"]
 
 
 def semantic(kind: str) -> str:
@@ -41,6 +41,11 @@ def holm(p: list[float]) -> list[float]:
         most = max(most, min(1.0, p[i] * (len(p) - place)))
         corrected[i] = most
     return [float(value) for value in corrected]
+
+
+def span(found: Difference) -> str:
+    """The interval of a difference, in points."""
+    return f"{100 * found.low:+.1f} to {100 * found.high:+.1f}".replace("-", "−")
 
 
 def p_text(value: float, least: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments import expert, photos, published, tags
 from experiments.bootstrap import interval
-from experiments.comparisons import difference, holm, p_text, semantic, semantic_over_visual
+from experiments.comparisons import difference, holm, p_text, semantic, semantic_over_visual, span
 from experiments.curve_tables import curve_tables, run_tables
 from experiments.methods import PAPERS, YARDSTICKS, methods_for, setting_text
 from experiments.store import Missing
@@ -116,8 +116,8 @@ def _beside(study: Study, kind: str, datasets: tuple[str, ...], name: str, title
             row = [f"state of the art, {dataset}", f"{one['method']} ({one['features']})"]
             row += [None] * 4
             for other in datasets:
-                numbers = [float(one[m]) if one[m] else None for m in published.MEASURES]
-                row += [*(numbers if other == dataset else [None] * 4), None]
+                theirs = _published(kind, dataset, "state of the art", one["method"])
+                row += [*(theirs if other == dataset else [None] * 4), None]
             rows.append(row)
     return Table(name, title, columns, rows, _BESIDE_NOTE)
 
@@ -131,7 +131,8 @@ _BESIDE_NOTE = (
 
 def _published(kind: str, dataset: str, group: str, method: str) -> list[float | None]:
     wanted = {"dataset": dataset, "group": group, "method": method}
-    return [published.number(kind, measure, **wanted) for measure in published.MEASURES]
+    numbers = [published.number(kind, measure, **wanted) for measure in published.MEASURES]
+    return [*numbers[:3], None if numbers[3] is None else int(numbers[3])]
 
 
 def expert_beside(study: Study) -> Table:
@@ -167,7 +168,7 @@ def _gains(study: Study, kind: str, datasets: tuple[str, ...], name: str, title:
     for method, value in zip(methods, corrected, strict=True):
         row: list = [method]
         for one in found[method]:
-            row += [100 * one.value, f"{100 * one.low:+.1f} to {100 * one.high:+.1f}"]
+            row += [100 * one.value, span(one)]
         row += [p_text(found[method][0].p, least), p_text(value, least)]
         theirs = [published.gain(kind, "MAP", dataset, method) for dataset in datasets]
         row += theirs
@@ -206,7 +207,7 @@ def yardstick_table(study: Study) -> Table:
         row: list = [name, 100 * found.values[0]]
         for yardstick in YARDSTICKS:
             one = difference(found, expert.chosen(study, "expert", "visual", yardstick))
-            between = f"{100 * one.low:+.1f} to {100 * one.high:+.1f}"
+            between = span(one)
             row += [100 * one.value, between, p_text(one.p, least)]
         rows.append(row)
     columns = ["in the space", "MAP"]

@@ -51,6 +51,12 @@ def test_the_first_of_the_best_is_chosen():
     assert best_setting("NNvot", trials, config) == {"K": 2}
 
 
+def test_of_nearly_equal_costs_the_largest_is_taken():
+    trials = np.array([[0.3], [0.3005], [0.2996], [0.29]])
+    config = replace(CONFIG, costs=(0.01, 0.1, 1.0, 10.0))
+    assert best_setting("SVM", trials, config) == {"C": 1.0}
+
+
 def test_folds_hold_every_image_out_once():
     parts = folds(100, seed=0)
     assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(100))
