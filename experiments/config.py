@@ -45,8 +45,8 @@ class Config:
     """Neighbours along the curves of experiment 4."""
     per_label: tuple[int, ...] = (1, 2, 5)
     decays: tuple[float, ...] = (1.0, 3.0, 10.0)
-    costs: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-    penalties: tuple[float, ...] = (0.03, 0.3)
+    costs: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+    penalties: tuple[float, ...] = (0.1, 0.3, 1.0)
     """Of the logistic regression."""
     regularizations: tuple[float, ...] = (2.0,)
     """Others than the paper's, tried for the best setting."""

@@ -80,7 +80,7 @@ def expert_table(study: Study) -> Table:
         _columns(study),
         rows,
         "Settings by 3-fold cross-validation on training images, the space learned anew in each "
-        "fold. ML-kNN, logistic regression and kernel ridge are not of the paper. Intervals: "
+        "fold; of values of C within half a point of MAP the largest. ML-kNN, logistic regression and kernel ridge are not of the paper. Intervals: "
         f"{study.config.resamples} bootstrap resamples of the test images.",
     )
 

@@ -52,7 +52,7 @@ def test_the_first_of_the_best_is_chosen():
 
 
 def test_of_nearly_equal_costs_the_largest_is_taken():
-    trials = np.array([[0.3], [0.3005], [0.2996], [0.29]])
+    trials = np.array([[0.3], [0.303], [0.299], [0.29]])
     config = replace(CONFIG, costs=(0.01, 0.1, 1.0, 10.0))
     assert best_setting("SVM", trials, config) == {"C": 1.0}
 
