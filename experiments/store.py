@@ -49,6 +49,8 @@ class Store:
         self.folder = folder
         self.read_only = False
         """Where it is set, what is missing is not made: `Missing` is raised."""
+        self.n_made = 0
+        """How many results were put here."""
 
     def path(self, what: str, /, **parameters: Any) -> Path:
         """Where the result of a kind with these parameters is, or will be."""
@@ -90,5 +92,6 @@ class Store:
             with open(unfinished, "wb") as file:
                 np.savez(file, **plain)  # type: ignore[arg-type]
             os.replace(unfinished, path)
+            self.n_made += 1
         finally:
             unfinished.unlink(missing_ok=True)

@@ -80,8 +80,9 @@ def expert_table(study: Study) -> Table:
         _columns(study),
         rows,
         "Settings by 3-fold cross-validation on training images, the space learned anew in each "
-        "fold; of values of C within half a point of MAP the largest. ML-kNN, logistic regression and kernel ridge are not of the paper. Intervals: "
-        f"{study.config.resamples} bootstrap resamples of the test images.",
+        "fold; of values of C within half a point of MAP the largest. ML-kNN, logistic regression "
+        f"and kernel ridge are not of the paper. Intervals: {study.config.resamples} bootstrap "
+        "resamples of the test images.",
     )
 
 
