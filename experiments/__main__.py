@@ -5,6 +5,7 @@
     python -m experiments figures                # SVG from what is stored
     python -m experiments all                    # everything, for every dataset at hand
     python -m experiments smoke                  # everything on a small made dataset
+    python -m experiments publish                # stored tables and figures into docs/results
 
 Results go to build/results, the report to build/report (see --results, --report). What is stored
 is not computed again; a killed run goes on where it was. The data is looked for in the folder
@@ -18,9 +19,11 @@ from pathlib import Path
 
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import at_hand
-from experiments.report import write_figures, write_page, write_tables
+from experiments.report import publish, write_figures, write_page, write_tables
 from experiments.run import run
 from experiments.study import Study
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -30,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=["run", "tables", "figures", "all", "smoke"])
+    parser.add_argument("what", choices=["run", "tables", "figures", "all", "smoke", "publish"])
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all at hand")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
@@ -43,7 +46,9 @@ def main(arguments: list[str] | None = None) -> None:
         write_tables(studies, options.report)
     if options.what in ("figures", "all", "smoke"):
         write_figures(studies, options.report)
-    if options.what != "run":
+    if options.what == "publish":
+        publish(studies, RESULTS)
+    elif options.what != "run":
         write_page(studies, options.report)
         print(f"Open {options.report / 'index.html'}")
 

@@ -19,7 +19,7 @@ from experiments.problem import at_hand
 from experiments.study import Study
 from experiments.tables import all_tables
 
-__all__ = ["machine", "write_figures", "write_page", "write_tables"]
+__all__ = ["machine", "publish", "write_figures", "write_page", "write_tables"]
 
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;color:#222}
@@ -105,6 +105,15 @@ def write_figures(studies: list[Study], folder: Path) -> None:
     (folder / "captions.json").write_text(json.dumps(captions, indent=1, ensure_ascii=False))
     if text:
         page.write_text(text.rstrip() + "\n")
+
+
+def publish(studies: list[Study], folder: Path) -> None:
+    """Tables and figures in a folder that is committed: no page, and no photograph."""
+    for old in (*folder.glob("*.csv"), *folder.glob("*.svg")):
+        old.unlink()
+    write_tables(studies, folder)
+    write_figures(studies, folder)
+    (folder / "captions.json").unlink()
 
 
 def write_page(studies: list[Study], folder: Path) -> None:

@@ -10,6 +10,7 @@ from experiments.__main__ import main
 from experiments.comparisons import holm
 from experiments.config import CONFIGS, find_config
 from experiments.published import gain, number, rows
+from experiments.report import publish
 from experiments.run import all_steps, run
 from experiments.study import Study
 from experiments.tables import all_tables
@@ -45,6 +46,18 @@ def test_every_table_and_figure_is_there(finished):
     page = (report / "index.html").read_text()
     assert page.count("<svg") == len(figures)
     assert page.count("<table") == len(tables)
+
+
+@needs_wordnet
+def test_what_is_published_is_text_tables_and_figures(finished, tmp_path):
+    (tmp_path / "index.md").write_text("# By hand\n")
+    (tmp_path / "old.csv").write_text("stale\n")
+    publish([Study(find_config("smoke"), finished / "results")], tmp_path)
+    kinds = {path.suffix for path in tmp_path.iterdir()}
+    assert kinds == {".md", ".csv", ".svg"}
+    assert not (tmp_path / "old.csv").exists()
+    assert (tmp_path / "index.md").read_text() == "# By hand\n"
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 1e6
 
 
 @needs_wordnet
