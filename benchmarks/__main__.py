@@ -1,7 +1,7 @@
 """Measure and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
-Sections are space, search, transfer and words. Without one everything is measured: half an hour
-on two cores, most of it the peers' at 4,000 images. Other sections stay as they were.
+Sections are space, search, transfer, words and features. Without one everything is measured: half
+an hour on two cores, most of it the peers' at 4,000 images. Other sections stay as they were.
 """
 
 import datetime
@@ -53,6 +53,7 @@ SECTIONS = {
     "search": lambda: {"search": run_json("-m", "benchmarks.search")},
     "transfer": lambda: {"transfer": run_json("-m", "benchmarks.transfer")},
     "words": lambda: {"words": run_json("-m", "benchmarks.words")},
+    "features": lambda: {"features": run_json("-m", "benchmarks.features")},
 }
 
 

@@ -164,6 +164,24 @@ def test_killed_at_random_moments_the_work_still_gets_done(tmp_path):
     assert rounds > 2
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_writes_a_file_of_its_own(tmp_path):
+    with FeatureCache(tmp_path) as shared:
+        shelf = shared.shelf(PRINT, D)
+        shelf.add([content(0)[0]], content(0)[1][None])
+        child = os.fork()
+        mine = range(1, 200, 2) if child else range(2, 200, 2)
+        try:
+            for digest, row in map(content, mine):
+                shelf.add([digest], row[None])
+        finally:
+            if not child:
+                os._exit(0)
+        os.waitpid(child, 0)
+    assert len(files_of(tmp_path, ".ledger")) == 2
+    assert kept(tmp_path, range(200)) == set(range(200))
+
+
 # --- a folder that cannot be written ---
 
 

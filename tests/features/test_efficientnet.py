@@ -109,7 +109,7 @@ def test_both_networks_side_by_side(lite0):
         single = part(np.stack([part.prepare(p) for p in pictures]))
         single /= np.linalg.norm(single, axis=1, keepdims=True)
         np.testing.assert_allclose(found[:, columns], single, atol=1e-6)
-    assert both.min_side == 292
+    assert both.min_side == 438
 
 
 def test_the_fingerprint_stays(lite0):

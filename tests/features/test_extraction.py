@@ -93,6 +93,18 @@ def test_real_features_are_the_backbones_own(photographs):
     np.testing.assert_allclose(found.features, backbone(np.stack(squares)), rtol=1e-5, atol=1e-6)
 
 
+def test_a_large_photograph_has_the_features_of_the_small_one(tmp_path):
+    """Cosine above 0.99, though the large one is decoded at a fraction of its size."""
+    large, small = tmp_path / "large.jpg", tmp_path / "small.png"
+    y, x = np.mgrid[:1200, :1600] / 400
+    pixels = np.stack([np.sin(5 * x) + np.sin(y * y), np.sin(3 * x * y), np.cos(4 * y)], axis=2)
+    image = Image.fromarray(np.round(63 * pixels + 127).clip(0, 255).astype(np.uint8))
+    image.save(large, quality=95)
+    image.resize((400, 300), Image.Resampling.BICUBIC).save(small)
+    one, two = extract([large, small], get_backbone()).features
+    assert one @ two > 0.99 * np.linalg.norm(one) * np.linalg.norm(two)
+
+
 def test_bad_files_are_failures_and_the_run_goes_on(photographs, tmp_path):
     text, torn, folder = tmp_path / "t.jpg", tmp_path / "c.jpg", tmp_path / "photos"
     text.write_text("not a photograph")
@@ -230,6 +242,18 @@ def test_an_error_of_the_backbone_ends_the_run_and_keeps_what_was_computed(photo
             extract(photographs, Broken(), cache=cache)
         assert len(cache.shelf(Corners.fingerprint, 12)) >= 11
         assert extract(photographs, Corners(), cache=cache).n_computed <= 12
+
+
+def test_an_error_of_the_progress_ends_the_run_at_once(photographs):
+    def fail(done, total):
+        raise KeyboardInterrupt
+
+    backbone = Corners()
+    backbone.batch_size = 1
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        extract(photographs, backbone, progress=fail)
+    assert threading.active_count() == before
 
 
 RUN = """

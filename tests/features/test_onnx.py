@@ -57,7 +57,7 @@ def write(
 def test_a_map_is_pooled(tmp_path):
     encoder = get_backbone(str(write(tmp_path)))
     assert encoder.dimension == 5
-    assert encoder.preprocessing.min_side == SIZE
+    assert encoder.preprocessing.min_side == 12
     found = encoder(BATCH)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected_map(normal()).mean(axis=(1, 2)), rtol=1e-4)

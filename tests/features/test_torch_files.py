@@ -56,6 +56,46 @@ def test_the_state_of_a_module(tmp_path, as_zip):
     np.testing.assert_array_equal(found["0.weight"], module[0].weight.detach().numpy())
 
 
+def test_files_of_the_first_torch(tmp_path):
+    """As torchvision's older weights are: parameters with a state, tensors of version one, and
+    views of a common storage."""
+
+    class Numbers(tuple):
+        """Stands for a storage: what is said of it."""
+
+    class Tensor:
+        def __init__(self, *arguments):
+            self.arguments = arguments
+
+        def __reduce__(self):
+            return torch._utils._rebuild_tensor, self.arguments
+
+    class Parameter(Tensor):
+        def __reduce__(self):
+            tensor = Tensor(*self.arguments)
+            return torch.nn.Parameter, (tensor,), (True, False, OrderedDict())
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, item):
+            return tuple(item) if isinstance(item, Numbers) else None
+
+    def numbers(*view):
+        return Numbers(("storage", torch.FloatStorage, "7", "cpu", 12, *view))
+
+    content = OrderedDict(
+        a=Parameter(numbers(None), 1, (3, 2), (4, 1)), b=Tensor(numbers(("8", 2, 6)), 1, (5,), (1,))
+    )
+    path = tmp_path / "old.pth"
+    with path.open("wb") as file:
+        system = {"little_endian": True, "protocol_version": 1001, "type_sizes": {}}
+        for part in (0x1950A86A20F9469CFC6C, 1001, system, content, ["7"]):
+            Pickler(file, protocol=2).dump(part)
+        file.write((12).to_bytes(8, "little") + np.arange(12, dtype="<f4").tobytes())
+    found = read_tensors(path)
+    np.testing.assert_array_equal(found["a"], [[1, 2], [5, 6], [9, 10]])
+    np.testing.assert_array_equal(found["b"], [3, 4, 5, 6, 7])
+
+
 class Evil:
     def __reduce__(self):
         return exec, ("raise SystemExit('this was run')",)

@@ -4,7 +4,9 @@ import io
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, features
+
+HAS_AVIF = "avif" in features.modules and features.check("avif")
 
 
 def picture(width: int = 48, height: int = 32, seed: int = 0) -> np.ndarray:

@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from PIL import Image, ImageOps, features
+from PIL import Image, ImageOps
 
 from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images import MAX_PIXELS, decode
-from tests.images.made import picture, saved
+from tests.images.made import HAS_AVIF, picture, saved
 
 RGB = Image.fromarray(picture())
 ALPHA = Image.fromarray(np.tile(np.linspace(0, 255, 48).astype(np.uint8), (32, 1)))
@@ -207,7 +207,7 @@ def test_the_first_of_several_pictures(form):
 @pytest.mark.parametrize(("form", "package"), [("AVIF", "PIL"), ("HEIF", "pillow_heif")])
 def test_heif_and_avif_where_they_can_be_decoded(form, package):
     pytest.importorskip(package)
-    if form == "AVIF" and not features.check("avif"):
+    if form == "AVIF" and not HAS_AVIF:
         pytest.skip("this Pillow has no AVIF")
     data = coded(form, RGB)
     assert np.abs(decode(data) - np.asarray(RGB, float)).mean() < 8
@@ -240,7 +240,7 @@ def test_heif_without_the_extra_names_it(monkeypatch):
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
 def test_orientation_is_applied(form, orientation):
-    if form == "AVIF" and not features.check("avif"):
+    if form == "AVIF" and not HAS_AVIF:
         pytest.skip("this Pillow has no AVIF")
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -391,6 +391,13 @@ def test_a_picture_above_pillows_cap_and_under_ours_is_not_a_bomb():
     assert decode(bytes(jpeg) + bytes([1]) * 400_000, min_side=64).shape == (1500, 2000, 3)
 
 
+def test_padding_that_decoders_forgive():
+    data = saved(RGB, "JPEG")
+    padded = data[:20] + b"\xff\x00" + data[20:]
+    np.testing.assert_array_equal(decode(padded), decode(data))
+    np.testing.assert_array_equal(decode(padded + bytes(100)), decode(data))
+
+
 def test_the_emptiest_jpeg_is_not_taken_for_truncated():
     for mode in ("L", "RGB"):
         for options in ({}, {"progressive": True}, {"optimize": True, "quality": 1}):
@@ -433,7 +440,7 @@ def test_a_truncated_file_says_how_much_is_there():
     assert refused(webp[:5000]).startswith("truncated after 5 KB of ")
     jpeg = saved(picture(640, 480), "JPEG")
     assert refused(jpeg[:9000]) == (
-        "truncated: a JPEG file that ends after 9 KB, before its picture does"
+        "truncated: the JPEG file ends after 9 KB, before its picture does"
     )
     assert refused(jpeg[:9000] + bytes(20000)) == ("truncated: the last 20 KB of 29 KB are zeros")
     np.testing.assert_array_equal(decode(jpeg + bytes(20000)), decode(jpeg))
@@ -514,7 +521,7 @@ def test_threads_get_the_same_and_leave_the_warnings_as_they_were():
 def test_nothing_of_pillows_is_changed_for_others():
     code = (
         "from PIL import Image, ImageFile; before = Image.MAX_IMAGE_PIXELS;"
-        "import tagkin.images; from tests.images.made import picture, saved;"
+        "import tagkin.images; from tests.images.made import HAS_AVIF, picture, saved;"
         "tagkin.images.decode(saved(picture(), 'JPEG'));"
         "print(Image.MAX_IMAGE_PIXELS == before, ImageFile.LOAD_TRUNCATED_IMAGES)"
     )

@@ -77,8 +77,12 @@ class Preprocessing:
 
     @property
     def min_side(self) -> int:
-        """The shorter side that a photograph needs so that nothing has to be enlarged."""
-        return self.short_side or self.size
+        """The shorter side that a photograph should at least be decoded to.
+
+        Half as much again as is needed: a JPEG decoder scales coarsely, and the features of
+        one photograph in two sizes should be as alike as possible.
+        """
+        return -(-3 * (self.short_side or self.size) // 2)
 
     def prepare(self, pixels: np.ndarray) -> np.ndarray:
         """Pixels (h, w, 3) as the square (size, size, 3) that the network sees, uint8."""
@@ -86,7 +90,7 @@ class Preprocessing:
         box = (0.0, 0.0, float(width), float(height))
         if self.resize == "crop":
             # the middle alone is resampled, with the very scale of the whole
-            side = self.size * min(height, width) / self.min_side
+            side = self.size * min(height, width) / (self.short_side or self.size)
             left, top = (width - side) / 2, (height - side) / 2
             if side == self.size:  # nothing to resample: whole pixels, as a crop takes them
                 left, top = round(left), round(top)
@@ -159,7 +163,7 @@ def fingerprint_of(*parts: bytes | str | dict[str, Any] | Preprocessing) -> str:
     total = hashlib.sha256()
     for part in parts:
         if isinstance(part, Preprocessing):
-            part = asdict(part)
+            part = asdict(part) | {"min_side": part.min_side}
         if isinstance(part, dict):
             part = json.dumps(part, sort_keys=True)
         data = part.encode() if isinstance(part, str) else part

@@ -33,6 +33,7 @@ from tagkin.features._ledgers import LedgerFile, ledger_files, open_for_writing
 __all__ = ["FeatureCache", "default_cache_folder"]
 
 _DIGEST = 32  # bytes of a SHA-256
+_ROWS_AT_ONCE = 256
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows
 _RACY_NS = 2 * 10**9  # a file that changed this recently may change again at the same time
 _P = ParamSpec("_P")
@@ -139,8 +140,12 @@ class _Book:
         self._lock = threading.RLock()
         self._ledger: LedgerFile | None = None
         self._file: IO[bytes] | None = None
+        self._process = os.getpid()
 
     def _open(self) -> tuple[LedgerFile, IO[bytes]]:
+        if self._process != os.getpid():  # a fork: the files that are open are the parent's
+            self._forget()
+            self._process = os.getpid()
         if self._ledger is None or self._file is None:
             self._ledger, self._file = open_for_writing(self._folder, self._size)
         return self._ledger, self._file
@@ -149,12 +154,16 @@ class _Book:
         ledger, file = self._open()
         _write_all(file, ledger.sealed(records))
 
+    def _forget(self) -> None:
+        """Close what is open."""
+        if self._file is not None:
+            self._file.close()
+        self._ledger = self._file = None
+
     def close(self) -> None:
-        """Stop writing; reading goes on."""
+        """Let others continue the file; a later write opens one again."""
         with self._lock:
-            if self._file is not None:
-                self._file.close()
-            self._ledger = self._file = None
+            self._forget()
 
 
 def _write_all(file: IO[bytes], data: bytes | memoryview) -> None:
@@ -192,29 +201,39 @@ class Shelf(_Book):
 
     def get(self, digest: str) -> np.ndarray | None:
         """The features of a content, or None where they are not there or damaged."""
-        key = bytes.fromhex(digest)
-        if key not in self._places:
-            return None
-        path, place, checksum = self._places[key]
-        data = self._read(path, place)
-        if len(data) != self._row_bytes or _checksum(key, data) != checksum:
-            return None
-        return np.frombuffer(data, dtype="<f4").astype(np.float32, copy=False)
+        row = np.empty((1, self.dimension), dtype=np.float32)
+        return row[0] if self.fill([digest], row)[0] else None
 
     def fill(self, digests: Sequence[str | None], out: np.ndarray) -> np.ndarray:
         """Copy the features of these contents into the rows of `out`; which were there, (n,)."""
         found = np.zeros(len(digests), dtype=bool)
         keys = [bytes.fromhex(digest) if digest else b"" for digest in digests]
         there = [i for i, key in enumerate(keys) if key in self._places]
-        # in the order of the files, which disks like best
-        for i in sorted(there, key=lambda i: self._places[keys[i]][:2]):
-            row = self.get(str(digests[i]))
-            if row is not None:
-                out[i] = row
-                found[i] = True
+        # in the order of the files, and neighbours in one go
+        there.sort(key=lambda i: self._places[keys[i]][:2])
+        start = 0
+        while start < len(there):
+            path, first, _ = self._places[keys[there[start]]]
+            stop = start + 1
+            while stop < min(len(there), start + _ROWS_AT_ONCE):
+                if self._places[keys[there[stop]]][:2] != (path, first + stop - start):
+                    break
+                stop += 1
+            data = memoryview(self._read(path, first, stop - start))
+            for place, i in enumerate(there[start:stop]):
+                row = data[place * self._row_bytes : (place + 1) * self._row_bytes]
+                found[i] = self._copy(keys[i], row, out[i])
+            start = stop
         return found
 
-    def _read(self, path: Path, place: int) -> bytes:
+    def _copy(self, key: bytes, data: memoryview, out: np.ndarray) -> bool:
+        """Put the numbers of a row into `out`, unless they are not what was kept."""
+        if len(data) != self._row_bytes or _checksum(key, data) != self._places[key][2]:
+            return False
+        out[:] = np.frombuffer(data, dtype="<f4")
+        return True
+
+    def _read(self, path: Path, place: int, n_rows: int) -> bytes:
         with self._lock:
             try:
                 if path not in self._readers:
@@ -222,9 +241,9 @@ class Shelf(_Book):
                 number = self._readers[path]
                 # read, not mapped: a file that somebody cuts short must not end the process
                 if hasattr(os, "pread"):
-                    return os.pread(number, self._row_bytes, place * self._row_bytes)
+                    return os.pread(number, n_rows * self._row_bytes, place * self._row_bytes)
                 os.lseek(number, place * self._row_bytes, os.SEEK_SET)
-                return os.read(number, self._row_bytes)
+                return os.read(number, n_rows * self._row_bytes)
             except OSError:
                 return b""
 
@@ -247,19 +266,17 @@ class Shelf(_Book):
         for i, (key, check) in enumerate(zip(keys, checks, strict=True)):
             self._places[key] = (path, place + i, check)
 
-    def close(self) -> None:
-        """Close all files."""
-        with self._lock:
-            super().close()
-            if self._rows is not None:
-                self._rows.close()
-            for number in self._readers.values():
-                os.close(number)
-            self._rows = None
-            self._readers = {}
+    def _forget(self) -> None:
+        super()._forget()
+        if self._rows is not None:
+            self._rows.close()
+        for number in self._readers.values():
+            os.close(number)
+        self._rows = None
+        self._readers = {}
 
 
-def _checksum(key: bytes, data: bytes) -> bytes:
+def _checksum(key: bytes, data: bytes | memoryview) -> bytes:
     """Of a row and the content it belongs to."""
     return zlib.crc32(data, zlib.crc32(key)).to_bytes(4, "little")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,15 +83,16 @@ def extract(
         report(done, total)
     size = max(1, backbone.batch_size)
     batches = [unknown[start : start + size] for start in range(0, len(unknown), size)]
-    for n in _in_threads(run.see, batches, run.stop):
-        done += n
-        report(done, total)
+    with closing(_in_threads(run.see, batches, run.stop)) as seen:
+        for n in seen:
+            done += n
+            report(done, total)
     return run.result()
 
 
 def _in_threads(
     work: Callable[[list[int]], int], batches: list[list[int]], stop: threading.Event
-) -> Iterator[int]:
+) -> Generator[int, None, None]:
     """Do the work in as many threads as cores; yield what it returns, in order.
 
     A thread reads, decodes and runs the network for its batch, one after the other. So all

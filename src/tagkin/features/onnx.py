@@ -57,7 +57,7 @@ class OnnxEncoder(Backbone):
         self.name = str(path)
         settings = _read_settings(path.with_suffix(".json"))
         self.preprocessing = settings.preprocessing
-        self.fingerprint = fingerprint_of(*_hashes(path), repr(settings))
+        self.fingerprint = fingerprint_of(*_hashes(path), repr(settings), settings.preprocessing)
         self._settings = settings
         try:
             self._session = open_session(str(path))

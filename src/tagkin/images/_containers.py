@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from tagkin.errors import UnreadableImage
 from tagkin.images._tiff import first_directory
+from tagkin.images._warnings import quiet
 from tagkin.images.formats import format_of, open_header
 
 __all__ = ["Metadata", "find_metadata", "scan_start"]
@@ -56,7 +58,7 @@ def find_metadata(file: BinaryIO) -> Metadata:
     Raises
     ------
     UnreadableImage
-        If a package is missing that its format needs. Damaged HEIF raises what Pillow raises.
+        If it is HEIF or AVIF, and damaged, or a package is missing for it.
     """
     head = file.read(1024)
     file.seek(0)
@@ -72,9 +74,7 @@ def find_metadata(file: BinaryIO) -> Metadata:
         wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
         metadata.add_directory(first_directory(file, wanted))
     elif found in ("HEIF", "AVIF"):
-        info = open_header(file, found).info
-        metadata.xmp += [info["xmp"]] if info.get("xmp") else []
-        metadata.add_exif(info.get("exif") or b"")
+        _from_heif(file, found, metadata)
     return metadata
 
 
@@ -106,14 +106,14 @@ def _segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
 def scan_start(file: BinaryIO) -> tuple[int, bool]:
     """Where the picture itself starts in a JPEG file, and whether it is in Huffman's code.
 
-    The start is the file's end if there is none.
+    The start is 0 if it is not found: decoders forgive more than is forgiven here.
     """
     huffman = False
     for marker, _ in _segments(file):
         huffman = huffman or 0xC0 <= marker <= 0xC2
         if marker == 0xDA:
             return file.tell(), huffman
-    return file.seek(0, 2), huffman
+    return 0, huffman
 
 
 def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
@@ -194,3 +194,19 @@ def _from_webp(file: BinaryIO, metadata: Metadata) -> None:
         elif kind == b"EXIF" and length <= MAX_BLOCK:
             metadata.add_exif(file.read(length))
         file.seek(after)
+
+
+# --- HEIF and AVIF -----------------------------------------------------------------------
+
+
+def _from_heif(file: BinaryIO, found: str, metadata: Metadata) -> None:
+    """Their boxes are left to their decoders, which look at the pixels only when asked to."""
+    try:
+        with quiet():
+            info = open_header(file, found).info
+    except UnreadableImage:
+        raise
+    except Exception as error:  # as in decoding: nearly everything
+        raise UnreadableImage(f"a damaged {found} file ({error})") from error
+    metadata.xmp += [info["xmp"]] if info.get("xmp") else []
+    metadata.add_exif(info.get("exif") or b"")

@@ -38,8 +38,8 @@ def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
     except DefusedXmlException as error:
         return [], f"its XMP declares entities and was not read ({type(error).__name__})"
     except (ParseError, ValueError) as error:
-        saved = list(_from_text(text))
-        return saved, f"its XMP is not well-formed ({error}); {len(saved)} tags were saved from it"
+        what = f"its XMP is not well-formed ({error}); what could be saved of it was read"
+        return list(_from_text(text)), what
 
 
 def _decoded(packet: bytes) -> str:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-import sys
-import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,6 +13,7 @@ from PIL import Image, ImageFile
 from tagkin.errors import UnreadableImage
 from tagkin.images._containers import scan_start
 from tagkin.images._pixels import as_rgb
+from tagkin.images._warnings import quiet
 from tagkin.images.files import amount
 from tagkin.images.formats import format_of, open_header
 
@@ -67,7 +64,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
         raise UnreadableImage("empty file")
     found = format_of(data)
     image = None
-    with _quiet():
+    with quiet():
         try:
             image = open_header(io.BytesIO(data), found)
             _check_size(image, max_pixels)
@@ -135,7 +132,7 @@ def _damage(found: str, data: bytes, image: Any, error: Exception) -> str:
         return f"truncated after {amount(here)} of {amount(whole)}"
     end = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(found, b"")
     if "truncated" in str(error).lower() or end not in data[-65536:]:
-        return f"truncated: a {found} file that ends after {amount(here)}, before its picture does"
+        return f"truncated: the {found} file ends after {amount(here)}, before its picture does"
     told = str(error) if isinstance(error, OSError | SyntaxError | ValueError) else ""
     return f"a damaged {found} file ({told or type(error).__name__})"
 
@@ -156,44 +153,3 @@ def _declared_size(found: str, data: bytes, image: Any) -> int:
             ends = zip(starts[0] or starts[1], sizes[0] or sizes[1], strict=False)
             return max((start + size for start, size in ends), default=0)
     return 0
-
-
-# --- Pillow's warnings -------------------------------------------------------------------
-
-
-_lock = threading.Lock()
-_inside = 0
-_filters = warnings.catch_warnings()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """While any thread is inside, Pillow's warnings are not shown, and are no errors either.
-
-    Python's own context for this is one for the whole process: threads that leave it in another
-    order than they came would leave its filters behind. So the first thread in enters it, and
-    the last one out leaves it.
-    """
-    global _inside, _filters
-    if getattr(sys.flags, "context_aware_warnings", False):  # one for each thread, in new Pythons
-        with warnings.catch_warnings():
-            _ignore_pillow()
-            yield
-        return
-    with _lock:
-        if _inside == 0:
-            _filters = warnings.catch_warnings()
-            _filters.__enter__()
-            _ignore_pillow()
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                _filters.__exit__(None, None, None)
-
-
-def _ignore_pillow() -> None:
-    warnings.filterwarnings("ignore", module=r"(PIL|pillow_heif)(\.|$)")

@@ -84,7 +84,7 @@ def format_of(head: bytes) -> str:
 def suffixes() -> frozenset[str]:
     """Suffixes of the photographs that can be read here, in lower case."""
     heif = {".heic", ".heif"} if _has_pillow_heif() else set()
-    avif = {".avif"} if features.check("avif") else set()
+    avif = {".avif"} if _has_avif() else set()
     return _SUFFIXES | heif | avif
 
 
@@ -105,12 +105,16 @@ def open_header(file: BinaryIO, found: str) -> ImageFile.ImageFile:
 
         return HeifImageFile(file)
     if found == "AVIF":
-        if not features.check("avif"):
+        if not _has_avif():
             raise UnreadableImage("AVIF, which needs a newer Pillow: pip install 'pillow>=11.3'")
         from PIL.AvifImagePlugin import AvifImageFile
 
         return AvifImageFile(file)
     raise UnreadableImage(f"not an image tagkin reads (found {found})")
+
+
+def _has_avif() -> bool:
+    return "avif" in features.modules and bool(features.check("avif"))  # Pillow 11.0 has not
 
 
 def _has_pillow_heif() -> bool:

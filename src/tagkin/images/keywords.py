@@ -79,8 +79,6 @@ def _embedded(path: Path) -> tuple[list[str], list[Failure]]:
             metadata = find_metadata(file)
         except UnreadableImage as error:
             return [], [Failure(str(path), f"its metadata were not read: {error}")]
-        except (SyntaxError, ValueError) as error:
-            return [], [Failure(str(path), f"its metadata are damaged ({error})")]
     for packet in metadata.xmp:
         found, problem = xmp_keywords(packet)
         words += found

@@ -1,0 +1,178 @@
+"""Photographs in folders as people have them: links, odd names, closed doors."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tagkin.errors import InvalidInput
+from tagkin.images import Failure, find_photographs, formats
+
+
+def doors_close() -> bool:
+    """Whether a file can be closed to this process: not if it runs as root."""
+    with tempfile.NamedTemporaryFile() as file:
+        os.chmod(file.name, 0)
+        return not os.access(file.name, os.R_OK)
+
+
+not_root = pytest.mark.skipif(not doors_close(), reason="nothing is closed to root")
+
+
+def touch(folder, *names):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+
+
+def names(folder, **options):
+    return [p.relative_to(folder).as_posix() for p in find_photographs(folder, **options)]
+
+
+def test_folders_are_walked_in_the_order_that_a_person_expects(tmp_path):
+    touch(tmp_path, "img10.jpg", "IMG9.JPG", "img2.jpeg", "b/z.png", "B2/a.tif", "a.webp")
+    touch(tmp_path, "b/10/x.gif", "b/9/x.bmp", "Äpfel.jpe", "straße.tiff", "img02.jpg")
+    assert names(tmp_path) == [
+        "a.webp",
+        "b/9/x.bmp",
+        "b/10/x.gif",
+        "b/z.png",
+        "B2/a.tif",
+        "img2.jpeg",
+        "img02.jpg",
+        "IMG9.JPG",
+        "img10.jpg",
+        "straße.tiff",
+        "Äpfel.jpe",
+    ]
+
+
+def test_only_photographs_and_nothing_hidden(tmp_path):
+    touch(tmp_path, "a.jpg", "a.txt", "a.jpg.xmp", "a", "film.mp4", "x.pdf", ".hidden.jpg", "jpg")
+    touch(tmp_path, ".git/a.jpg", "@eaDir/a.jpg", "__MACOSX/a.jpg", "Thumbs.db", "._a.jpg")
+    touch(tmp_path, "$RECYCLE.BIN/a.jpg", "deep/@eaDir/a.jpg", "deep/.thumbnails/a.png")
+    (tmp_path / "folder.jpg").mkdir()
+    touch(tmp_path, "folder.jpg/b.png")
+    assert names(tmp_path) == ["a.jpg", "folder.jpg/b.png"]
+
+
+def test_heif_and_avif_are_taken_where_they_can_be_decoded(tmp_path, monkeypatch):
+    touch(tmp_path, "a.HEIC", "b.heif", "c.avif")
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    monkeypatch.setattr(formats, "_has_avif", lambda: False)
+    assert names(tmp_path) == []
+    monkeypatch.setattr(formats, "_has_avif", lambda: True)
+    assert names(tmp_path) == ["c.avif"]
+    monkeypatch.undo()
+    pytest.importorskip("pillow_heif")
+    assert names(tmp_path)[:2] == ["a.HEIC", "b.heif"]
+
+
+def test_a_file_that_is_named_is_taken_whatever_its_name(tmp_path):
+    touch(tmp_path, "scan", ".hidden.jpg", "@eaDir/a.jpg")
+    files = [tmp_path / "scan", tmp_path / ".hidden.jpg"]
+    assert find_photographs(*files) == files
+    assert find_photographs(tmp_path / "@eaDir") == [tmp_path / "@eaDir" / "a.jpg"]
+
+
+def test_paths_come_back_as_given_and_once(tmp_path, monkeypatch):
+    touch(tmp_path, "a/1.jpg", "a/2.jpg", "b.jpg")
+    monkeypatch.chdir(tmp_path)
+    assert find_photographs(".") == [Path("a/1.jpg"), Path("a/2.jpg"), Path("b.jpg")]
+    assert find_photographs("a/") == [Path("a/1.jpg"), Path("a/2.jpg")]
+    assert find_photographs("a/2.jpg", "a", "./a/2.jpg", tmp_path / "a", tmp_path / "b.jpg") == [
+        Path("a/2.jpg"),
+        Path("a/1.jpg"),
+        tmp_path / "b.jpg",
+    ]
+    assert find_photographs() == []
+    assert find_photographs("a/../b.jpg") == [Path("a/../b.jpg")]
+
+
+@pytest.mark.parametrize("place", ["gone", "a.jpg/inside", "a\0b", 7, ["a.jpg"]])
+def test_a_missing_place_is_named(place, tmp_path, monkeypatch):
+    touch(tmp_path, "a.jpg")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput) as caught:
+        find_photographs("a.jpg", place)
+    assert str(place).split("\0")[0] in str(caught.value)
+
+
+def test_link_loops_end_and_a_folder_is_searched_once_by_its_own_name(tmp_path):
+    touch(tmp_path, "real/deep/a.jpg", "real/b.jpg", "outside/c.jpg")
+    top = tmp_path / "top"
+    touch(top, "z/a.jpg")
+    (top / "z" / "loop").symlink_to(top, target_is_directory=True)
+    (top / "a link to z").symlink_to(top / "z", target_is_directory=True)
+    (top / "one").symlink_to(tmp_path / "real", target_is_directory=True)
+    (top / "two").symlink_to(tmp_path / "real", target_is_directory=True)
+    (top / "self").symlink_to(top / "self")
+    (top / "file.jpg").symlink_to(tmp_path / "outside" / "c.jpg")
+    assert names(top) == ["file.jpg", "one/b.jpg", "one/deep/a.jpg", "z/a.jpg"]
+
+
+def test_what_is_skipped_is_said(tmp_path):
+    touch(tmp_path, "a.jpg")
+    (tmp_path / "dead.jpg").symlink_to(tmp_path / "gone")
+    (tmp_path / "self.jpg").symlink_to(tmp_path / "self.jpg")
+    os.mkfifo(tmp_path / "pipe.jpg")
+    skipped = []
+    assert names(tmp_path, on_skipped=skipped.append) == ["a.jpg"]
+    assert names(tmp_path) == ["a.jpg"]
+    assert sorted(skipped, key=lambda f: f.file) == [
+        Failure(str(tmp_path / "dead.jpg"), "a link to a file that is not there"),
+        Failure(str(tmp_path / "pipe.jpg"), "not a regular file"),
+        Failure(str(tmp_path / "self.jpg"), "a link that leads back to itself"),
+    ]
+
+
+@not_root
+def test_a_closed_folder_does_not_stop_the_walk(tmp_path):
+    touch(tmp_path, "a/1.jpg", "closed/2.jpg", "z/3.jpg")
+    (tmp_path / "closed").chmod(0)
+    skipped = []
+    try:
+        assert names(tmp_path, on_skipped=skipped.append) == ["a/1.jpg", "z/3.jpg"]
+        with pytest.raises(InvalidInput, match="permission denied"):
+            find_photographs(tmp_path / "closed")
+    finally:
+        (tmp_path / "closed").chmod(0o700)
+    assert skipped == [Failure(str(tmp_path / "closed"), "folder not searched: permission denied")]
+
+
+def test_a_folder_that_cannot_be_listed_is_said(tmp_path, monkeypatch):
+    """As above, for those to whom nothing is closed."""
+    touch(tmp_path, "a/1.jpg", "closed/2.jpg", "z/3.jpg")
+    scandir = os.scandir
+
+    def refuse(path):
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    skipped = []
+    assert names(tmp_path, on_skipped=skipped.append) == ["a/1.jpg", "z/3.jpg"]
+    assert skipped == [Failure(str(tmp_path / "closed"), "folder not searched: permission denied")]
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are text there")
+def test_names_that_are_not_text_survive(tmp_path):
+    raw = os.fsencode(tmp_path)
+    for name in (b"\xff\xfe.jpg", "日本 🐕.jpg".encode(), b"new\nline.jpg", b"e\xcc\x81.jpg"):
+        with open(raw + b"/" + name, "wb") as file:
+            file.write(b"x")
+    found = find_photographs(tmp_path)
+    assert sorted(os.fsencode(p.name) for p in found) == sorted(os.listdir(raw))
+    assert all(p.read_bytes() == b"x" for p in found)
+    assert find_photographs(raw)[0].exists()
+
+
+def test_deep_folders(tmp_path):
+    deep = tmp_path.joinpath(*["d"] * 300)
+    deep.mkdir(parents=True)
+    touch(deep, "a.jpg")
+    assert find_photographs(tmp_path) == [deep / "a.jpg"]

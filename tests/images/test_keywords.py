@@ -1,0 +1,392 @@
+"""The tags that photographs carry: every place, every program's way, and damaged ones."""
+
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.errors import UnreadableImage
+from tagkin.images import Failure, decode, find_keywords, read_keywords
+from tagkin.images._tiff import first_directory
+from tests.images import made_xmp as made
+from tests.images.made import HAS_AVIF, picture, saved
+from tests.images.test_decoding import chunk, coded
+
+JPEG = saved(picture(), "JPEG")
+PROGRAMS = [
+    (made.LIGHTROOM, made.LIGHTROOM_TAGS),
+    (made.DIGIKAM, made.DIGIKAM_TAGS),
+    (made.DARKTABLE, made.DARKTABLE_TAGS),
+]
+needs_exiftool = pytest.mark.skipif(
+    shutil.which("exiftool") is None, reason="exiftool is not installed"
+)
+
+
+@pytest.fixture
+def photo(tmp_path):
+    """A function that writes a photograph and gives its path."""
+
+    def write(data, name="photo.jpg"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+def in_format(form, xmp):
+    """A file of that format with XMP in it."""
+    xmp = xmp.encode() if isinstance(xmp, str) else xmp
+    if form == "JPEG":
+        return made.with_xmp(JPEG, xmp)
+    if form == "TIFF":
+        return saved(picture(), "TIFF", tiffinfo={700: xmp})
+    if form in ("PNG", "PNG compressed", "PNG after the pixels"):
+        data = saved(picture(), "PNG")
+        packed = form == "PNG compressed"
+        head = b"XML:com.adobe.xmp\0" + bytes([packed, 0]) + b"\0\0"
+        text = chunk(b"iTXt", head + (zlib.compress(xmp) if packed else xmp))
+        at = data.index(b"IEND") - 4 if form == "PNG after the pixels" else 33
+        return data[:at] + text + data[at:]
+    if form in ("HEIF", "AVIF"):
+        return coded(form, Image.fromarray(picture()), xmp=xmp)
+    return saved(picture(), form, xmp=xmp)
+
+
+# --- where they stand ---
+
+
+@pytest.mark.parametrize(("xmp", "tags"), PROGRAMS)
+@pytest.mark.parametrize(
+    "form",
+    ["JPEG", "TIFF", "PNG", "PNG compressed", "PNG after the pixels", "WEBP", "HEIF", "AVIF"],
+)
+def test_xmp_in_every_format(form, xmp, tags, photo):
+    if form == "HEIF":
+        pytest.importorskip("pillow_heif")
+    if form == "AVIF" and not HAS_AVIF:
+        pytest.skip("this Pillow has no AVIF")
+    path = photo(in_format(form, xmp))
+    assert find_keywords(path) == (tags, [])
+    assert read_keywords(str(path)) == tags
+    assert decode(path.read_bytes()).shape == (32, 48, 3)
+
+
+@pytest.mark.parametrize(("xmp", "tags"), PROGRAMS)
+@pytest.mark.parametrize("name", ["photo.xmp", "photo.jpg.xmp", "photo.XMP", "photo.jpg.XMP"])
+def test_sidecars(name, xmp, tags, photo):
+    path = photo(JPEG)
+    photo(xmp.encode(), name)
+    assert find_keywords(path) == (tags, [])
+
+
+def test_everything_is_put_together(photo):
+    data = made.with_iptc(JPEG, made.iptc(b"iptc", b"dog", b"both"))
+    exif = Image.Exif()
+    exif[0x9C9E] = "windows;both; dog\0".encode("utf-16-le")
+    data = made.with_segments(data, (0xE1, exif.tobytes()))
+    path = photo(made.with_xmp(data, made.subjects("xmp", "both")))
+    photo(made.subjects("full", "xmp").encode(), "photo.jpg.xmp")
+    photo(made.DIGIKAM.encode(), "photo.xmp")
+    assert read_keywords(path) == ["animal|dog", "xmp", "both", "windows", "iptc", "full", "red"]
+
+
+def test_files_without_tags(photo):
+    for form in ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP"):
+        assert find_keywords(photo(saved(picture(), form))) == ([], [])
+    for data in (b"", b"text", JPEG[:3], JPEG[:30], bytes(100)):
+        assert find_keywords(photo(data)) == ([], [])
+
+
+def test_photographs_that_cannot_be_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    for name, reason in (("gone.jpg", "vanished"), ("pipe.jpg", "not a regular"), (".", "folder")):
+        with pytest.raises(UnreadableImage, match=reason):
+            read_keywords(tmp_path / name)
+
+
+def test_sidecars_that_cannot_be_read(photo, tmp_path):
+    path = photo(made.with_xmp(JPEG, made.subjects("dog")))
+    (tmp_path / "photo.xmp").mkdir()
+    os.mkfifo(tmp_path / "photo.jpg.xmp")
+    tags, problems = find_keywords(path)
+    assert tags == ["dog"]
+    assert [p.file for p in problems] == [str(tmp_path / n) for n in ("photo.jpg.xmp", "photo.xmp")]
+    assert problems[1].reason == "a folder, not a file"
+
+
+def test_a_sidecar_is_not_its_own(photo):
+    assert find_keywords(photo(made.DIGIKAM.encode(), "photo.xmp")) == ([], [])
+
+
+def test_only_the_head_of_a_large_file_is_read(tmp_path):
+    path = tmp_path / "large.tif"
+    path.write_bytes(in_format("TIFF", made.subjects("dog")))
+    with path.open("r+b") as file:
+        file.truncate(5 << 30)  # takes no space, and no memory holds it
+    assert read_keywords(path) == ["dog"]
+
+
+def test_nothing_is_written(photo, tmp_path):
+    path = photo(in_format("JPEG", made.LIGHTROOM))
+    photo(made.DARKTABLE.encode(), "photo.xmp")
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in tmp_path.iterdir()}
+    find_keywords(path)
+    assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in tmp_path.iterdir()} == before
+
+
+# --- forms of XMP ---
+
+
+@pytest.mark.parametrize(
+    "xmp",
+    [
+        made.subjects("dog", "red"),
+        made.subjects("dog", "red", kind="Seq"),
+        made.subjects("dog", "red", kind="Alt"),
+        made.subjects(" dog ", "", "red\n", "dog"),
+        made.packet("<dc:subject>dog</dc:subject><dc:subject>red</dc:subject>"),
+        made.packet(
+            "<dc:subject><rdf:Bag><rdf:li rdf:parseType='Resource'><rdf:value>dog</rdf:value>"
+            "</rdf:li><rdf:li><rdf:Description rdf:value='red'/></rdf:li></rdf:Bag></dc:subject>"
+        ),
+        made.subjects("dog", "red").replace("dc:", "purl:").replace(":dc=", ":purl="),
+        made.subjects("<![CDATA[dog]]>", "r&#101;&#x64;"),
+        f"<rdf:RDF {made.NAMESPACES}><rdf:Description dc:subject='dog'/>"
+        "<rdf:Description><dc:subject>red</dc:subject></rdf:Description></rdf:RDF>",
+        "\ufeff \n" + made.subjects("dog", "red") + "\0\0\0",
+    ],
+)
+def test_forms_that_say_the_same(xmp, photo):
+    assert find_keywords(photo(made.with_xmp(JPEG, xmp))) == (["dog", "red"], [])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_encodings_of_sidecars(encoding, photo):
+    path = photo(JPEG)
+    xmp = '<?xml version="1.0"?>' + made.subjects("Müllers Hund", "日本", "🐕")
+    photo(xmp.encode(encoding), "photo.xmp")
+    assert find_keywords(path) == (["Müllers Hund", "日本", "🐕"], [])
+
+
+def test_latin_1_in_what_should_be_utf_8(photo):
+    path = photo(made.with_xmp(JPEG, made.subjects("Österreich").encode("latin-1")))
+    assert read_keywords(path) == ["Österreich"]
+
+
+def test_levels(photo):
+    xmp = made.packet(
+        "<dc:subject><rdf:Bag><rdf:li>dog</rdf:li><rdf:li>animal</rdf:li><rdf:li>a|b</rdf:li>"
+        "<rdf:li>b</rdf:li></rdf:Bag></dc:subject><lr:hierarchicalSubject><rdf:Bag>"
+        "<rdf:li>friends | dog|</rdf:li><rdf:li>animal|dog</rdf:li></rdf:Bag>"
+        "</lr:hierarchicalSubject>"
+    )
+    tags = read_keywords(photo(made.with_xmp(JPEG, xmp)))
+    assert tags == ["friends|dog", "animal|dog", "a|b", "animal"]
+
+
+def test_tags_of_regions_and_earlier_versions_are_not_the_photographs(photo):
+    xmp = made.packet(
+        "<dc:subject><rdf:Bag><rdf:li>dog</rdf:li></rdf:Bag></dc:subject>"
+        "<x:Regions xmlns:x='urn:x' rdf:parseType='Resource'><dc:subject><rdf:Bag><rdf:li>nose"
+        "</rdf:li></rdf:Bag></dc:subject></x:Regions>"
+    )
+    assert read_keywords(photo(made.with_xmp(JPEG, xmp))) == ["dog"]
+
+
+def test_xmp_that_goes_on_in_more_segments(photo):
+    words = [f"word number {i} of many" for i in range(4000)]
+    more = made.subjects(*words).encode()
+    assert len(more) > 65536
+    head = b"http://ns.adobe.com/xmp/extension/\0" + b"A" * 32
+    parts = [
+        (0xE1, head + struct.pack(">II", len(more), at) + more[at : at + 60000])
+        for at in range(0, len(more), 60000)
+    ]
+    data = made.with_segments(JPEG, *reversed(parts))
+    assert find_keywords(photo(made.with_xmp(data, made.subjects("dog")))) == (["dog", *words], [])
+
+
+# --- damaged XMP ---
+
+
+def check_saved(path, tags):
+    found, problems = find_keywords(path)
+    assert found == tags
+    assert len(problems) == 1
+    assert problems[0].file == str(path)
+    assert "its XMP is not well-formed" in problems[0].reason
+
+
+def test_what_can_be_saved_is_saved(photo):
+    whole = made.subjects("dog", "R&amp;B &#233;")
+    for xmp in (
+        whole[: whole.index("</rdf:Bag>")],
+        whole.replace("xmlns:x=", "y="),
+        whole.replace("R&amp;B", "R&B"),
+        whole.replace("</x:xmpmeta>", "</x:xmpmeta><x>"),
+    ):
+        check_saved(photo(made.with_xmp(JPEG, xmp)), ["dog", "R&B é"])
+    cut = made.LIGHTROOM[: made.LIGHTROOM.index("<rdf:li>place")]
+    tags = ["animal|dog", "Lake & shore", "Österreich"]
+    check_saved(photo(made.with_xmp(JPEG, cut)), tags)
+    odd = whole.replace("dog", "d\x01og\x00")
+    assert find_keywords(photo(made.with_xmp(JPEG, odd))) == (["dog", "R&B é"], [])
+
+
+def test_what_is_not_xml_is_said(photo):
+    for xmp in ("no xml at all", "\x89PNG"):
+        tags, problems = find_keywords(photo(made.with_xmp(JPEG, xmp)))
+        assert tags == []
+        assert problems == [Failure(str(photo(made.with_xmp(JPEG, xmp))), "its XMP is not XML")]
+    assert find_keywords(photo(made.with_xmp(JPEG, " \0 "))) == ([], [])
+
+
+def test_entities_are_refused(photo):
+    lol = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
+    bomb = f'<!DOCTYPE x [<!ENTITY l0 "lol">{lol}]>' + made.subjects("&l9;", "dog")
+    stolen = '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]>' + made.subjects("&f;")
+    for xmp in (bomb, stolen):
+        tags, problems = find_keywords(photo(made.with_xmp(JPEG, xmp)))
+        assert tags == []
+        assert "declares entities and was not read" in problems[0].reason
+
+
+def test_damaged_metadata_never_raise(photo):
+    """Bytes changed and cut in every block: tags or none, never an error."""
+    rng = np.random.default_rng(3)
+    exif = Image.Exif()
+    exif[0x9C9E] = "windows;dog\0".encode("utf-16-le")
+    jpeg = made.with_iptc(in_format("JPEG", made.DIGIKAM), made.iptc(b"iptc"))
+    files = [made.with_segments(jpeg, (0xE1, exif.tobytes()))]
+    files += [in_format(form, made.DARKTABLE) for form in ("PNG compressed", "TIFF", "WEBP")]
+    if HAS_AVIF:
+        files.append(in_format("AVIF", made.DARKTABLE))
+    for data in files:
+        for _ in range(80):
+            changed = np.frombuffer(data, np.uint8).copy()
+            at = rng.integers(0, len(data), rng.integers(1, 30))
+            changed[at] = rng.integers(0, 256, len(at))
+            cut = rng.integers(0, len(data)) if rng.random() < 0.5 else len(data)
+            tags, problems = find_keywords(photo(changed[:cut].tobytes()))
+            assert all(isinstance(tag, str) and tag.strip() for tag in tags)
+            assert all(problem.reason for problem in problems)
+
+
+def test_hollow_xml_is_searched_in_time(photo):
+    for piece in ("<dc:subject", "<rdf:li>", "<dc:subject><rdf:li", "<rdf:li "):
+        path = photo(JPEG)
+        photo(("<a>" + piece * 300_000 + ">").encode(), "photo.xmp")
+        assert find_keywords(path)[0] == []
+
+
+# --- IPTC and Windows ---
+
+
+@pytest.mark.parametrize(
+    ("words", "charset", "expected"),
+    [
+        (["Österreich".encode()], b"\x1b%G", ["Österreich"]),
+        (["Österreich".encode()], None, ["Österreich"]),
+        (["Österreich".encode("latin-1")], None, ["Österreich"]),
+        (["Österreich".encode("latin-1")], b"\x1b%G", ["Österreich"]),
+        (["Ã–".encode("cp1252")], b"\x1b.A", ["Ã–"]),
+        ([b"dog", b"", b" dog ", b"\x81\x8d"], None, ["dog", "\x81\x8d"]),
+        (["e\u0301".encode()], None, ["é"]),
+    ],
+)
+def test_iptc(words, charset, expected, photo):
+    block = made.iptc(*words, charset=charset)
+    assert read_keywords(photo(made.with_iptc(JPEG, block))) == expected
+    for tag, value in ((33723, block), (34377, made.photoshop(block))):
+        info = Image.new("L", (2, 2))
+        out = io.BytesIO()
+        info.save(out, "TIFF", tiffinfo={tag: value})
+        assert read_keywords(photo(out.getvalue(), "a.tif")) == expected
+
+
+def test_iptc_in_turned_numbers_long_fields_and_two_segments(photo):
+    block = made.iptc(b"dog", b"sea")
+    block += bytes(-len(block) % 4)
+    turned = b"".join(block[i : i + 4][::-1] for i in range(0, len(block), 4))
+    assert read_keywords(photo(saved(picture(), "TIFF", tiffinfo={33723: turned}))) == [
+        "dog",
+        "sea",
+    ]
+    long = b"\x1c\x02\x78\x80\x04" + struct.pack(">I", 70000) + b"x" * 70000 + made.iptc(b"dog")
+    resources = made.photoshop(long)
+    parts = [
+        (0xED, b"Photoshop 3.0\0" + resources[at : at + 60000])
+        for at in range(0, len(resources), 60000)
+    ]
+    assert len(parts) == 2
+    assert read_keywords(photo(made.with_segments(JPEG, *parts))) == ["dog"]
+
+
+def test_a_keyword_that_iptc_cut_is_not_a_second_tag(photo):
+    long = "a keyword that is rather longer than the sixty-four bytes that IPTC holds"
+    data = made.with_iptc(JPEG, made.iptc(long[:64].encode(), b"a keyword", b"\xc3\xbc" * 32))
+    path = photo(made.with_xmp(data, made.subjects(long, "ü" * 40)))
+    assert read_keywords(path) == [long, "ü" * 40, "a keyword"]
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_windows_keywords(form, photo):
+    exif = Image.Exif()
+    exif[0x9C9E] = "dog; 日本;;dog\0".encode("utf-16-le")
+    assert read_keywords(photo(saved(picture(), form, exif=exif))) == ["dog", "日本"]
+
+
+def test_directories_of_tiff():
+    entry = struct.pack(">HHQ8s", 700, 1, 3, b"abc\0\0\0\0\0")
+    big = b"MM\0+\0\x08\0\0" + struct.pack(">QQ", 16, 1) + entry
+    assert first_directory(big, {700}) == {700: b"abc"}
+    small = b"II*\0\x08\0\0\0\x02\0" + struct.pack("<HHI4s", 700, 1, 4, b"abcd")
+    assert first_directory(small, {700}) == {700: b"abcd"}  # though the second entry is missing
+    assert first_directory(small, {701}) == {}
+    for wrong in (b"", b"II*\0", b"XX*\0\x08\0\0\0", b"II*\0\xff\xff\xff\xff", big[:30]):
+        assert first_directory(wrong, {700}) == {}
+
+
+# --- against exiftool ---
+
+
+def exiftool(*arguments):
+    done = subprocess.run(["exiftool", *map(str, arguments)], capture_output=True, check=True)
+    return done.stdout
+
+
+@needs_exiftool
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP"])
+def test_what_exiftool_writes_is_read(form, photo):
+    path = photo(saved(picture(), form), f"photo.{form.lower()}")
+    words = ["dog", "Österreich", "R&B <x>", "日本"]
+    options = [f"-XMP-dc:Subject={word}" for word in words]
+    options += ["-XMP-lr:HierarchicalSubject=animal|dog", "-XPKeywords=windows;dog"]
+    if form in ("JPEG", "TIFF"):
+        options += ["-IPTC:CodedCharacterSet=UTF8", "-IPTC:Keywords=iptc é", "-IPTC:Keywords=dog"]
+    exiftool("-overwrite_original", "-charset", "iptc=utf8", *options, path)
+    expected = ["animal|dog", *words[1:], "windows"]
+    expected += ["iptc é"] if form in ("JPEG", "TIFF") else []
+    assert find_keywords(path) == (expected, [])
+
+
+@needs_exiftool
+@pytest.mark.parametrize(("xmp", "tags"), PROGRAMS)
+@pytest.mark.parametrize("form", ["JPEG", "PNG compressed", "TIFF", "WEBP"])
+def test_what_is_read_is_what_exiftool_reads(form, xmp, tags, photo):
+    path = photo(in_format(form, xmp), f"photo.{form.split()[0].lower()}")
+    told = json.loads(exiftool("-j", "-XMP:Subject", "-XMP:HierarchicalSubject", path))[0]
+    told = told.get("Subject", []) + told.get("HierarchicalSubject", [])
+    leaves = {tag.rsplit("|", 1)[-1] for tag in tags}
+    assert leaves <= {word.rsplit("|", 1)[-1] for word in told}
+    ours = set(tags) | leaves
+    assert {word for word in told if word.split("|")[0] not in ("darktable", "exported")} <= ours
