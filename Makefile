@@ -10,7 +10,7 @@ TORCH  ?=
 PHOTOS ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test lint bench docs clean
+.PHONY: help setup demo test lint bench experiments docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -43,6 +43,9 @@ lint: setup  ## ruff and mypy
 
 bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (half an hour)
 	@$(BIN)/python -m benchmarks
+
+experiments: setup  ## the paper's tables and figures, into build/report (an hour)
+	@$(BIN)/python -m experiments all
 
 docs: setup  ## build the documentation into build/docs
 	@$(BIN)/mkdocs build --strict --quiet --site-dir build/docs

@@ -206,8 +206,8 @@ def test_no_pickle():
         assert not {"pickle", "joblib", "dill", "marshal", "shelve"} & tops, path
 
 
-def test_benchmarks_and_examples_use_public_names_only():
-    for folder in ("benchmarks", "examples"):
+def test_benchmarks_examples_and_experiments_use_public_names_only():
+    for folder in ("benchmarks", "examples", "experiments"):
         for path in (ROOT / folder).rglob("*.py"):
             for name in imports_of(path):
                 assert not any(part.startswith("_") for part in name.split(".")[1:]), (path, name)

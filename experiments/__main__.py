@@ -1,0 +1,72 @@
+"""The paper, reproduced.
+
+    python -m experiments run flickr8k coco      # compute and store raw results
+    python -m experiments tables                 # Markdown and CSV from what is stored
+    python -m experiments figures                # SVG from what is stored
+    python -m experiments all                    # everything, for every dataset at hand
+    python -m experiments smoke                  # everything on a small made dataset
+    python -m experiments publish                # stored tables and figures into docs/results
+
+Results go to build/results, the report to build/report (see --results, --report). What is stored
+is not computed again; a killed run goes on where it was. The data is looked for in the folder
+TAGKIN_DATA, or in ../shared/data.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from experiments.config import CONFIGS, Config, find_config
+from experiments.problem import at_hand
+from experiments.report import publish, write_figures, write_page, write_tables
+from experiments.run import run
+from experiments.study import Study
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", choices=["run", "tables", "figures", "all", "smoke", "publish"])
+    parser.add_argument("config", nargs="*", help="name or path of a config; default: all at hand")
+    parser.add_argument("--results", type=Path, default=Path("build/results"))
+    parser.add_argument("--report", type=Path, default=Path("build/report"))
+    options = parser.parse_args(arguments)
+    studies = [Study(config, options.results) for config in _configs(options)]
+    if options.what in ("run", "all", "smoke"):
+        for study in studies:
+            run(study)
+    if options.what in ("tables", "all", "smoke"):
+        write_tables(studies, options.report)
+    if options.what in ("figures", "all", "smoke"):
+        write_figures(studies, options.report)
+    if options.what == "publish":
+        publish(studies, RESULTS)
+    elif options.what != "run":
+        write_page(studies, options.report)
+        print(f"Open {options.report / 'index.html'}")
+
+
+def _configs(options: argparse.Namespace) -> list[Config]:
+    if options.what == "smoke" and not options.config:
+        return [find_config("smoke")]
+    if options.config:
+        return [find_config(name) for name in options.config]
+    every = [find_config(path.stem) for path in sorted(CONFIGS.glob("*.toml"))]
+    there = [c for c in every if c.dataset != "made" and at_hand(c.dataset)]
+    if not there:
+        raise SystemExit(
+            "None of the datasets is at hand. Set TAGKIN_DATA to the folder that has them, or try "
+            "python -m experiments smoke."
+        )
+    return there
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""A small made dataset in the contract of the real ones, for the smoke test."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.datasets import Dataset
+
+__all__ = ["made_dataset"]
+
+_WORDS = ("dog", "cat", "car", "bus", "tree", "boat", "horse", "chair", "bird", "train")
+
+
+def made_dataset(n: int = 400, d: int = 24, seed: int = 0) -> Dataset:
+    """Images whose features mix the directions of their labels with noise; tags lack and err."""
+    rng = np.random.default_rng(seed)
+    D = len(_WORDS)
+    chances = np.linspace(0.4, 0.12, D)
+    labels = rng.random((n, D)) < chances
+    X = np.maximum(labels @ rng.standard_normal((D, d)) + 1.5 * rng.standard_normal((n, d)), 0)
+    tags = (labels & (rng.random((n, D)) < 0.6)) | (rng.random((n, D)) < 0.05)
+    rows = rng.permutation(n)
+    return Dataset(
+        name="made",
+        files=None,
+        features=X.astype(np.float32),
+        labels=scipy.sparse.csr_array(labels, dtype=np.float32),
+        label_names=list(_WORDS),
+        tags=scipy.sparse.csr_array(tags, dtype=np.float32),
+        tag_names=list(_WORDS),
+        train=np.sort(rows[: 3 * n // 4]),
+        test=np.sort(rows[3 * n // 4 :]),
+    )

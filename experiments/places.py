@@ -1,0 +1,102 @@
+"""Where images are: by looks (their features), or in a semantic space, learned in some way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from experiments.config import Config
+from experiments.problem import Problem
+from tagkin import RidgeTransfer, SemanticSpace, TagDenoiser
+from tagkin.labels.ontology import OntologyView
+from tagkin.labels.views import Chi2View
+from tagkin.labels.word_view import WordVectorView
+
+__all__ = ["RECIPES", "VISUAL", "Placed", "placed"]
+
+VISUAL = "visual"
+
+RECIPES = {
+    "linear": "labels, or raw tags, as they are",
+    "ontology": "labels with WordNet's Lin similarity",
+    "word vectors": "the mean of the labels' GloVe vectors",
+    "raw": "raw tags, exp-χ² kernel: the paper without pre-propagation",
+    "denoised": "propagated tags, exp-χ² kernel: the paper's own",
+    "chosen": "TagDenoiser: as much propagation as held-out tags ask for",
+}
+"""The ways to learn a space."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where known and new images are."""
+
+    known: np.ndarray
+    new: np.ndarray
+    ridge: np.ndarray | None = None
+    """Scores of the new images by the kernel ridge regression that a linear space holds."""
+    note: str = ""
+
+
+def placed(
+    problem: Problem,
+    recipe: str,
+    config: Config,
+    *,
+    regularization: float | None = None,
+    n_landmarks: int | None = None,
+    learn_from: int | None = None,
+) -> Placed:
+    """Learn a space from the known images (or the first of them), and place all in it."""
+    if recipe == VISUAL:
+        return Placed(problem.known, problem.new)
+    some = problem.part(np.arange(learn_from or len(problem.known)), np.arange(0))
+    text, view, note = _text(some, recipe, config)
+    space = SemanticSpace(
+        regularization or config.regularization,
+        text_view=view,
+        n_landmarks=n_landmarks or config.n_landmarks,
+        random_state=config.seed,
+    ).fit(some.known, text)
+    known, new = (
+        np.asarray(space.transform(X), dtype=np.float32) for X in (problem.known, problem.new)
+    )
+    if recipe in _LACKING:
+        view = cast("OntologyView | WordVectorView", space.text_view_)
+        note = f"{_LACKING[recipe]}: {', '.join(view.unknown_) or 'none'}"
+    ridge = _ridge(space, problem, new) if recipe == "linear" else None
+    return Placed(known, new, ridge, note)
+
+
+_LACKING = {"ontology": "not in WordNet", "word vectors": "without a vector"}
+
+
+def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any, str]:
+    """What the space is learned from, its textual view, and what there is to say of it."""
+    if recipe == "linear":
+        return problem.text, "indicator", ""
+    if recipe == "ontology":
+        return problem.text, OntologyView(list(problem.text_names)), ""
+    if recipe == "word vectors":
+        return problem.text, WordVectorView(list(problem.text_names)), ""
+    chi2 = Chi2View(random_state=config.seed)
+    if recipe == "raw":
+        return problem.text, chi2, ""
+    if recipe == "denoised":
+        denoiser = TagDenoiser(blend=1.0, random_state=config.seed)
+        return denoiser.fit_transform(problem.known, problem.text), chi2, ""
+    if recipe == "chosen":
+        denoiser = TagDenoiser(random_state=config.seed)
+        tags = denoiser.fit_transform(problem.known, problem.text)
+        view = chi2 if denoiser.view_ == "chi2" else denoiser.view_
+        return tags, view, f"blend {denoiser.blend_:g}, view {denoiser.view_}"
+    raise ValueError(f"no recipe {recipe!r}; there are {', '.join(RECIPES)}")
+
+
+def _ridge(space: SemanticSpace, problem: Problem, new: np.ndarray) -> np.ndarray:
+    """The regression's scores of the labels that are measured."""
+    scores = np.asarray(RidgeTransfer.of_space(space).decision_function(new), dtype=np.float32)
+    column = {name: i for i, name in enumerate(problem.text_names)}
+    return scores[:, [column[name] for name in problem.names]]

@@ -1,0 +1,154 @@
+"""The report: tables as Markdown and CSV, figures as SVG, and one page that has it all."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import platform
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import tagkin
+from experiments import photos
+from experiments.figures import all_figures
+from experiments.problem import at_hand
+from experiments.study import Study
+from experiments.tables import all_tables
+
+__all__ = ["machine", "publish", "write_figures", "write_page", "write_tables"]
+
+_STYLE = """
+body{font:15px/1.45 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;color:#222}
+h1{font-size:1.7em}h2{margin-top:2em;border-bottom:2px solid #ddd}h3{margin-top:1.8em}
+table{border-collapse:collapse;font-size:13px}th,td{padding:3px 8px;border-bottom:1px solid #e4e4e4}
+th{text-align:left;border-bottom:2px solid #999;vertical-align:bottom}td{white-space:nowrap}
+td.n{text-align:right;
+font-variant-numeric:tabular-nums}.wide{overflow-x:auto}.note,figcaption{color:#555;font-size:13px}
+figure{margin:1.5em 0;break-inside:avoid}figure svg{max-width:100%;height:auto}nav{font-size:14px}
+@media print{body{max-width:none}.wide{overflow:visible}table{font-size:9px}}
+"""
+
+
+@contextmanager
+def _as_stored(studies: list[Study]) -> Iterator[None]:
+    """Nothing is computed meanwhile: what is written is a function of what is stored."""
+    before = [study.store.read_only for study in studies]
+    for study in studies:
+        study.store.read_only = True
+    try:
+        yield
+    finally:
+        for study, state in zip(studies, before, strict=True):
+            study.store.read_only = state
+
+
+def machine() -> str:
+    """What this ran on, in words."""
+    names = set()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = {line.split(":")[1].strip() for line in lines if line.startswith("model name")}
+    name = ", ".join(sorted(names)) or platform.machine()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{cores} cores ({name}), {platform.system()}"
+
+
+def versions() -> str:
+    """Versions of what the figures depend on."""
+    others = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    return f"tagkin {tagkin.__version__}, Python {platform.python_version()}, {others}"
+
+
+def _made_with(studies: list[Study]) -> list[str]:
+    names = " ".join(study.config.name for study in studies)
+    seeds = ", ".join(sorted({str(study.config.seed) for study in studies}))
+    return [
+        f"Command: `python -m experiments all {names}`.",
+        f"Versions: {versions()}.",
+        f"Machine: {machine()}. Seed: {seeds}.",
+    ]
+
+
+def write_tables(studies: list[Study], folder: Path) -> None:
+    """Write tables.md, and one CSV for each table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = ["# Tables and figures", "", *(f"{line}\n" for line in _made_with(studies))]
+    with _as_stored(studies):
+        for study in studies:
+            parts += [f"## {study.config.name}", ""]
+            for table in all_tables(study):
+                (folder / f"{table.name}.csv").write_text(table.csv())
+                parts += [table.markdown(), f"[{table.name}.csv]({table.name}.csv)", ""]
+            parts += [f"<!-- figures of {study.config.name} -->", ""]
+    (folder / "tables.md").write_text("\n".join(parts).rstrip() + "\n")
+
+
+def write_figures(studies: list[Study], folder: Path) -> None:
+    """Write every figure as SVG, and name them in tables.md where that is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / "tables.md"
+    text = page.read_text() if page.exists() else ""
+    captions: dict[str, dict[str, str]] = {}
+    with _as_stored(studies):
+        for study in studies:
+            lines = []
+            for drawn in all_figures(study):
+                captions.setdefault(study.config.name, {})[drawn.name] = drawn.caption
+                path = folder / f"{drawn.name}.svg"
+                drawn.figure.savefig(path, metadata={"Date": None, "Creator": None})
+                lines += [f"![{drawn.caption}]({path.name})", "", drawn.caption, ""]
+            text = text.replace(f"<!-- figures of {study.config.name} -->\n", "\n".join(lines))
+    (folder / "captions.json").write_text(json.dumps(captions, indent=1, ensure_ascii=False))
+    if text:
+        page.write_text(text.rstrip() + "\n")
+
+
+def publish(studies: list[Study], folder: Path) -> None:
+    """Tables and figures in a folder that is committed: no page, and no photograph."""
+    for old in (*folder.glob("*.csv"), *folder.glob("*.svg")):
+        old.unlink()
+    write_tables(studies, folder)
+    write_figures(studies, folder)
+    (folder / "captions.json").unlink()
+
+
+def write_page(studies: list[Study], folder: Path) -> None:
+    """Write index.html, one file with tables and figures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    body, links = [], []
+    known = folder / "captions.json"
+    captions = json.loads(known.read_text()) if known.exists() else {}
+    with _as_stored(studies):
+        for study in studies:
+            name = html.escape(study.config.name)
+            links.append(f'<a href="#{name}">{name}</a>')
+            body.append(f'<h2 id="{name}">{name}</h2>')
+            body += [table.html() for table in all_tables(study)]
+            for figure, caption in captions.get(study.config.name, {}).items():
+                body.append(_figure(folder / f"{figure}.svg", caption))
+        for study in studies:
+            if study.config.qualitative and at_hand(study.config.dataset):
+                photos.page(study, folder / f"{study.config.name}.html")
+                links.append(f'<a href="{study.config.name}.html">nearest photographs</a>')
+    made = "".join(f"<p class=note>{html.escape(line)}</p>" for line in _made_with(studies))
+    (folder / "index.html").write_text(
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>The paper, reproduced</title>"
+        f"<style>{_STYLE}</style><h1>The paper, reproduced</h1>{made}"
+        f"<nav>{' · '.join(links)}</nav>\n{''.join(body)}</html>\n"
+    )
+
+
+def _figure(path: Path, caption: str) -> str:
+    """The SVG itself, so that the page is one file; names within it are made its own."""
+    if not path.exists():
+        return ""
+    text = path.read_text()
+    text = text[text.index("<svg") :]
+    mark = path.stem
+    text = re.sub(r'\bid="', f'id="{mark}-', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{mark}-", text)
+    return f"<figure>{text}<figcaption>{html.escape(caption)}</figcaption></figure>\n"

@@ -1,0 +1,41 @@
+"""Compute what is not there yet, with progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from experiments import expert, photos, scaling, tags
+from experiments.study import Step, Study
+
+__all__ = ["all_steps", "run"]
+
+
+def all_steps(study: Study) -> Iterator[Step]:
+    """Every part of the work on one dataset."""
+    if study.config.qualitative:
+        yield from photos.steps(study)
+        return
+    yield from expert.steps(study)
+    if study.config.stands_for_tags:
+        yield from tags.steps(study)
+    yield from scaling.steps(study)
+
+
+def run(study: Study) -> None:
+    """Compute and store all results of one dataset; those that are there are skipped."""
+    steps = list(all_steps(study))
+    shape = "{desc} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
+    with tqdm(total=sum(step.weight for step in steps), bar_format=shape, mininterval=1) as bar:
+        for number, step in enumerate(steps):
+            bar.set_description(f"{study.config.name}: {step.name}")
+            key = {"step": f"{number:03d}", "name": step.name}
+            before, wall, cpu = study.store.n_made, time.perf_counter(), time.process_time()
+            step.run()
+            spent = time.perf_counter() - wall, time.process_time() - cpu
+            if study.store.n_made > before:
+                study.store.put("clock", {"seconds": np.array(spent)}, **key)
+            bar.update(step.weight)

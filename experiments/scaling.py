@@ -1,0 +1,181 @@
+"""Experiment 5: projections from few images, and what they cost; and maps of the images."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.manifold import TSNE
+
+from experiments.methods import PAPERS, Lists, Setting, score
+from experiments.places import placed
+from experiments.problem import Problem, drawn, split_problem
+from experiments.study import Step, Study
+from tagkin import LandmarkMap, SemanticSpace, TagDenoiser
+from tagkin.evaluation import mean_average_precision
+from tagkin.labels.views import Chi2View, IndicatorView
+
+__all__ = ["kinds", "map_of_images", "sizes_of", "steps", "subsampled", "timings"]
+
+_BLOCK = 4096
+
+
+def kinds(study: Study) -> tuple[str, ...]:
+    """What there is to learn from."""
+    return ("expert", "tags") if study.config.stands_for_tags else ("expert",)
+
+
+def steps(study: Study) -> Iterator[Step]:
+    """Splits, timing and maps."""
+    size = 2.0 if study.config.dataset == "coco" else 1.0
+    for kind in kinds(study):
+        for split in range(study.config.splits):
+            yield Step(
+                f"{kind}, split {split + 1}", 40 * size, partial(subsampled, study, kind, split)
+            )
+        yield Step(f"timing, {kind}", 25 * size, partial(timings, study, kind))
+    for recipe in ("visual", "linear"):
+        yield Step(f"map, {recipe}", 10, partial(map_of_images, study, recipe))
+
+
+# --- few images --------------------------------------------------------------------------
+
+
+def sizes_of(study: Study, kind: str) -> list[int]:
+    """Numbers of images that projections are learned from; all of a split come last."""
+    config = study.config
+    n_known = config.sub_known or len(study.data.train)
+    if kind == "tags" and study.data.tagged is not None:
+        n_known = min(n_known, len(study.data.tagged) - config.sub_new)
+    return [size for size in config.sub_sizes if size < n_known] + [n_known]
+
+
+def subsampled(study: Study, kind: str, split: int) -> dict[str, np.ndarray]:
+    """MAP (sizes+1, methods) on one split: by looks, then from more and more images."""
+
+    def make() -> dict[str, Any]:
+        sizes = sizes_of(study, kind)
+        problem = split_problem(study.data, study.config, kind, split)
+        recipe = "linear" if kind == "expert" else "denoised"
+        rows = [_row(study, problem, "visual", None)]
+        for size in sizes:
+            key = {"kind": kind, "split": split, "size": size, **_parameters(study)}
+            made = study.store.once("splits", partial(_row, study, problem, recipe, size), **key)
+            rows.append(made)
+        return {"sizes": sizes, "MAP": np.stack([row["MAP"] for row in rows])}
+
+    sizes = _joined(study.config.sub_sizes)
+    return study.store.once(
+        "subsampling", make, kind=kind, split=split, sizes=sizes, **_parameters(study)
+    )
+
+
+def _parameters(study: Study) -> dict[str, Any]:
+    config = study.config
+    return {
+        "of": config.sub_known or "all",
+        "on": config.sub_new or "all",
+        "r": config.sub_landmarks,
+    }
+
+
+def _row(study: Study, problem: Problem, recipe: str, size: int | None) -> dict[str, np.ndarray]:
+    config = study.config
+    there = placed(problem, recipe, config, n_landmarks=config.sub_landmarks, learn_from=size)
+    most = max(config.neighbors)
+    lists = Lists(
+        there.known, there.new, problem.Y, most, config.sub_tagprop, max(config.per_label)
+    )
+    values = []
+    for method in PAPERS:
+        setting: Setting = study.setting(problem.kind, recipe, method)
+        if method == "TagProp":
+            setting = {"K": min(config.sub_tagprop, config.longest)}
+        values.append(mean_average_precision(problem.truth, score(method, setting, lists)))
+    return {"MAP": np.array(values)}
+
+
+def _joined(sizes: tuple[int, ...]) -> str:
+    return "+".join(map(str, sizes))
+
+
+# --- timing ------------------------------------------------------------------------------
+
+
+def timings(study: Study, kind: str) -> dict[str, np.ndarray]:
+    """Processor seconds (sizes, 3) for the visual kernel, the textual kernel, and kernel CCA."""
+
+    def make() -> dict[str, Any]:
+        problem = study.problem(kind)
+        n = len(problem.known)
+        sizes = [size for size in study.config.timed if size < n] + [n]
+        return {"sizes": sizes, "seconds": [_timed(study, problem, size) for size in sizes]}
+
+    return study.store.once("timings", make, kind=kind, sizes=_joined(study.config.timed))
+
+
+def _timed(study: Study, problem: Problem, size: int) -> list[float]:
+    rows = drawn(len(problem.known), size, study.config.seed)
+    X, text = problem.known[rows], problem.text[rows]
+    if problem.kind == "tags":
+        text = TagDenoiser(blend=1.0).fit_transform(X, text)
+    seed = study.config.seed
+    view: Any = IndicatorView() if problem.kind == "expert" else Chi2View(random_state=seed)
+    textual, features = _seconds(lambda: view.fit(text).transform(text))
+    n_landmarks = min(study.config.n_landmarks, size)
+    choosing, chosen = _seconds(
+        lambda: LandmarkMap(n_landmarks=n_landmarks, random_state=seed).fit(X)
+    )
+    landmarks = chosen.landmarks_
+
+    def columns() -> None:
+        for first in range(0, size, _BLOCK):
+            landmarks.columns(X[first : first + _BLOCK])
+
+    kernel, _ = _seconds(columns)
+    space = SemanticSpace(study.config.regularization, selection=np.array(landmarks.points))
+    total, _ = _seconds(lambda: space.fit(X, features))
+    return [choosing + kernel, textual, max(total - kernel, 0.0)]
+
+
+def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor time of all threads, which others on the machine disturb little."""
+    start = time.process_time()
+    done = work()
+    return time.process_time() - start, done
+
+
+# --- maps --------------------------------------------------------------------------------
+
+
+def map_of_images(study: Study, recipe: str) -> dict[str, np.ndarray]:
+    """t-SNE places (n, 2) of test images that carry just one of eight labels, and which."""
+
+    def make() -> dict[str, Any]:
+        problem = study.expert
+        rows, which, names = _with_one_label(problem, study.config.map_images, study.config.seed)
+        there = study.place("expert", recipe).new[rows]
+        flat = TSNE(
+            metric="cosine",
+            init="random",
+            perplexity=min(30.0, max(2.0, len(rows) / 4)),
+            random_state=study.config.seed,
+        ).fit_transform(there)
+        return {"places": flat.astype(np.float32), "label": which, "names": np.array(names)}
+
+    return study.store.once("maps", make, recipe=recipe, images=study.config.map_images)
+
+
+def _with_one_label(
+    problem: Problem, n_images: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """New images with exactly one of the eight labels that are frequent, but not everywhere."""
+    truth = problem.truth.toarray() > 0
+    share = truth.mean(axis=0)
+    frequent = [t for t in np.argsort(-share, kind="stable") if share[t] < 0.15][:8]
+    only = np.flatnonzero(truth[:, frequent].sum(axis=1) == 1)
+    rows = only[drawn(len(only), n_images, seed)]
+    return rows, truth[rows][:, frequent].argmax(axis=1), [problem.names[t] for t in frequent]

@@ -1,0 +1,44 @@
+"""Experiment 2: learning from users' tags, with and without pre-propagation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from experiments.expert import curve, kernel_ridge
+from experiments.methods import PAPERS, methods_for
+from experiments.study import Measured, Step, Study
+
+__all__ = ["PLACES", "chosen_in", "steps"]
+
+PLACES = ("visual", "raw", "denoised", "linear", "chosen")
+
+
+def steps(study: Study) -> Iterator[Step]:
+    """Everything that tags are used for."""
+    size = 3.0 if study.config.dataset == "coco" else 1.0
+    for recipe in ("visual", "denoised"):
+        yield Step(
+            f"settings from tags, {recipe}", 70 * size, partial(study.trials, "tags", recipe)
+        )
+    for recipe in PLACES:
+        for method in methods_for("tags", recipe) if recipe in ("visual", "denoised") else PAPERS:
+            yield Step(
+                f"{method} from tags, {recipe}",
+                10 * size,
+                partial(chosen_in, study, recipe, method),
+            )
+        if recipe in ("visual", "denoised"):
+            for method in ("NNvot", "TagRel", "TagProp"):
+                yield Step(
+                    f"curve of {method} from tags, {recipe}",
+                    8 * size,
+                    partial(curve, study, "tags", recipe, method),
+                )
+    yield Step("kernel ridge from tags", 3 * size, partial(kernel_ridge, study, "tags"))
+
+
+def chosen_in(study: Study, recipe: str, method: str) -> Measured:
+    """A method in a place; all spaces share the settings chosen for the paper's own."""
+    of = "visual" if recipe == "visual" else "denoised"
+    return study.measured("tags", recipe, method, study.setting("tags", of, method))

@@ -1,0 +1,125 @@
+"""Well known methods from outside the paper, to measure against: ML-kNN, logistic regression."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+
+__all__ = ["LogisticProbe", "MLkNN"]
+
+_BLOCK = 8192
+
+
+class MLkNN:
+    """ML-kNN: for each label, Bayes' rule on how many of the K neighbours carry it.
+
+    Zhang, Zhou. ML-kNN: a lazy learning approach to multi-label learning. Pattern Recognition,
+    2007. With Laplace's smoothing of 1. Scores are posterior probabilities.
+    """
+
+    def __init__(self, n_neighbors: int = 10):
+        self.n_neighbors = n_neighbors
+
+    def fit_neighbors(
+        self, indices: np.ndarray, distances: np.ndarray, Y: scipy.sparse.csr_array
+    ) -> Self:
+        """Learn from the neighbours (N×k) of labelled images among the others and labels (N×D)."""
+        self.labels_ = scipy.sparse.csr_array(Y, dtype=np.float32)
+        n, d = self.labels_.shape
+        k = min(self.n_neighbors, indices.shape[1])
+        counts = self._counts(indices[:, :k])
+        cell = counts + (k + 1) * np.arange(d)
+        every = np.bincount(cell.ravel(), minlength=d * (k + 1)).reshape(d, k + 1)
+        rows, columns = self.labels_.nonzero()
+        with_it = np.bincount(cell[rows, columns], minlength=d * (k + 1)).reshape(d, k + 1)
+        prior = (1 + with_it.sum(axis=1)) / (2 + n)
+        self.posterior_ = _posterior(prior, with_it, every - with_it)
+        return self
+
+    def score_neighbors(self, indices: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Probability of every label (n×D), given neighbours (n×k)."""
+        d, width = self.posterior_.shape
+        counts = self._counts(indices[:, : width - 1])
+        return self.posterior_[np.arange(d), counts].astype(np.float32)
+
+    def _counts(self, indices: np.ndarray) -> np.ndarray:
+        """How many of the neighbours carry each label, shape (n, D)."""
+        n, k = indices.shape
+        neighbors = scipy.sparse.csr_array(
+            (np.ones(n * k, np.float32), indices.ravel(), k * np.arange(n + 1)),
+            shape=(n, self.labels_.shape[0]),
+        )
+        return (neighbors @ self.labels_).toarray().astype(np.int64)
+
+
+def _posterior(prior: np.ndarray, with_it: np.ndarray, without: np.ndarray) -> np.ndarray:
+    """P(label | j neighbours carry it), shape (D, K+1), from counts of images for each j."""
+    width = with_it.shape[1]
+    carried = (1 + with_it) / (width + with_it.sum(axis=1, keepdims=True))
+    absent = (1 + without) / (width + without.sum(axis=1, keepdims=True))
+    yes, no = prior[:, None] * carried, (1 - prior[:, None]) * absent
+    return yes / (yes + no)
+
+
+class LogisticProbe:
+    """Logistic regression of all labels at once, on features of mean 0 and variance 1.
+
+    It minimises the mean over images of Σₜ log(1 + exp(−yₜ fₜ)) plus penalty/2 ‖W‖², by L-BFGS.
+    """
+
+    def __init__(self, penalty: float = 1e-3, max_iterations: int = 40):
+        self.penalty = penalty
+        self.max_iterations = max_iterations
+
+    def fit(
+        self, X: np.ndarray, Y: scipy.sparse.csr_array, start: np.ndarray | None = None
+    ) -> Self:
+        """Learn from features X (N×d) and labels Y (N×D); `start` is another fit's `flat_`."""
+        self.mean_, self.scale_ = X.mean(axis=0), X.std(axis=0)
+        self.scale_[self.scale_ == 0] = 1
+        Z = np.asarray((X - self.mean_) / self.scale_, dtype=np.float32)
+        Y = scipy.sparse.csr_array(Y, dtype=np.float32)
+        d, D = Z.shape[1], Y.shape[1]
+        share = np.clip(Y.mean(axis=0), 1e-6, 1 - 1e-6)
+        if start is None:
+            start = np.concatenate([np.zeros(d * D), np.log(share / (1 - share))])
+        found = scipy.optimize.minimize(
+            _logistic_loss,
+            start,
+            (Z, Y, self.penalty),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": self.max_iterations, "ftol": 1e-6, "gtol": 1e-7},
+        )
+        self.flat_ = found.x
+        self.coef_ = found.x[: d * D].reshape(d, D).astype(np.float32)
+        self.intercept_ = found.x[d * D :].astype(np.float32)
+        return self
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """Log odds of every label (n×D)."""
+        return ((X - self.mean_) / self.scale_).astype(np.float32) @ self.coef_ + self.intercept_
+
+
+def _logistic_loss(
+    flat: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, penalty: float
+) -> tuple[float, np.ndarray]:
+    """Loss and gradient; rows in blocks, so that scores of all images are never held."""
+    (n, d), D = Z.shape, Y.shape[1]
+    W = flat[: d * D].reshape(d, D).astype(np.float32)
+    b = flat[d * D :].astype(np.float32)
+    value = 0.5 * penalty * float(flat[: d * D] @ flat[: d * D])
+    by_w, by_b = penalty * flat[: d * D].reshape(d, D), np.zeros(D)
+    for first in range(0, n, _BLOCK):
+        z, y = Z[first : first + _BLOCK], Y[first : first + _BLOCK].toarray()
+        f = z @ W + b
+        small = np.exp(-np.abs(f))
+        losses = np.log1p(small) + np.maximum(f, 0) - y * f
+        value += float(losses.sum(dtype=np.float64)) / n
+        wrong = (np.where(f > 0, 1, small) / (1 + small) - y) / np.float32(n)
+        by_w += z.T @ wrong
+        by_b += wrong.sum(axis=0)
+    return value, np.concatenate([by_w.ravel(), by_b])

@@ -1,0 +1,70 @@
+"""Suggestions on photographs: right ones marked, the examples neither all good nor all bad."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from experiments.config import Config
+from experiments.photos import METHODS, examples, page, suggested, tables
+from experiments.study import Study
+
+NAMES = np.array(["cat", "dog", "tree", "boat", "car", "bus"])
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Two test photographs whose suggestions are known: the space adds one right label to each."""
+    folder = tmp_path / "data" / "photos"
+    folder.mkdir(parents=True)
+    for name in ("a.jpg", "b.jpg", "x.jpg", "y.jpg"):
+        Image.new("RGB", (8, 8), "red").save(folder / name)
+    monkeypatch.setenv("TAGKIN_DATA", str(tmp_path / "data"))
+    study = Study(Config("photos", "photos", (), qualitative=True), tmp_path / "results")
+    truth = np.array([[1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]], dtype=bool)
+    common = {
+        "truth": truth,
+        "known": truth,
+        "names": NAMES,
+        "files": np.array(["a.jpg", "b.jpg"]),
+        "known_files": np.array(["x.jpg", "y.jpg"]),
+    }
+    one = {m: np.array([[0, 2, 3], [4, 0, 1]]) for m in METHODS}
+    two = {m: np.array([[0, 1, 3], [4, 5, 1]]) for m in METHODS}
+    kin = np.array([[1, 0], [0, 1]]), np.array([[0, 0], [1, 1]])
+    size = {"K": study.config.longest}
+    study.store.put("suggestions", {**common, **one, "kin": kin[0]}, recipe="visual", **size)
+    study.store.put("suggestions", {**common, **two, "kin": kin[1]}, recipe="linear", **size)
+    return study
+
+
+def test_right_labels_are_marked_and_counted(study):
+    shown, counted = tables(study)
+    row = next(row for row in shown.rows if row[0] == "a.jpg")
+    assert row[1:4] == ["cat, dog", "**cat**, tree, boat", "**cat**, **dog**, boat"]
+    assert "<b>dog</b>" in shown.html()
+    assert counted.rows[0] == ["NNvot", "1.00", "2.00", 2, 0]
+    assert counted.rows[-1][:3] == ["kin share a label", "0.50", "1.00"]
+
+
+def test_the_page_shows_photographs_and_the_tables_do_not(study, tmp_path):
+    page(study, tmp_path / "photos.html")
+    text = (tmp_path / "photos.html").read_text()
+    assert text.count("<img") == 2 * (1 + 2 * 2)
+    assert text.count("class=off") == 2
+    assert "base64" not in "".join(table.markdown() for table in tables(study))
+
+
+def test_nothing_without_results(tmp_path):
+    study = Study(Config("photos", "photos", (), qualitative=True), tmp_path)
+    study.store.read_only = True
+    assert list(tables(study)) == []
+    with pytest.raises(LookupError):
+        suggested(study, "visual")
+
+
+def test_examples_hold_gains_losses_and_others():
+    gain = np.array([0, 5, -3, 1, 0, 0, 2, -1, 0, 0, 0])
+    chosen = examples(gain, seed=0)
+    assert chosen[:3] == [1, 6, 3]
+    assert set(chosen[3:5]) == {2, 7}
+    assert len(set(chosen)) == 9

@@ -1,0 +1,78 @@
+"""Settings are chosen as `tagkin.evaluation.choose` does, on lists that all methods share."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from experiments.config import find_config
+from experiments.methods import grid
+from experiments.problem import expert_problem, open_data, tag_problem
+from experiments.selection import best_setting, cross_validated, folds
+from tagkin import LinearSVM, NeighborVoting, SemanticSpace, TagProp, TwoPassKNN
+from tagkin.evaluation import choose
+
+CONFIG = find_config("smoke")
+ESTIMATORS = {
+    "NNvot": (NeighborVoting(), lambda s: {"n_neighbors": s["K"]}),
+    "TagProp": (TagProp(), lambda s: {"n_neighbors": s["K"]}),
+    "2PKNN": (TwoPassKNN(), lambda s: {"n_per_label": s["K1"], "decay": s["w"]}),
+    "SVM": (LinearSVM(), lambda s: {"C": s["C"]}),
+}
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    return expert_problem(open_data(CONFIG, tmp_path_factory.mktemp("cache")), CONFIG)
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+@pytest.mark.parametrize("recipe", ["visual", "linear"])
+def test_trials_are_those_of_choose(problem, method, recipe):
+    found = cross_validated(problem, recipe, CONFIG, [method])[method]
+    estimator, named = ESTIMATORS[method]
+    prefix = ""
+    if recipe == "linear":
+        space = SemanticSpace(0.5, n_landmarks=CONFIG.n_landmarks, random_state=CONFIG.seed)
+        prefix = f"{type(estimator).__name__.lower()}__"
+        estimator = make_pipeline(space, estimator)
+    for setting, values in zip(grid(method, CONFIG), found, strict=True):
+        values_of = {f"{prefix}{name}": [v] for name, v in named(setting).items()}
+        one = choose(
+            estimator, problem.known, problem.Y, values_of, refit_space=True, progress=False
+        )
+        np.testing.assert_allclose(values, one.trials[0].scores, atol=1e-6)
+
+
+def test_the_first_of_the_best_is_chosen():
+    trials = np.array([[0.1, 0.1], [0.3, 0.3], [0.3, 0.3]])
+    config = replace(CONFIG, neighbors=(1, 2, 3))
+    assert best_setting("NNvot", trials, config) == {"K": 2}
+
+
+def test_of_nearly_equal_costs_the_largest_is_taken():
+    trials = np.array([[0.3], [0.303], [0.299], [0.29]])
+    config = replace(CONFIG, costs=(0.01, 0.1, 1.0, 10.0))
+    assert best_setting("SVM", trials, config) == {"C": 1.0}
+
+
+def test_folds_hold_every_image_out_once():
+    parts = folds(100, seed=0)
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(100))
+
+
+def test_settings_see_no_test_image(problem):
+    """Whatever the new images and their labels are, trials are the same."""
+    other = replace(problem, new=problem.new[:3] * 0, truth=problem.truth[:3])
+    for recipe in ("visual", "linear"):
+        one, two = (cross_validated(p, recipe, CONFIG, ["NNvot"]) for p in (problem, other))
+        assert np.array_equal(one["NNvot"], two["NNvot"])
+
+
+def test_tags_are_measured_by_labels(tmp_path):
+    data = open_data(CONFIG, tmp_path)
+    found = tag_problem(data, CONFIG)
+    assert found.names == list(data.label_names)
+    assert found.Y.shape == (len(data.train), 10)
+    assert found.truth.shape == (CONFIG.n_new_small, 10)

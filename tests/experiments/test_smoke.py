@@ -1,0 +1,158 @@
+"""Everything runs, on small made data and on a little of the real; a rerun skips what is done."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.__main__ import main
+from experiments.comparisons import holm
+from experiments.config import CONFIGS, find_config
+from experiments.published import gain, number, rows
+from experiments.report import publish
+from experiments.run import all_steps, run
+from experiments.study import Study
+from experiments.tables import all_tables
+from tests.conftest import needs_wordnet
+
+DATA = Path(os.environ.get("TAGKIN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The smoke set, run once."""
+    folder = tmp_path_factory.mktemp("smoke")
+    main(["smoke", "--results", str(folder / "results"), "--report", str(folder / "report")])
+    return folder
+
+
+def made_when(folder):
+    """When each result was written; the clock's are of the run itself."""
+    paths = (folder / "results").rglob("*.npz")
+    return {p: p.stat().st_mtime_ns for p in paths if p.parent.name != "clock"}
+
+
+@needs_wordnet
+def test_every_table_and_figure_is_there(finished):
+    report = finished / "report"
+    tables = {path.stem for path in report.glob("*.csv")}
+    wanted = {"1-expert", "1-expert-beside-paper", "1-expert-gains", "2-tags", "2-tags-gains"}
+    wanted |= {"2-tags-beside-paper", "2-denoising", "3-kernels", "4-neighbors-expert"}
+    wanted |= {"4-neighbors-tags", "5-subsampling-expert", "5-subsampling-tags", "overlap"}
+    wanted |= {"5-timing-expert", "5-timing-tags", "6-yardsticks", "clock"}
+    assert tables == {f"smoke-{name}" for name in wanted}
+    figures = {path.stem for path in report.glob("*.svg")}
+    kinds = ("expert", "tags")
+    drawn = {f"{name}-{k}" for name in ("gains", "neighbors", "subsampling") for k in kinds}
+    assert figures == {f"smoke-{name}" for name in drawn | {"timing", "overlap", "map"}}
+    text = (report / "tables.md").read_text()
+    assert all(f"({name}.csv)" in text for name in tables)
+    assert all(f"({name}.svg)" in text for name in figures)
+    page = (report / "index.html").read_text()
+    assert page.count("<svg") == len(figures)
+    assert page.count("<table") == len(tables)
+
+
+@needs_wordnet
+def test_what_is_published_is_text_tables_and_figures(finished, tmp_path):
+    (tmp_path / "index.md").write_text("# By hand\n")
+    (tmp_path / "old.csv").write_text("stale\n")
+    publish([Study(find_config("smoke"), finished / "results")], tmp_path)
+    kinds = {path.suffix for path in tmp_path.iterdir()}
+    assert kinds == {".md", ".csv", ".svg"}
+    assert not (tmp_path / "old.csv").exists()
+    assert (tmp_path / "index.md").read_text() == "# By hand\n"
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 1e6
+
+
+@needs_wordnet
+def test_a_rerun_computes_nothing(finished, monkeypatch):
+    before = made_when(finished)
+    monkeypatch.setattr("experiments.study.open_data", lambda *_: pytest.fail("data was read"))
+    study = Study(find_config("smoke"), finished / "results")
+    study.store.read_only = True
+    assert len(list(all_tables(study))) == 17
+    run_again = Study(find_config("smoke"), finished / "results")
+    for step in all_steps(run_again):
+        step.run()
+    assert made_when(finished) == before
+
+
+@needs_wordnet
+def test_a_killed_run_goes_on_where_it_was(finished):
+    study = Study(find_config("smoke"), finished / "results")
+    lost = sorted(study.store.folder.glob("figures/*NNvot*"))[0]
+    before = np.load(lost)
+    values = {name: before[name] for name in before.files}
+    kept = made_when(finished) | {lost: 0}
+    lost.unlink()
+    run(study)
+    after = np.load(lost)
+    assert all(np.array_equal(values[name], after[name]) for name in values)
+    assert made_when(finished) | {lost: 0} == kept
+
+
+@needs_wordnet
+def test_tables_say_what_the_scores_say(finished):
+    """The table's MAP is that of the stored scores."""
+    from tagkin.evaluation import mean_average_precision
+
+    study = Study(find_config("smoke"), finished / "results")
+    table = next(all_tables(study))
+    row = next(row for row in table.rows if row[:2] == ["semantic", "NNvot"])
+    setting = study.setting("expert", "linear", "NNvot")
+    scores = study.scores("expert", "linear", "NNvot", setting)
+    assert row[3] == pytest.approx(100 * mean_average_precision(study.expert.truth, scores))
+
+
+@needs_wordnet
+def test_a_little_of_flickr8k(tmp_path, monkeypatch):
+    if not (DATA / "flickr8k.npz").exists():
+        pytest.skip("flickr8k.npz is not in ../shared/data; set TAGKIN_DATA to where it is")
+    monkeypatch.setenv("TAGKIN_DATA", str(DATA))
+    config = tmp_path / "little.toml"
+    smoke = (CONFIGS / "smoke.toml").read_text().replace('"made"', '"flickr8k"')
+    config.write_text(smoke + "n_known = 500\nn_new = 200\nsub_known = 300\nsub_new = 100\n")
+    study = Study(find_config(str(config)), tmp_path / "results")
+    for step in all_steps(study):
+        if step.name in ("settings, visual", "settings, linear", "NNvot, visual", "NNvot, linear"):
+            step.run()
+    found = study.measured("expert", "linear", "NNvot", study.setting("expert", "linear", "NNvot"))
+    assert 0.05 < found.values[0] < 0.5
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda p: p.stem)
+def test_configs_say_their_command(path):
+    config = find_config(path.stem)
+    text = path.read_text()
+    assert f"python -m experiments run {path.stem}" in text or "experiments smoke" in text
+    for dataset in config.stands_for:
+        assert any(rows("expert", dataset=dataset))
+    for dataset in config.stands_for_tags:
+        assert any(rows("tags", dataset=dataset))
+
+
+def test_a_wrong_config_is_named(tmp_path):
+    path = tmp_path / "odd.toml"
+    path.write_text('dataset = "made"\nstands_for = []\nlandmarks = 3\n')
+    with pytest.raises(SystemExit, match="sets landmarks, which no experiment knows"):
+        find_config(str(path))
+    with pytest.raises(SystemExit, match="Those here are"):
+        find_config("nothing")
+
+
+def test_published_numbers():
+    assert number("expert", "MAP", dataset="NUS-WIDE", group="semantic", method="TagProp") == 52.2
+    assert number("expert", "n_plus", dataset="ESP-GAME", group="visual", method="SVM") == 224
+    assert number("tags", "recall", dataset="NUS-WIDE", group="semantic", method="TagRel") == 55.1
+    assert number("denoising", "raw", method="2PKNN") == 42.9
+    wanted = {"dataset": "NUS-WIDE", "kernel": "ontology", "method": "2PKNN"}
+    assert number("kernels", "recall", **wanted) == 51.1
+    assert gain("tags", "MAP", "MIRFlickr-25k", "SVM") == pytest.approx(3.3)
+    assert number("expert", "MAP", dataset="IAPR-TC12", method="MBRM") is None
+
+
+def test_holm_is_its_definition():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]

@@ -1,0 +1,60 @@
+"""Results are kept whole, found again, and hold no objects."""
+
+import numpy as np
+import pytest
+
+from experiments.store import Missing, Store, slug
+
+
+def test_a_result_is_made_once(tmp_path):
+    store, made = Store(tmp_path), []
+
+    def make():
+        made.append(1)
+        return {"a": np.arange(3), "words": "κ = 0.5"}
+
+    for _ in range(2):
+        found = store.once("things", make, method="NNvot", K=5)
+    assert len(made) == 1
+    assert found["a"].tolist() == [0, 1, 2]
+    assert str(found["words"]) == "κ = 0.5"
+    assert store.path("things", method="NNvot", K=5).name == "method=NNvot,K=5.npz"
+
+
+def test_nothing_is_left_of_a_result_that_fails(tmp_path):
+    store = Store(tmp_path)
+
+    def fail():
+        raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError):
+        store.once("things", fail, K=1)
+    with pytest.raises(TypeError, match="holds objects"):
+        store.put("things", {"a": np.array([None])}, K=1)
+    assert not store.has("things", K=1)
+    assert list(tmp_path.rglob("*.npz*")) == []
+
+
+def test_read_only_makes_nothing(tmp_path):
+    store = Store(tmp_path)
+    store.read_only = True
+    with pytest.raises(Missing, match="experiments run"):
+        store.once("things", lambda: {"a": 1}, K=1)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    store = Store(tmp_path)
+    store.put("things", {"a": 1}, K=1)
+    store.path("things", K=1).write_bytes(b"PK nonsense")
+    with pytest.raises(SystemExit, match="Remove it and run again"):
+        store.get("things", K=1)
+
+
+def test_names_are_readable_and_distinct():
+    assert slug({"kappa": 0.5, "landmarks": 4096}) == "kappa=0.5,landmarks=4096"
+    odd = slug({"name": "word vectors"}), slug({"name": "word/vectors"})
+    assert odd[0] != odd[1]
+    assert all("/" not in one and " " not in one for one in odd)
+    long = [slug({"grid": list(range(n))}) for n in (80, 81)]
+    assert long[0] != long[1]
+    assert max(map(len, long)) < 140
