@@ -47,7 +47,9 @@ def doubts(
     entries = held_out.tocoo()
     there = np.asarray(Y[entries.row, entries.col]).ravel() > 0
     p = np.clip(entries.data.astype(np.float64), 1e-9, 1 - 1e-9)
-    share = np.clip(np.diff(Y.tocsc().indptr) / Y.shape[0], 1e-9, 1 - 1e-9)[entries.col]
+    n, counts = Y.shape[0], np.diff(Y.tocsc().indptr)
+    # where all carry a tag nobody tells what it is to be without it: as if one more were
+    share = np.clip(counts / n, 1e-9, n / (n + 1))[entries.col]
     odds = ASSUMED_WRONG / (1 - ASSUMED_WRONG) * (1 - p) / p * share / (1 - share)
     return entries.row, entries.col, np.where(there, odds / (1 + odds), p)
 
