@@ -426,7 +426,7 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     right = [s.tag in photos[p.file] for p in found for s in p.suggestions]
     assert sum(right) >= 6
     document = json.loads(json.dumps(found[0].to_dict()))
-    assert set(document) == {"file", "suggestions"}
+    assert set(document) == {"file", "tags", "suggestions"}
     assert set(document["suggestions"][0]) == {"tag", "confidence", "kin"}
     assert set(document["suggestions"][0]["kin"][0]) == {"file", "share"}
 

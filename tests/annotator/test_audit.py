@@ -31,7 +31,6 @@ def test_a_tag_on_all_photographs_is_not_doubted_for_that():
     made = Made(120)
     tags = [[*row, "always"] for row in made.tags]
     found = Annotator(denoise=False).fit(seen(made.X), tags).audit(kind="wrong")
-    assert found
     assert "always" not in {one.tag for one in found}
 
 

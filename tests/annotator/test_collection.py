@@ -59,6 +59,11 @@ def test_two_ways_to_name_a_photograph_put_its_tags_together(folder, tmp_path):
     assert by_name(found)["a.jpg"] == ["x", "y"]
 
 
+def test_a_tag_file_without_photographs_is_said(folder, tmp_path):
+    with pytest.raises(InvalidInput, match=r"tags\.jsonl names no photograph"):
+        read_collection([folder], jsonl(tmp_path / "tags.jsonl", []))
+
+
 def test_names_as_other_systems_write_them_are_found(folder, tmp_path):
     """With the separators of Windows, and with letters as macOS or others compose them."""
     for form, name in (("NFD", "été.jpg"), ("NFC", "ötz.jpg")):

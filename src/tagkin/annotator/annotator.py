@@ -281,8 +281,8 @@ class Annotator(BaseEstimator):
         threshold : float, optional
             The confidence that a tag must reach; .5 unless something else is asked for.
         precision : float, optional
-            The share of suggestions that are to be right, tag by tag; a tag that cannot reach it
-            is not suggested.
+            The share of suggestions that are to be right, tag by tag and all of a tag together:
+            single ones may be less sure. A tag that cannot reach it is not suggested.
         n_kin : int, default 5
             Kin to name for each suggestion, at most.
 

@@ -151,6 +151,8 @@ def _with_table(
     places: Sequence[Path],
     failures: list[Failure],
 ) -> Collection:
+    if not len(table):
+        raise InvalidInput(f"{path} names no photograph. Write tags into it, or leave it out.")
     folders = [path.parent, *(p if p.is_dir() else p.parent for p in places)]
     whereabouts = {os.path.abspath(file): i for i, file in enumerate(files)}
     by_name: dict[str, list[int]] = {}
