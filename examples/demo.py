@@ -124,7 +124,7 @@ def report_of(
         labels=quality.labels,
         findings=annotator.audit(12),
         map_png=drawn_map(annotator, collection.tagged()),
-        failures=[*collection.failures, *annotator.failures_],
+        failures=[*collection.failures, *annotator.look(collection).failures],
     )
 
 

@@ -8,9 +8,11 @@ from PIL import Image
 from sklearn.exceptions import NotFittedError
 
 import tagkin
-from tagkin import Annotator, NeighborVoting, RidgeTransfer
+from tagkin import Annotator, NeighborVoting, RidgeTransfer, TagRelevance, TwoPassKNN
 from tagkin.annotator import Collection
+from tagkin.annotator.learning import Recipe
 from tagkin.errors import InvalidInput, StorageError
+from tagkin.evaluation import evaluate
 from tagkin.features import FeatureCache
 
 from .conftest import NAMES, Made, seen
@@ -51,6 +53,139 @@ def test_a_photograph_learned_from_does_not_speak_for_itself(fitted, made):
         assert not {s.tag for s in photo.suggestions} & set(own)
         kin = {row_of(kin.file) for s in photo.suggestions for kin in s.kin}
         assert row_of(photo.file) not in kin
+
+
+def test_confidences_are_the_calibrated_scores(fitted, made):
+    """By the printed form: σ(aₜ g(s) + bₜ), with s from the method's own scores."""
+    photos = seen(made.X[300:320], first=300)
+    scores = fitted.method_.decision_function(fitted.space_.transform(photos.features))
+    judge, names = fitted.calibrator_, fitted.vocabulary_.names
+    log_odds = np.interp(scores, judge.link_scores_, judge.link_log_odds_)
+    expected = 1 / (1 + np.exp(-(judge.slopes_ * log_odds + judge.intercepts_)))
+    found = fitted.suggest(photos, threshold=0.0)
+    assert all(len(photo.suggestions) == len(names) for photo in found)
+    for row, photo in zip(expected, found, strict=True):
+        for one in photo.suggestions:
+            assert one.confidence == pytest.approx(row[names.index(one.tag)], abs=1e-6)
+
+
+def test_suggestions_do_not_depend_on_how_many_kin_are_named(fitted, made):
+    photos = seen(made.X[300:310], first=300)
+    some, none = fitted.suggest(photos), fitted.suggest(photos, n_kin=0)
+    assert any(photo.suggestions for photo in some)
+    for one, other in zip(some, none, strict=True):
+        assert [s.tag for s in one.suggestions] == [s.tag for s in other.suggestions]
+        assert all(s.kin == () for s in other.suggestions)
+
+
+def test_top_gives_so_many_where_kin_carry_them(made):
+    """A tag on most photographs is likely even where no kin carries it: it takes no place."""
+    tags = [[*row, "always"] if i % 4 else row for i, row in enumerate(made.tags[:200])]
+    annotator = Annotator(method=NeighborVoting(n_neighbors=2)).fit(seen(made.X[:200]), tags)
+    photos = seen(made.X[200:], first=200)
+    lists, _ = annotator.method_.kneighbors(annotator.space_.transform(photos.features))
+    for photo, kin in zip(annotator.suggest(photos, top=1), lists, strict=True):
+        assert len(photo.suggestions) == (1 if any(tags[j] for j in kin) else 0)
+
+
+@pytest.mark.parametrize("method", [TwoPassKNN(), TagRelevance()])
+def test_every_method_by_neighbours_says_who_speaks(made, method):
+    annotator = Annotator(method=method).fit(seen(made.X[:120]), made.tags[:120])
+    for photo in annotator.suggest(seen(made.X[120:130], first=120), top=6, n_kin=1000):
+        assert len(photo.suggestions) == 6
+        for one in photo.suggestions:
+            assert sum(kin.share for kin in one.kin) == pytest.approx(1)
+            assert all(kin.share > 0 for kin in one.kin)
+    for finding in annotator.audit(20):
+        assert finding.kin
+        carried = [finding.tag in made.tags[row_of(kin.file)] for kin in finding.kin]
+        assert finding.kind == "wrong" or all(carried)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"n_kin": -1}, {"n_kin": 2.5}, {"top": 2.0}, {"threshold": "high"}, {"precision": "high"}],
+)
+def test_what_cannot_be_asked_for_is_refused(fitted, made, wrong):
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        fitted.suggest(seen(made.X[300:302], first=300), **wrong)
+
+
+def test_numbers_of_numpy_are_numbers(fitted, made):
+    photos = seen(made.X[300:305], first=300)
+    asked = {"top": np.int64(2), "threshold": np.float32(0.3)}
+    assert fitted.suggest(photos, **asked) == fitted.suggest(
+        photos, top=2, threshold=asked["threshold"]
+    )
+
+
+def test_no_photograph_at_all_is_said(fitted):
+    for use in (fitted.suggest, fitted.similar):
+        with pytest.raises(InvalidInput, match="No photograph was named"):
+            use([])
+    with pytest.raises(InvalidInput, match="n must be a whole number from 1; found 0"):
+        fitted.similar("a.jpg", 0)
+    with pytest.raises(InvalidInput, match="n must be a whole number from 0; found -1"):
+        fitted.audit(-1)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("beach", "0003.jpg are 'beach'; expected a list"),
+        (float("nan"), "0003.jpg are nan; expected a list"),
+        ([7], r"0003.jpg hold 7 \(int\)"),
+        ([None], "0003.jpg hold None"),
+    ],
+)
+def test_tags_that_are_no_list_of_texts_are_refused(made, row, said):
+    tags = [*made.tags[:3], row, *made.tags[4:20]]
+    with pytest.raises(InvalidInput, match=said):
+        Annotator().fit(seen(made.X[:20]), tags)
+
+
+def test_blank_tags_are_none(made):
+    tags = [[""], ["  ", "|"], *(np.array(row, dtype=object) for row in made.tags[2:40])]
+    annotator = Annotator().fit(seen(made.X[:40]), tags)
+    assert [row_of(file) for file in annotator.files_] == list(range(2, 40))
+    assert annotator.tags_ == made.tags[2:40]
+
+
+def test_a_cache_is_not_a_path(tmp_path):
+    with pytest.raises(InvalidInput, match="cache is a FeatureCache, True or False"):
+        Annotator(cache=str(tmp_path)).look("a.jpg")
+
+
+def test_looks_are_judged_with_the_method_that_was_tuned(made, monkeypatch):
+    def found(X, Y, recipe, random_state):
+        return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
+
+    monkeypatch.setattr("tagkin.annotator.annotator.tuned", found)
+    known, new = seen(made.X[:100]), seen(made.X[100:200], first=100)
+    annotator = Annotator(tune=True).fit(known, made.tags[:100])
+    monkeypatch.setattr(
+        Annotator, "look", lambda self, photos, progress=None: new if photos is new else known
+    )
+    quality = annotator.evaluate(new, made.tags[100:200])
+    Y, truth = (annotator.vocabulary_.transform(made.tags[a : a + 100]) for a in (0, 100))
+    by_looks = NeighborVoting(n_neighbors=7).fit(known.features, Y)
+    assert quality.visual == evaluate(truth, by_looks.decision_function(new.features))
+    places = annotator.space_.transform(new.features)
+    assert quality.semantic == evaluate(truth, annotator.method_.decision_function(places))
+
+
+def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(made):
+    annotator = Annotator().fit(seen(made.X[:60]), made.tags[:60])
+    again = seen(made.X[:2])
+    again.files[:] = ["moved/0000.jpg", "moved/0001.jpg"]
+    for _ in range(2):
+        annotator.add(again, [["unique"], made.tags[1]])
+    assert "unique" not in annotator.vocabulary_.names
+    assert annotator.vocabulary_.dropped["unique"] == 1
+    assert annotator.files_[0].endswith("moved/0000.jpg")
+    assert len(annotator.files_) == 60
+    carried = annotator.vocabulary_.transform(annotator.tags_).toarray()
+    assert (annotator.method_.labels_.toarray() == carried).all()
 
 
 def test_tags_of_a_collection_are_not_suggested_again(fitted, made, monkeypatch):
@@ -235,7 +370,7 @@ def test_what_cannot_be_learned_from_is_refused(made):
         Annotator(min_count=1).fit(seen(made.X[:3]), made.tags[:3])
     with pytest.raises(InvalidInput, match="lower min_count"):
         Annotator().fit(photos, [[f"tag {i}"] for i in range(10)])
-    with pytest.raises(InvalidInput, match="all images carry the same labels"):
+    with pytest.raises(InvalidInput, match="All 10 tagged photographs carry the same tags"):
         Annotator().fit(photos, [["a"]] * 10)
     with pytest.raises(InvalidInput, match="RidgeTransfer"):
         Annotator(method=RidgeTransfer()).fit(photos, made.tags[:10])
@@ -291,7 +426,7 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     right = [s.tag in photos[p.file] for p in found for s in p.suggestions]
     assert sum(right) >= 6
     document = json.loads(json.dumps(found[0].to_dict()))
-    assert set(document) == {"file", "suggestions"}
+    assert set(document) == {"file", "tags", "suggestions"}
     assert set(document["suggestions"][0]) == {"tag", "confidence", "kin"}
     assert set(document["suggestions"][0]["kin"][0]) == {"file", "share"}
 

@@ -27,6 +27,13 @@ def test_doubts_are_those_of_bayes():
         assert found == pytest.approx(wrong / (wrong + (1 - ASSUMED_WRONG) * given_there))
 
 
+def test_a_tag_on_all_photographs_is_not_doubted_for_that():
+    made = Made(120)
+    tags = [[*row, "always"] for row in made.tags]
+    found = Annotator(denoise=False).fit(seen(made.X), tags).audit(kind="wrong")
+    assert "always" not in {one.tag for one in found}
+
+
 def test_wrong_and_missing_tags_are_found():
     made = Made(400, seed=1, forgotten=0.1, noise=0.3)
     rng = np.random.default_rng(2)

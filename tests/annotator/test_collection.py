@@ -1,4 +1,5 @@
 import json
+import unicodedata
 
 import numpy as np
 import pytest
@@ -58,8 +59,29 @@ def test_two_ways_to_name_a_photograph_put_its_tags_together(folder, tmp_path):
     assert by_name(found)["a.jpg"] == ["x", "y"]
 
 
+def test_a_tag_file_without_photographs_is_said(folder, tmp_path):
+    with pytest.raises(InvalidInput, match=r"tags\.jsonl names no photograph"):
+        read_collection([folder], jsonl(tmp_path / "tags.jsonl", []))
+
+
+def test_names_as_other_systems_write_them_are_found(folder, tmp_path):
+    """With the separators of Windows, and with letters as macOS or others compose them."""
+    for form, name in (("NFD", "été.jpg"), ("NFC", "ötz.jpg")):
+        path = folder / "trip" / unicodedata.normalize(form, name)
+        path.write_bytes((folder / "a.jpg").read_bytes())
+    rows = [
+        ("trip\\c.jpg", ["x"]),
+        ("trip/" + unicodedata.normalize("NFC", "été.jpg"), ["y"]),
+        (unicodedata.normalize("NFD", "ötz.jpg"), ["z"]),
+    ]
+    found = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert not found.absent
+    assert sorted(tag for row in found.tags for tag in row) == ["x", "y", "z"]
+
+
 def test_metadata_in_the_folder_is_found(folder):
     jsonl(folder / "metadata.jsonl", [("a.jpg", ["x"])])
+    assert by_name(read_collection([folder, folder]))["a.jpg"] == ["x"]
     found = read_collection([folder])
     assert by_name(found)["a.jpg"] == ["x"]
     assert found.source.endswith("metadata.jsonl")

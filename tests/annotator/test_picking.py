@@ -2,29 +2,39 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.annotator.picking import Rule, kin_of, without_itself
+from tagkin.annotator.picking import Rule, heard, kin_of, without_itself
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import Evidence
 
 P = np.array([[0.9, 0.2, 0.6], [0.5, 0.5, 0.1]])
-NOTHING = scipy.sparse.csr_array((2, 3))
+ALL = np.ones((2, 3), bool)
 
 
 def test_the_surest_come_first_and_ties_keep_their_order():
-    assert Rule(threshold=0.15).picked(P, P, NOTHING) == [[0, 2, 1], [0, 1]]
-    assert Rule(top=1).picked(P, P, NOTHING) == [[0], [0]]
-    assert Rule(top=2, threshold=0.55).picked(P, P, NOTHING) == [[0, 2], []]
+    assert Rule(threshold=0.15).picked(P, P, ALL) == [[0, 2, 1], [0, 1]]
+    assert Rule(top=1).picked(P, P, ALL) == [[0], [0]]
+    assert Rule(top=2, threshold=0.55).picked(P, P, ALL) == [[0, 2], []]
 
 
 def test_each_tag_may_have_a_score_of_its_own_to_reach():
     rule = Rule(scores=np.array([np.inf, 0.0, 0.6]))
-    assert rule.picked(P, P, NOTHING) == [[2, 1], [1]]
+    assert rule.picked(P, P, ALL) == [[2, 1], [1]]
 
 
-def test_tags_that_are_there_are_not_suggested():
-    carried = scipy.sparse.csr_array(np.array([[1, 0, 0], [0, 1, 0]]))
-    assert Rule(top=2).picked(P, P, carried) == [[2, 1], [0, 2]]
+def test_only_tags_that_are_free_are_suggested():
+    free = np.array([[0, 1, 1], [1, 0, 1]], bool)
+    assert Rule(top=2).picked(P, P, free) == [[2, 1], [0, 2]]
+
+
+def test_tags_that_some_neighbour_carries_are_heard():
+    labels = scipy.sparse.csr_array(np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]))
+    found = Neighbors(np.array([[0, 2], [3, -1], [-1, -1]]), np.zeros((3, 2)))
+    assert heard(found, labels).tolist() == [
+        [True, True, False],
+        [False, False, True],
+        [False, False, False],
+    ]
 
 
 @pytest.mark.parametrize("wrong", [{"top": 0}, {"top": True}, {"top": 1.5}, {"threshold": 1.2}])
@@ -48,5 +58,8 @@ def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     )
     kin = kin_of(evidence, ["a.jpg", "b.jpg", "c.jpg"], 2)
     assert [(one.file, one.share) for one in kin] == [("c.jpg", 0.5), ("a.jpg", 0.25)]
+    # below chance: the parts of a negative score are parts all the same
+    below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances)
+    assert kin_of(below, ["a.jpg", "b.jpg", "c.jpg"], 2) == kin
     nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]))
     assert kin_of(nobody, ["a.jpg"], 3) == ()

@@ -24,8 +24,9 @@ from tagkin.annotator.photographs import (
     merged,
     paths_of,
     rows_of,
+    tag_rows,
 )
-from tagkin.annotator.picking import Rule, kin_of, without_itself
+from tagkin.annotator.picking import check_whole, heard, kin_of, rule_for, without_itself
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar, TagSuggestion
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput, StorageError
@@ -171,8 +172,9 @@ class Annotator(BaseEstimator):
         """Add tagged photographs, perhaps with new tags, and learn nothing anew.
 
         They are kin from now on, and new tags can be suggested at once. Photographs that are
-        known (by content) get these tags instead of those that they had. Confidences of new tags
-        are those that hold for the others, until the next `fit`.
+        known (by content) get these tags instead of those that they had, and are where they were
+        found now. Confidences of new tags are those that hold for the others, and `audit` says
+        nothing of new photographs, until the next `fit`.
         """
         self._check_fitted()
         self._check_backbone()
@@ -180,9 +182,13 @@ class Annotator(BaseEstimator):
         known = self._rows_of(seen.digests)
         fresh = np.flatnonzero(known < 0)
         all_rows = [*self.tags_, *(rows[i] for i in fresh)]
+        files = [*self.files_, *(seen.files[i] for i in fresh)]
         for i in np.flatnonzero(known >= 0):
-            all_rows[known[i]] = rows[i]
-        vocabulary = deepcopy(self.vocabulary_).extend(rows)
+            all_rows[known[i]], files[known[i]] = rows[i], seen.files[i]
+        # of tags that a photograph carried before it was counted already
+        old = [self.tags_[k] if k >= 0 else () for k in known]
+        news = [[t for t in row if t not in had] for row, had in zip(rows, old, strict=True)]
+        vocabulary = deepcopy(self.vocabulary_).extend(news)
         Y = vocabulary.transform(all_rows)
         method, n_known = deepcopy(self.method_), len(self.tags_)
         if len(fresh):
@@ -196,7 +202,6 @@ class Annotator(BaseEstimator):
         self.calibrator_ = deepcopy(self.calibrator_).extend(Y.shape[1])
         self.held_out_ = self.held_out_.copy()
         self.held_out_.resize(Y.shape)
-        files = [*self.files_, *(seen.files[i] for i in fresh)]
         digests = [*self.digests_, *(seen.digests[i] for i in fresh)]
         self._keep(seen, files, digests, all_rows)
         return self
@@ -218,11 +223,7 @@ class Annotator(BaseEstimator):
         if isinstance(photographs, Collection):
             photographs, tags = photographs.files, photographs.tags
         files = photographs.files if isinstance(photographs, Extraction) else paths_of(photographs)
-        if tags is None:
-            raise InvalidInput("Pass the tags of the photographs: one list of tags each.")
-        if len(files) != len(tags):
-            raise InvalidInput(f"Found {len(files)} photographs and {len(tags)} lists of tags.")
-        rows = [list(row or ()) for row in tags]
+        rows = tag_rows(files, tags)
         kept = [i for i, row in enumerate(rows) if row]
         if not kept:
             raise InvalidInput(
@@ -280,8 +281,8 @@ class Annotator(BaseEstimator):
         threshold : float, optional
             The confidence that a tag must reach; .5 unless something else is asked for.
         precision : float, optional
-            The share of suggestions that are to be right, tag by tag; a tag that cannot reach it
-            is not suggested.
+            The share of suggestions that are to be right, tag by tag and all of a tag together:
+            single ones may be less sure. A tag that cannot reach it is not suggested.
         n_kin : int, default 5
             Kin to name for each suggestion, at most.
 
@@ -293,7 +294,8 @@ class Annotator(BaseEstimator):
         """
         self._check_fitted()
         self._check_backbone()
-        rule = self._rule(top, threshold, precision)
+        check_whole("n_kin", n_kin, 0)
+        rule = rule_for(self.calibrator_, top, threshold, precision)
         carried: dict[str, Sequence[str]] = {}
         if isinstance(photographs, Collection):
             carried = dict(zip(photographs.files, photographs.tags, strict=True))
@@ -309,28 +311,26 @@ class Annotator(BaseEstimator):
             found = without_itself(self.method_.kneighbors(places), known)
             scores = to_numpy(self.method_.score_neighbors(*found))
             P = to_numpy(self.calibrator_.predict_proba(scores))
-            wanted = rule.picked(scores, P, self.vocabulary_.transform(own))
+            free = heard(found, self.method_.labels_)
+            free[self.vocabulary_.transform(own).nonzero()] = False
+            wanted = rule.picked(scores, P, free)
             evidence = self.method_.explain_neighbors(*found, wanted)
             for i, file in enumerate(files):
                 suggested = tuple(
-                    TagSuggestion(names[e.label], float(P[i, e.label]), kin)
+                    TagSuggestion(
+                        names[e.label], float(P[i, e.label]), kin_of(e, self.files_, n_kin)
+                    )
                     for e in evidence[i]
-                    if (kin := kin_of(e, self.files_, n_kin))
+                    if len(e.indices)
                 )
                 result.append(PhotoSuggestions(file, suggested, tuple(own[i])))
         return result
-
-    def _rule(self, top: int | None, threshold: float | None, precision: float | None) -> Rule:
-        if precision is not None:
-            return Rule(top, threshold or 0.0, self.calibrator_.thresholds(precision))
-        if threshold is None:
-            threshold = 0.5 if top is None else 0.0
-        return Rule(top, threshold)
 
     def similar(self, photographs: Photographs, n: int = 10) -> list[list[Similar]]:
         """The tagged photographs nearest to each photograph in the space, itself left out."""
         self._check_fitted()
         self._check_backbone()
+        check_whole("n", n, 1)
         seen = self._readable(photographs, None)
         places = self.space_.transform(seen.features)
         found = self.method_.index_.kneighbors(places, min(n + 1, len(self.files_)))
@@ -374,7 +374,7 @@ class Annotator(BaseEstimator):
     ) -> quality.Quality:
         """How good the suggestions of an annotator like this one are, on these photographs.
 
-        Each fold is held out in turn; nothing of this annotator changes.
+        Each fold is held out in turn; nothing of this annotator changes. Nothing is tuned, either.
         """
         step = progress or _silent
         seen, rows = self._tagged(photographs, tags, step)
@@ -417,9 +417,7 @@ class Annotator(BaseEstimator):
         if not (rows >= 0).any():
             return None
         seen, there = rows_of(known, np.flatnonzero(rows >= 0)), rows[rows >= 0]
-        _, method = Recipe(None, self._recipe().method).fit(
-            seen.features, self.method_.labels_[there]
-        )
+        _, method = Recipe(None, self.method_).fit(seen.features, self.method_.labels_[there])
         return to_numpy(method.decision_function(features))
 
     # --- keeping -------------------------------------------------------------------------
@@ -459,6 +457,8 @@ class Annotator(BaseEstimator):
         return get_backbone(self.backbone)
 
     def _opened_cache(self) -> AbstractContextManager[FeatureCache | None]:
+        if not isinstance(self.cache, (FeatureCache, bool)):
+            raise InvalidInput(f"cache is a FeatureCache, True or False; found {self.cache!r}.")
         if self.cache is True:
             return FeatureCache(default_cache_folder())
         return nullcontext(self.cache or None)  # one that was given is the giver's to close

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.picking import kin_of
+from tagkin.annotator.picking import check_whole, kin_of
 from tagkin.annotator.suggestions import Finding, Kin
 from tagkin.arrays import to_numpy
 from tagkin.errors import InvalidInput
@@ -47,7 +47,9 @@ def doubts(
     entries = held_out.tocoo()
     there = np.asarray(Y[entries.row, entries.col]).ravel() > 0
     p = np.clip(entries.data.astype(np.float64), 1e-9, 1 - 1e-9)
-    share = np.clip(np.diff(Y.tocsc().indptr) / Y.shape[0], 1e-9, 1 - 1e-9)[entries.col]
+    n, counts = Y.shape[0], np.diff(Y.tocsc().indptr)
+    # where all carry a tag nobody tells what it is to be without it: as if one more were
+    share = np.clip(counts / n, 1e-9, n / (n + 1))[entries.col]
     odds = ASSUMED_WRONG / (1 - ASSUMED_WRONG) * (1 - p) / p * share / (1 - share)
     return entries.row, entries.col, np.where(there, odds / (1 + odds), p)
 
@@ -64,6 +66,9 @@ def findings(
     """Tags that seem wrong or missing, the surest first: n, or all with .5 and more."""
     if kind not in (None, "wrong", "missing"):
         raise InvalidInput(f'kind must be "wrong" or "missing"; found {kind!r}.')
+    check_whole("n_kin", n_kin, 0)
+    if n is not None:
+        check_whole("n", n, 0)
     Y = method.labels_
     rows, columns, doubt = doubts(held_out, Y)
     there = np.asarray(Y[rows, columns]).ravel() > 0
@@ -89,7 +94,8 @@ def _kin(
 ) -> tuple[Kin, ...]:
     """Who speaks for a tag on a photograph learned from; without a tag, who is nearest."""
     index: Any = method.index_
-    k = min(method.n_neighbors, index.n_points_ - 1)
+    # methods that choose kin tag by tag choose from all
+    k = min(getattr(method, "n_neighbors", index.n_points_), index.n_points_ - 1)
     indices, distances = index.kneighbors(index.points_[row : row + 1], k, exclude=np.array([row]))
     if column is not None:
         evidence = method.explain_neighbors(indices, distances, [int(column)])[0][0]

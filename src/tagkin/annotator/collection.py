@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,7 @@ def read_collection(
     column: str | None = None,
     progress: Progress | None = None,
 ) -> Collection:
-    """Find photographs and read their tags.
+    r"""Find photographs and read their tags.
 
     Parameters
     ----------
@@ -100,6 +101,7 @@ def read_collection(
     -----
     File names in a tag file are looked for beside the tag file, then in the folders given. A
     bare name may also stand for the one photograph of that name in any of their sub-folders.
+    Names may be written as on Windows, with \ between folders, and in either Unicode form.
     Nothing is written.
     """
     folders = [Path(place) for place in places]
@@ -117,7 +119,8 @@ def read_collection(
 
 
 def _metadata_in(places: Sequence[Path]) -> Path | None:
-    found = [place / name for place in places for name in METADATA if (place / name).is_file()]
+    paths = dict.fromkeys(place / name for place in places for name in METADATA)
+    found = [path for path in paths if path.is_file()]
     if len(found) > 1:
         raise InvalidInput(
             f"Found several tag files: {', '.join(map(str, found))}. Say which one to use."
@@ -148,6 +151,8 @@ def _with_table(
     places: Sequence[Path],
     failures: list[Failure],
 ) -> Collection:
+    if not len(table):
+        raise InvalidInput(f"{path} names no photograph. Write tags into it, or leave it out.")
     folders = [path.parent, *(p if p.is_dir() else p.parent for p in places)]
     whereabouts = {os.path.abspath(file): i for i, file in enumerate(files)}
     by_name: dict[str, list[int]] = {}
@@ -156,9 +161,10 @@ def _with_table(
     tags: list[list[str]] = [[] for _ in files]
     absent: list[str] = []
     for name, row in zip(table.file_names, table.tags, strict=True):
-        paths = (os.path.abspath(folder / name) for folder in folders)
+        spelled = _spellings(name)
+        paths = (os.path.abspath(folder / one) for one in spelled for folder in folders)
         there = [whereabouts[path] for path in paths if path in whereabouts]
-        there = there[:1] or by_name.get(name, [])
+        there = there[:1] or next((by_name[one] for one in spelled if one in by_name), [])
         if len(there) != 1:
             absent.append(name)
             continue
@@ -171,3 +177,10 @@ def _with_table(
             f"are looked for in {', '.join(dict.fromkeys(map(str, folders)))}."
         )
     return Collection([str(file) for file in files], tags, str(path), absent, failures)
+
+
+def _spellings(name: str) -> list[str]:
+    """A name as it stands, with the separators of this system, and in both Unicode forms."""
+    own = name.replace("\\", "/")
+    forms = (unicodedata.normalize(form, own) for form in ("NFC", "NFD"))
+    return list(dict.fromkeys((name, own, *forms)))

@@ -155,6 +155,11 @@ def check_enough(Y: scipy.sparse.csr_array) -> None:
             f"Found {n} tagged photographs; at least {FEWEST} are needed to learn from. Tag some "
             "more."
         )
+    if Y.nnz == n * n_tags:
+        raise InvalidInput(
+            f"All {n} tagged photographs carry the same tags, so that nothing tells where a tag "
+            "does not belong. Tag photographs of something else, too, or lower min_count."
+        )
 
 
 def best_of(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tagkin.annotator.collection import Collection
+from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
 from tagkin.images import Failure
 
-__all__ = ["Photographs", "all_unreadable", "merged", "paths_of", "rows_of"]
+__all__ = ["Photographs", "all_unreadable", "merged", "paths_of", "rows_of", "tag_rows"]
 
 Photographs = Any
 """A path, several, a `Collection`, or the `Extraction` of photographs that were looked at."""
@@ -36,6 +37,32 @@ def rows_of(seen: Extraction, rows: Sequence[int] | np.ndarray) -> Extraction:
         features=seen.features[np.asarray(rows, dtype=np.int64)],
         digests=[seen.digests[i] for i in rows],
     )
+
+
+def tag_rows(files: Sequence[str], tags: Any) -> list[list[str]]:
+    """The tags of each photograph as a list; blank ones are none."""
+    if tags is None:
+        raise InvalidInput("Pass the tags of the photographs: one list of tags each.")
+    if len(files) != len(tags):
+        raise InvalidInput(f"Found {len(files)} photographs and {len(tags)} lists of tags.")
+    return [_tags_of(file, row) for file, row in zip(files, tags, strict=True)]
+
+
+def _tags_of(file: str, row: Any) -> list[str]:
+    if row is None:
+        return []
+    if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+        raise InvalidInput(
+            f"The tags of {file} are {row!r}; expected a list of tags, or None for no tags."
+        )
+    found = list(row)
+    for tag in found:
+        if not isinstance(tag, str):
+            raise InvalidInput(
+                f"The tags of {file} hold {tag!r} ({type(tag).__name__}); a tag is a text."
+            )
+    # of a hierarchy without a level nothing is left, either
+    return [tag for tag in found if tag.replace("|", " ").strip()]
 
 
 def merged(
@@ -64,6 +91,8 @@ def merged(
 
 def all_unreadable(failures: Sequence[Failure]) -> str:
     """What to say where no photograph could be read."""
+    if not failures:
+        return "No photograph was named. Pass one at least."
     first = "; ".join(f"{one.file}: {one.reason}" for one in failures[:3])
     if len(failures) == 1:
         return f"The photograph could not be read. {first}"

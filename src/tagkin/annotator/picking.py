@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -11,10 +13,17 @@ import scipy.sparse
 from tagkin.annotator.suggestions import Kin
 from tagkin.arrays import to_numpy
 from tagkin.errors import InvalidInput
+from tagkin.evaluation import LabelCalibrator
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import Evidence
 
-__all__ = ["Rule", "kin_of", "without_itself"]
+__all__ = ["Rule", "check_whole", "heard", "kin_of", "rule_for", "without_itself"]
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is not a whole number from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InvalidInput(f"{name} must be a whole number from {least}; found {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -29,32 +38,45 @@ class Rule:
     """Score, for each tag (D,)."""
 
     def __post_init__(self) -> None:
-        top = self.top
-        if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-            raise InvalidInput(f"top must be a whole number from 1; found {top!r}.")
-        if isinstance(self.threshold, bool) or not 0 <= self.threshold <= 1:
+        if self.top is not None:
+            check_whole("top", self.top, 1)
+        number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
+        if not number or not 0 <= self.threshold <= 1:
             raise InvalidInput(f"threshold must be a number from 0 to 1; found {self.threshold!r}.")
 
-    def picked(
-        self, scores: np.ndarray, P: np.ndarray, carried: scipy.sparse.csr_array
-    ) -> list[list[int]]:
+    def picked(self, scores: np.ndarray, P: np.ndarray, free: np.ndarray) -> list[list[int]]:
         """Columns of the tags to suggest for each photograph, the surest first.
 
         Parameters
         ----------
         scores, P : arrays of shape (n, D)
             Scores and confidences.
-        carried : CSR array of shape (n, D)
-            Tags that are there already, which are not suggested.
+        free : bool array of shape (n, D)
+            Tags that may be suggested.
         """
-        possible = (scores >= self.scores) & (self.threshold <= P)
-        possible[carried.nonzero()] = False
+        possible = (scores >= self.scores) & (self.threshold <= P) & free
         picked = []
         for row, fine in zip(P, possible, strict=True):
             columns = np.flatnonzero(fine)
             order = np.argsort(-row[columns], kind="stable")
             picked.append([int(t) for t in columns[order][: self.top]])
         return picked
+
+
+def rule_for(
+    calibrator: LabelCalibrator,
+    top: int | None,
+    threshold: float | None,
+    precision: float | None,
+) -> Rule:
+    """The rule that a person asked for, as `Annotator.suggest` explains it."""
+    if precision is not None:
+        if not isinstance(precision, Real):
+            raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
+        return Rule(top, threshold or 0.0, calibrator.thresholds(precision))
+    if threshold is None:
+        threshold = 0.5 if top is None else 0.0
+    return Rule(top, threshold)
 
 
 def without_itself(found: Neighbors, itself: np.ndarray) -> Neighbors:
@@ -72,10 +94,23 @@ def without_itself(found: Neighbors, itself: np.ndarray) -> Neighbors:
     )
 
 
+def heard(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
+    """Which tags (n×D) one of the neighbours (n×k) carries; others have nobody to speak for them.
+
+    A tag that is on most photographs can be likely even so.
+    """
+    there = found.indices >= 0
+    ends = np.append(0, np.cumsum(there.sum(axis=1)))
+    ones = np.ones(ends[-1], dtype=np.float32)
+    shape = (len(there), labels.shape[0])
+    lists = scipy.sparse.csr_array((ones, found.indices[there], ends), shape=shape)
+    return (lists @ labels).toarray() > 0
+
+
 def kin_of(evidence: Evidence, files: Sequence[str], n_kin: int) -> tuple[Kin, ...]:
     """The heaviest of the photographs that speak for a tag; shares are parts of all there are."""
-    total = float(evidence.shares.sum())
-    if total <= 0:
-        return ()
-    heaviest = zip(evidence.indices[:n_kin], evidence.shares[:n_kin], strict=True)
-    return tuple(Kin(str(files[j]), float(share) / total) for j, share in heaviest)
+    parts = np.asarray(evidence.shares, dtype=np.float64)
+    # a score that takes away what chance gives may be below zero, and so is each part of it then
+    shares = parts / parts.sum() if parts.any() else np.ones(len(parts)) / max(len(parts), 1)
+    heaviest = zip(evidence.indices[:n_kin], shares[:n_kin], strict=True)
+    return tuple(Kin(str(files[j]), float(share)) for j, share in heaviest)

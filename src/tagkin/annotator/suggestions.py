@@ -41,7 +41,7 @@ class PhotoSuggestions:
     def to_dict(self) -> dict[str, Any]:
         """The same as plain dicts and lists, ready for JSON."""
         suggested = [asdict(one) for one in self.suggestions]
-        return {"file": self.file, "suggestions": suggested}
+        return {"file": self.file, "tags": list(self.tags), "suggestions": suggested}
 
 
 @dataclass(frozen=True)

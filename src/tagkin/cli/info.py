@@ -56,7 +56,8 @@ def run(
 
 def _facts(annotator: Annotator, folder: Path) -> dict[str, Any]:
     vocabulary = annotator.vocabulary_
-    counts = (int(n) for n in vocabulary.counts)
+    # what kin carry now: tags may have been taken off photographs since they were counted
+    counts = (int(n) for n in annotator.method_.labels_.sum(axis=0))
     return {
         "model": relative(folder),
         "bytes": sum(file.stat().st_size for file in folder.iterdir()),

@@ -123,9 +123,7 @@ def _suggested(
     """Suggestions, and why there are none for photographs that could not be read."""
     if not len(found):
         return [], []
-    # where no tags are known here, those that the model was learned from are
-    places = found if found.n_tagged else found.files
-    suggested = annotator.suggest(places, progress=step, **wanted)
+    suggested = annotator.suggest(found, progress=step, **wanted)
     readable = {one.file for one in suggested}
     left_out = [file for file in found.files if file not in readable]
     return suggested, list(annotator.look(left_out).failures) if left_out else []
