@@ -44,7 +44,7 @@ lint: setup  ## ruff and mypy
 bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (half an hour)
 	@$(BIN)/python -m benchmarks
 
-experiments: setup  ## the paper's tables and figures, into build/report (an hour)
+experiments: setup  ## the paper's tables and figures, into build/report (half an hour)
 	@$(BIN)/python -m experiments all
 
 docs: setup  ## build the documentation into build/docs

@@ -112,7 +112,10 @@ def _timing(study: Study, kind: str) -> Table:
     ]
     columns = ["images", "visual kernel", "textual kernel", "kernel CCA", "together"]
     title = f"Experiment 5, {study.config.name}: processor seconds ({kind})"
-    note = "Visual kernel: choice of landmarks and kernel columns. CCA: sums, factor, solution."
+    note = (
+        "Visual kernel: choice of landmarks, their own kernel and its factor, kernel columns. CCA: "
+        "sums, factor, solution."
+    )
     return Table(f"{study.config.name}-5-timing-{kind}", title, columns, rows, note)
 
 

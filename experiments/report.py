@@ -22,7 +22,7 @@ from experiments.tables import all_tables
 __all__ = ["machine", "publish", "write_figures", "write_page", "write_tables"]
 
 _STYLE = """
-body{font:15px/1.45 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;color:#222}
+body{font:15px/1.45 system-ui,sans-serif;max-width:1240px;margin:2em auto;padding:0 1em;color:#222}
 h1{font-size:1.7em}h2{margin-top:2em;border-bottom:2px solid #ddd}h3{margin-top:1.8em}
 table{border-collapse:collapse;font-size:13px}th,td{padding:3px 8px;border-bottom:1px solid #e4e4e4}
 th{text-align:left;border-bottom:2px solid #999;vertical-align:bottom}td{white-space:nowrap}
