@@ -22,10 +22,11 @@ $(VENV)/installed: pyproject.toml
 	@$(PIP) install --editable '.[dev]'
 	@touch $@
 
+# With it comes the network that features are compared with, layer by layer.
 # Pinned: a plain `torch` brings gigabytes of GPU libraries along on some machines.
 $(VENV)/torch-installed: $(VENV)/installed
 	@echo "Installing torch ..."
-	@$(PIP) install torch==2.13.0
+	@$(PIP) install torch==2.13.0 efficientnet_lite_pytorch==0.1.0
 	@touch $@
 
 setup: $(VENV)/installed $(if $(TORCH),$(VENV)/torch-installed)  ## make the virtual environment

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 import tagkin
 from tagkin.cli import app
 
+pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+
 
 @pytest.fixture
 def photos(tmp_path):
