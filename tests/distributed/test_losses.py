@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 from tagkin import SemanticSpace
+from tagkin._moments import Moments
 from tagkin.distributed import compute, connect, fit_space, nearest, transform
+from tagkin.distributed.cluster import gathered, result
 from tagkin.errors import ClusterLost, TagkinError
 from tagkin.neighbors import nearest as nearest_here
 from tests.conftest import make_collection, relative_error
 from tests.distributed.conftest import local_cluster
 
+dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'tagkin[dask]'")
+distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
 
 N = 2600
@@ -24,12 +28,17 @@ def collection():
     return make_collection(N, d=10, n_labels=5, seed=3)
 
 
-def deadly(array, marks, at, rows=65):
-    """A Dask array that ends the process that reads one of its chunks, so many times."""
+def deadly(array, marks, at, rows=65, after=None):
+    """A Dask array that ends the process that reads one of its chunks, so many times.
+
+    Where a file `after` is named, it waits for that file first.
+    """
 
     def read(block, block_info=None):
         start = block_info[0]["array-location"][0][0]
         if start <= at < start + len(block):
+            while after is not None and not after.exists():
+                time.sleep(0.05)
             for mark in marks:
                 try:
                     os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
@@ -73,11 +82,17 @@ def test_all_workers_killed_at_once_and_restarted(client, collection):
     np.testing.assert_allclose(distances, here.distances, atol=1e-9)
 
 
+def test_what_is_lost_on_the_way_here_is_computed_again(client):
+    numbers = client.map(lambda i: i + 1, range(20), pure=False)
+    distributed.wait(numbers)
+    for pid in client.run(os.getpid).values():
+        os.kill(pid, signal.SIGKILL)
+    assert gathered(numbers, client) == list(range(1, 21))
+
+
 @pytest.fixture
 def mortal(settings):
     """A cluster of one worker that nobody restarts, and its client."""
-    import distributed
-
     with local_cluster(1) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         client.wait_for_workers(1, timeout=60)
         for nanny in cluster.workers.values():
@@ -86,19 +101,23 @@ def mortal(settings):
 
 
 def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
-    client, mortal, collection, tmp_path
+    client, mortal, collection, tmp_path, monkeypatch
 ):
-    import dask
+    came, add = tmp_path / "came", Moments.add
 
+    def noticed(self, other):
+        add(self, other)
+        came.touch()
+
+    monkeypatch.setattr(Moments, "add", noticed)  # here, where sums come in; not on the workers
     X, Y, X_new = collection
     space = SemanticSpace(selection=X[::60])
-    features = deadly(X, [tmp_path / "mark"], at=1400)
-    slow = features.map_blocks(paused, dtype=X.dtype)
+    features = deadly(X, [tmp_path / "mark"], at=1400, after=came)
     with (
         dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
         pytest.raises(ClusterLost, match=r"no worker for 1 seconds.*first .* of 2,600.*resume"),
     ):
-        fit_space(space, slow, Y, client=mortal)
+        fit_space(space, features, Y, client=mortal)
     assert 0 < space.n_images_ < N
     learned = space.n_images_
     early = SemanticSpace(selection=X[::60]).fit(X[:learned], Y[:learned])
@@ -114,6 +133,23 @@ def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
         compute(transform(space, features), client=mortal)
 
 
+def test_what_is_lost_on_the_way_here_with_all_workers_is_an_error(mortal):
+    one = mortal.submit(sum, [1, 2])
+    assert result(one, mortal) == 3  # though this client is nobody's default
+    (pid,) = mortal.run(os.getpid).values()
+    os.kill(pid, signal.SIGKILL)
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+        pytest.raises(ClusterLost, match="no worker for 1 seconds"),
+    ):
+        result(one, mortal)
+
+
+def test_an_error_of_the_work_is_raised_as_it_is(client):
+    with pytest.raises(ZeroDivisionError):
+        result(client.submit(divmod, 1, 0), client)
+
+
 def test_a_task_that_ends_every_worker_is_named(client, cluster, collection, tmp_path, monkeypatch):
     X, Y, _ = collection
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
@@ -125,8 +161,6 @@ def test_a_task_that_ends_every_worker_is_named(client, cluster, collection, tmp
 
 
 def test_no_cluster_at_all(collection):
-    import dask
-
     X, Y, _ = collection
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from tagkin.errors import ClusterLost, MissingExtra, TagkinError
 
 __all__ = ["compute", "connect"]
+
+Found = TypeVar("Found")
 
 _PATIENCE = 300.0  # seconds without any worker; clusters that grow on demand take minutes
 _LOOK = 1.0  # seconds between looks at the cluster while nothing comes back
@@ -85,16 +89,10 @@ def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
     from dask.base import unpack_collections
 
     collections, repack = unpack_collections(*wanted)
-    import distributed
-
     with quiet_about_size():
-        kept = client.persist(list(collections))
-    futures = distributed.futures_of(kept)
+        futures = client.compute(list(collections))
     with bar(futures, client, progress):
-        wait(futures, client)
-        for future in futures:
-            check(future)
-    found = repack(list(dask().compute(*kept, scheduler=client.get)))
+        found = repack(gathered(futures, client))
     return found[0] if len(wanted) == 1 else found
 
 
@@ -102,16 +100,64 @@ def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
     """Until all futures have finished or failed, or one; an error where no worker is left."""
     from distributed import wait as dask_wait
 
-    patience, alone_since = _patience(), None
     return_when = "FIRST_COMPLETED" if for_one else "ALL_COMPLETED"
+
+    def look() -> None:
+        # in the event loop of this very client: a future belongs to one loop, and the client in
+        # use elsewhere may run another
+        with client.as_current():
+            dask_wait(list(futures), timeout=_LOOK, return_when=return_when)
+
+    try:
+        _watched(look, client)
+    except ClusterLost:
+        raise
+    except Exception as error:
+        raise lost(client, error) from error
+
+
+def gathered(futures: Sequence[Any], client: Any) -> list[Any]:
+    """What futures give, once it is here; an error where one failed or no worker is left."""
+    wait(futures, client)
+    for future in futures:
+        check(future)
+
+    async def fetch() -> list[Any]:
+        return list(await client.gather(list(futures), asynchronous=True))
+
+    # what is lost on the way here is computed again, for which there must be workers
+    coming = asyncio.run_coroutine_threadsafe(fetch(), client.loop.asyncio_loop)
+
+    def look() -> list[Any]:
+        concurrent.futures.wait([coming], timeout=_LOOK)
+        if not coming.done():
+            raise TimeoutError
+        error = coming.exception()
+        if error is not None:
+            raise _in_our_words(client, error)
+        return coming.result()
+
+    try:
+        return _watched(look, client)
+    except concurrent.futures.CancelledError as error:
+        raise ClusterLost(_gone(client)) from error
+    finally:
+        coming.cancel()
+
+
+def result(future: Any, client: Any) -> Any:
+    """What one future gives, as `gathered` does."""
+    return gathered([future], client)[0]
+
+
+def _watched(look: Callable[[], Found], client: Any) -> Found:
+    """What is waited for: `look` gives it, or ends with TimeoutError every now and then."""
+    patience, alone_since = _patience(), None
     while True:
         try:
-            dask_wait(list(futures), timeout=_LOOK, return_when=return_when)
-            return
+            return look()
         except TimeoutError:
-            pass  # the usual case: look whether anybody is at work
-        except Exception as error:
-            raise lost(client, error) from error
+            pass  # the usual case: see whether anybody is at work
         if client.status in ("closing", "closed"):
             raise ClusterLost(_gone(client))
         if has_workers(client):
@@ -131,23 +177,16 @@ def check(future: Any) -> None:
         return
     if future.status == "cancelled":
         raise ClusterLost(_gone(future.client))
-    error = future.exception()
-    if isinstance(error, TagkinError) or not _is_of_dask(error):
-        raise error
-    raise lost(future.client, error) from error
+    raise _in_our_words(future.client, future.exception())
 
 
-def result(future: Any, client: Any) -> Any:
-    """What a future gives, once it is there; an error where it failed or no worker is left."""
-    while True:
-        wait([future], client)
-        check(future)
-        try:
-            return future.result(timeout=max(60.0, _patience()))
-        except TimeoutError:
-            continue  # lost on the way here, and computed again
-        except Exception as error:
-            raise lost(client, error) from error
+def _in_our_words(client: Any, error: BaseException) -> BaseException:
+    """What the work itself failed with, as it is; losses of the cluster as such."""
+    if not _is_of_dask(error):
+        return error
+    loss = lost(client, error)
+    loss.__cause__ = error
+    return loss
 
 
 def lost(client: Any, error: BaseException) -> ClusterLost:
