@@ -8,6 +8,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import tagkin
+import tagkin._moments as moments
 from tagkin import SemanticSpace, _device, arrays, kernels, matmul_precision, memory_budget
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine
@@ -133,13 +134,17 @@ def test_exact_neighbours_are_searched_in_full_precision(accelerator, monkeypatc
 # --- the fused kernel --------------------------------------------------------------------
 
 
-def test_the_fused_kernel_is_the_kernel(tmp_path):
+@pytest.mark.parametrize("in_tf32", [False, True])
+def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32):
     """The device's C++ by a compiler of the host, in float32 and a little beyond ±1."""
+    import torch
+
+    code = kernels._FUSED_IN_TF32 if in_tf32 else kernels._FUSED
     rho = np.linspace(-1.001, 1.001, 2001, dtype=np.float32)
     numbers = ", ".join(f"{value!r}f" for value in rho.tolist())
     source = tmp_path / "kernel.cpp"
     source.write_text(
-        f"#include <cstdio>\n{kernels._FUSED}\nfloat rho[] = {{{numbers}}};\n"
+        f"#include <cstdio>\n{code}\nfloat rho[] = {{{numbers}}};\n"
         'int main() { for (float r : rho) printf("%.9g\\n", arc_cosine(2 * r, 0.5f, 0.25f)); }\n'
     )
     try:
@@ -147,10 +152,17 @@ def test_the_fused_kernel_is_the_kernel(tmp_path):
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no C++ compiler")
     out = subprocess.run([tmp_path / "kernel"], capture_output=True, text=True, check=True).stdout
-    found = np.array(out.split(), dtype=np.float64) + 0.25
+    found = np.array(out.split(), dtype=np.float64)
+    if in_tf32:
+        values = torch.from_numpy(found.astype(np.float32))
+        _device.round_to_tf32(values)
+        np.testing.assert_array_equal(values.numpy(), found.astype(np.float32))
+    found += 0.25
+    rounding = 2**-11 if in_tf32 else 5e-7
     expected = kernels._angular(np.clip(rho.astype(np.float64), -1, 1), 2)
     inside = np.abs(rho) <= 1
-    np.testing.assert_allclose(found[inside], expected[inside], atol=5e-7)
+    np.testing.assert_allclose(found[inside], expected[inside], atol=rounding)
+    assert in_tf32 == (np.abs(found - expected)[inside].max() > 5e-7)
     np.testing.assert_allclose(found[~inside], expected[~inside], atol=2e-3)
 
 
@@ -327,15 +339,14 @@ def test_sums_rounded_as_in_tf32_can_be_solved(monkeypatch):
     """With kernel values of 11 bits, places keep a cosine of .995 with those of float32."""
     import torch
 
-    import tagkin._moments as moments
-
     rng = np.random.default_rng(0)
     Y = rng.random((3000, 8)) < 0.3
     X = torch.from_numpy((Y @ rng.random((8, 40)) + rng.random((3000, 40))).astype(np.float32))
     T = torch.from_numpy(Y.astype(np.float32))
     space = SemanticSpace(n_landmarks=400, selection="uniform", random_state=0)
     exact = space.fit(X, T).transform(X)
-    monkeypatch.setattr(moments, "in_tf32", lambda array: True)
+    for module in (kernels, moments):
+        monkeypatch.setattr(module, "in_tf32", lambda array: True)
     rounded = space.fit(X, T).transform(X)
     cosines = torch.nn.functional.cosine_similarity(exact, rounded)
     assert 0.995 < float(cosines.min()) < 1 - 1e-7

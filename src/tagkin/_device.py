@@ -13,6 +13,7 @@ from typing import Any
 from array_api_compat import is_torch_array
 
 __all__ = [
+    "ROUND_TO_TF32",
     "device_budget",
     "fused",
     "in_tf32",
@@ -40,8 +41,10 @@ def device_budget(array: Any) -> int | None:
     import torch
 
     free, _ = torch.cuda.mem_get_info(array.device)
-    # what torch holds for later tensors is free to us
-    free += torch.cuda.memory_reserved(array.device) - torch.cuda.memory_allocated(array.device)
+    # what torch holds for later tensors is free to us; asked for all at once, which is faster
+    held = torch.cuda.memory_stats_as_nested_dict(array.device)
+    for sign, kind in ((1, "reserved_bytes"), (-1, "allocated_bytes")):
+        free += sign * held.get(kind, {}).get("all", {}).get("current", 0)
     return max(2**20, min(_MOST, free // _SHARE))
 
 
@@ -88,6 +91,12 @@ def round_to_tf32(array: Any) -> None:
     bits = array.view(torch.int32)
     bits += 0x1000
     bits &= ~0x1FFF
+
+
+ROUND_TO_TF32 = (  # the same in a fused function, of a float `value`
+    "union { T number; unsigned bits; } rounded; rounded.number = value;"
+    " rounded.bits = (rounded.bits + 0x1000u) & ~0x1fffu; value = rounded.number;"
+)
 
 
 # --- fused functions ---------------------------------------------------------------------

@@ -19,7 +19,6 @@ from tagkin.arrays import (
     mirror_lower,
     namespace,
     on_accelerator,
-    round_to_tf32,
     row_blocks,
     smaller_blocks_when_full,
 )
@@ -29,7 +28,7 @@ __all__ = ["Moments"]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
-_LONGEST, _PART = 32_768, 1024
+_LONGEST, _PART = 32_768, 1024  # float32 sums over more rows would round too much
 _LONGEST_IN_TF32 = 4096  # tensor cores cut off what they add, always downwards
 
 
@@ -92,13 +91,15 @@ class Moments:
     def _add_block(self, K: Array, text: Array) -> None:
         """Add kernel columns K (n×r), less the shift, and text features (n×q)."""
         xp = namespace(K)
-        if in_tf32(K) and K.dtype == xp.float32:
-            round_to_tf32(K)
         self.count += K.shape[0]
-        self.kernel_sum += xp.sum(K, axis=0, dtype=xp.float64)
         if on_accelerator(K):
-            _add_lower_gram(self.kernel_gram, K)
+            longest = _LONGEST_IN_TF32 if in_tf32(K) else _LONGEST
+            for first in range(0, K.shape[0], longest):
+                rows = K[first : first + longest]
+                self.kernel_sum += xp.sum(rows, axis=0)
+                _add_lower_gram(self.kernel_gram, rows)
         else:
+            self.kernel_sum += xp.sum(K, axis=0, dtype=xp.float64)
             self.kernel_gram += K.T @ K
         self._add_text(K, text)
 
@@ -191,16 +192,13 @@ def _tall_gram(A: Array) -> Array:
 def _add_lower_gram(total: Array, K: Array) -> None:
     """Add the lower triangle of KᵀK, and some of the upper one, on a device.
 
-    In panels of columns that is little more than half the work. Float32 sums over more rows would
-    round too much.
+    In panels of columns that is little more than half the work.
     """
-    r, longest = K.shape[1], _LONGEST_IN_TF32 if in_tf32(K) else _LONGEST
+    r = K.shape[1]
     width = max(1024, -(-r // 4))
-    for first in range(0, K.shape[0], longest):
-        rows = K[first : first + longest]
-        for start in range(0, r, width):
-            stop = min(start + width, r)
-            total[start:stop, :stop] += rows[:, start:stop].T @ rows[:, :stop]
+    for start in range(0, r, width):
+        stop = min(start + width, r)
+        total[start:stop, :stop] += K[:, start:stop].T @ K[:, :stop]
 
 
 def _norm(A: Array) -> Array:

@@ -21,15 +21,17 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.chebyshev import Chebyshev
 
 from tagkin._chi2 import chi2_distances
-from tagkin._device import fused
+from tagkin._device import ROUND_TO_TF32, fused
 from tagkin.arrays import (
     Array,
     as_block,
     block_rows,
     check_finite,
+    in_tf32,
     mirror_lower,
     namespace,
     on_accelerator,
+    round_to_tf32,
     row_blocks,
 )
 from tagkin.errors import InvalidInput
@@ -108,13 +110,15 @@ _FUSED = (
     "template <typename T> T arc_cosine(T product, T row_scale, T shift) {"
     " T rho = product * row_scale; T t = rho * rho; T odd = T(0);"
     + "".join(f" odd = odd * t + T({c!r});" for c in reversed(_ODD_COEFFICIENTS))
-    + " return rho * odd + t / T(3) + T(1) / T(6) - shift; }"
+    + " T value = rho * odd + t / T(3) + T(1) / T(6) - shift; return value; }"
 )
+_FUSED_IN_TF32 = _FUSED.replace("return value;", f"{ROUND_TO_TF32} return value;")
 
 
 def _fused_order2(K: Array, row_scale: Array | None, shift: Array | None) -> Array | None:
     """J₂(θ)/J₂(0) less `shift` (m,) of float32 products; None where there is no device for it."""
-    function = fused(_FUSED) if on_accelerator(K) else None
+    code = _FUSED_IN_TF32 if in_tf32(K) else _FUSED
+    function = fused(code) if on_accelerator(K) else None
     if function is None:
         return None
     xp = namespace(K)
@@ -213,7 +217,9 @@ def _cosines(X: Array, Y: Array) -> tuple[Array, Array | None, Array, Array]:
         return unit_y @ unit_y.T, None, norm_y, norm_y
     norm_x = _norms(X, "X")
     if norm_x is not None:
-        return X @ unit_y.T, 1 / norm_x, norm_x, norm_y
+        # on a device column after column, as products KᵀK of the result are fastest
+        products = (unit_y @ X.T).T if on_accelerator(X) else X @ unit_y.T
+        return products, 1 / norm_x, norm_x, norm_y
     unit_x, norm_x = _unit_rows(X)
     return unit_x @ unit_y.T, None, norm_x, norm_y
 
@@ -277,8 +283,14 @@ def _arc_cosine(X: Array, Y: Array, order: int, normalized: bool, shift: Array |
         at_zero = (1.0, 1.0, 3.0)[order]  # Jₙ(0)/π
         K *= at_zero * norm_x[:, None] ** order
         K *= norm_y[None, :] ** order
-    if shift is not None:
-        K -= shift
+    return K if shift is None else _less(K, shift)
+
+
+def _less(K: Array, shift: Array) -> Array:
+    """K less `shift`, in place, in the numbers that its products will be of."""
+    K -= shift
+    if K.dtype == namespace(K).float32 and in_tf32(K):
+        round_to_tf32(K)
     return K
 
 
@@ -365,10 +377,13 @@ class Kernel(ABC):
     def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
 
     def less(self, X: Array, Y: Array, shift: Array) -> Array:
-        """K(X, Y) less `shift` (m,), of which each column of K has its own entry."""
+        """K(X, Y) less `shift` (m,), of which each column of K has its own entry.
+
+        Where a device computes in TF32, it is rounded to that: sums of it, and of its products,
+        then agree.
+        """
         K = self(X, Y)
-        K -= namespace(K).astype(shift, K.dtype, copy=False)
-        return K
+        return _less(K, namespace(K).astype(shift, K.dtype, copy=False))
 
     def settle(self, X: Array) -> Kernel:
         """This kernel with missing constants estimated from the rows of X."""

@@ -81,7 +81,7 @@ class Landmarks:
         rng = check_random_state(random_state)
         n = X.shape[0]
         candidates = np.arange(n)
-        size = n if selection == "pgso" else _n_candidates(n, n_landmarks)
+        size = _n_candidates(n, n_landmarks, selection)
         if size < n:
             candidates = np.sort(_some_of(n, size, rng))
         sample = X if len(candidates) == n else X[candidates]
@@ -89,11 +89,12 @@ class Landmarks:
             check_finite(as_block(sample[rows], finite=False), rows=candidates[rows])
         kernel = kernel.settle(sample)
         _check_range(kernel, sample)
+        chosen = np.arange(len(candidates))
         if n > n_landmarks:
-            candidates = candidates[_select(selection, kernel, sample, n_landmarks, rng)]
-        if len(candidates) == 0:
+            chosen = _select(selection, kernel, sample, n_landmarks, rng)
+        if len(chosen) == 0:
             raise _only_zeros(sample)
-        return cls(kernel, as_block(X[candidates]), candidates)
+        return cls(kernel, as_block(sample[chosen], finite=False), candidates[chosen])
 
     @classmethod
     def _given(cls, points: Array, X: Array, kernel: Kernel) -> Landmarks:
@@ -129,7 +130,7 @@ class Landmarks:
 
     def gram(self) -> Array:
         """k(S, S) in float64, shape (r, r)."""
-        return self.kernel(as_block(self.points, double=True))
+        return self.kernel(as_block(self.points, double=True, finite=False))
 
     def columns(
         self, X: Array, *, rows: Sequence[int] | None = None, less: Array | None = None
@@ -174,10 +175,16 @@ class Landmarks:
         return fewer, gram, cholesky(gram)
 
 
-def _n_candidates(n: int, n_landmarks: int) -> int:
-    """How many images random selections look at: enough to find the rare ones, at a cost of
-    about a tenth of the fit, and (above twice the landmarks) with at most 2²⁶ kernel values.
+def _n_candidates(n: int, n_landmarks: int, selection: str) -> int:
+    """How many images a selection looks at.
+
+    With random pivots enough to find the rare ones, at a cost of about a tenth of the fit, and
+    (above twice the landmarks) with at most 2²⁶ kernel values.
     """
+    if selection == "pgso":
+        return n
+    if selection == "uniform":
+        return min(n, max(2048, n_landmarks))
     affordable = 2**26 // n_landmarks
     return min(n, max(2 * n_landmarks, min(max(2048, n // 10), affordable)))
 
