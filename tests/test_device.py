@@ -9,7 +9,15 @@ from sklearn.base import clone
 
 import tagkin
 import tagkin._moments as moments
-from tagkin import SemanticSpace, _device, arrays, kernels, matmul_precision, memory_budget
+from tagkin import (
+    SemanticSpace,
+    _angular,
+    _device,
+    arrays,
+    kernels,
+    matmul_precision,
+    memory_budget,
+)
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine
 from tagkin.landmarks import Landmarks
@@ -21,7 +29,9 @@ from tagkin.transfer import (
     TagProp,
     TagRelevance,
     TwoPassKNN,
+    _pairs,
 )
+from tagkin.transfer._pairs import Pairs
 from tests.conftest import make_collection, needs_torch
 
 pytestmark = needs_torch
@@ -139,7 +149,7 @@ def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32):
     """The device's C++ by a compiler of the host, in float32 and a little beyond ±1."""
     import torch
 
-    code = kernels._FUSED_IN_TF32 if in_tf32 else kernels._FUSED
+    code = _angular.FUSED_IN_TF32 if in_tf32 else _angular.FUSED
     rho = np.linspace(-1.001, 1.001, 2001, dtype=np.float32)
     numbers = ", ".join(f"{value!r}f" for value in rho.tolist())
     source = tmp_path / "kernel.cpp"
@@ -159,7 +169,7 @@ def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32):
         np.testing.assert_array_equal(values.numpy(), found.astype(np.float32))
     found += 0.25
     rounding = 2**-11 if in_tf32 else 5e-7
-    expected = kernels._angular(np.clip(rho.astype(np.float64), -1, 1), 2)
+    expected = _angular.angular(np.clip(rho.astype(np.float64), -1, 1), 2)
     inside = np.abs(rho) <= 1
     np.testing.assert_allclose(found[inside], expected[inside], atol=rounding)
     assert in_tf32 == (np.abs(found - expected)[inside].max() > 5e-7)
@@ -172,12 +182,12 @@ def test_a_fused_kernel_is_used_where_there_is_one(accelerator, monkeypatch):
     def fused(code):
         def run(products, row_scale, shift):
             calls.append(code)
-            values = kernels._angular_order2_float32(products * row_scale)
+            values = _angular.angular_order2_float32(products * row_scale)
             return values - shift
 
         return run
 
-    monkeypatch.setattr(kernels, "fused", fused)
+    monkeypatch.setattr(_angular, "fused", fused)
     X, _, X_new = make_collection()
     X, X_new = X.astype(np.float32), X_new.astype(np.float32)
     shift = np.linspace(0, 1, len(X)).astype(np.float32)
@@ -194,7 +204,7 @@ def test_without_a_device_nothing_is_fused(accelerator):
     import torch
 
     one = torch.ones((1, 1))
-    function = _device.fused(kernels._FUSED)
+    function = _device.fused(_angular.FUSED)
     assert function is None or function(one, one, one) is None
 
 
@@ -222,21 +232,21 @@ def test_the_space_is_that_of_the_host(accelerator, n_landmarks, dtype):
 
 
 def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
-    from tagkin import _moments
-
-    monkeypatch.setattr(_moments, "_LONGEST", 700)
-    K = np.random.default_rng(0).standard_normal((1500, 2100))
-    total = accelerator(np.zeros((2100, 2100)))
-    _moments._add_lower_gram(total, accelerator(K))
-    np.testing.assert_allclose(np.asarray(arrays.mirror_lower(total)), K.T @ K, atol=1e-9)
+    monkeypatch.setattr(moments, "_LONGEST", 700)
+    rng = np.random.default_rng(0)
+    K, T = rng.standard_normal((1500, 2100)), rng.standard_normal((1500, 3))
+    sums = moments.Moments.zeros(accelerator(np.zeros(2100)), 3)
+    sums._add_block(accelerator(K), accelerator(T))
+    gram = arrays.mirror_lower(sums.kernel_gram)
+    np.testing.assert_allclose(np.asarray(gram), K.T @ K, atol=1e-9)
+    np.testing.assert_allclose(np.asarray(sums.kernel_sum), K.sum(axis=0), atol=1e-10)
+    np.testing.assert_allclose(np.asarray(sums.cross), K.T @ T, atol=1e-10)
 
 
 @pytest.mark.parametrize("shape", [(5000, 7), (1024, 3), (10, 4), (2100, 300)])
 def test_tall_products_in_parts(accelerator, shape):
-    from tagkin import _moments
-
     A = np.random.default_rng(0).standard_normal(shape)
-    np.testing.assert_allclose(np.asarray(_moments._tall_gram(accelerator(A))), A.T @ A, atol=1e-10)
+    np.testing.assert_allclose(np.asarray(moments._tall_gram(accelerator(A))), A.T @ A, atol=1e-10)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
@@ -287,6 +297,45 @@ def test_labels_pass_as_on_the_host(accelerator, method, dtype):
         again = there.explain(accelerator(X_new), [0, 1])
         again = [[voice.shares.sum() for voice in row] for row in again]
         np.testing.assert_allclose(again, shares, atol=1e-4)
+
+
+@pytest.mark.parametrize("by_rank", [True, False])
+def test_tagprop_sums_over_the_same_pairs(accelerator, by_rank):
+    rng = np.random.default_rng(0)
+    n, k, d = 60, 5, 7
+    indices = rng.integers(-1, n, (n, k))
+    indices[3] = -1  # no neighbour at all
+    Y = rng.random((n, d)) < 0.3
+    Y[:, 4] = False  # a tag on no image
+    labels = scipy.sparse.csr_array(Y.astype(np.float32))
+    here = Pairs.of(indices, labels, by_rank=by_rank)
+    there = Pairs.of(accelerator(indices), labels, by_rank=by_rank)
+    for name in ("label", "present"):
+        found, expected = (getattr(pairs.table, name) for pairs in (there, here))
+        np.testing.assert_array_equal(np.asarray(found), expected)
+    for name in ("cost", "sign", "bare_present", "bare_absent"):
+        found, expected = (np.asarray(getattr(pairs, name)) for pairs in (there, here))
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    weights = rng.random(k if by_rank else (n, k))
+    votes = here.table.votes(weights)
+    np.testing.assert_allclose(np.asarray(there.table.votes(accelerator(weights))), votes)
+    by_pair = rng.standard_normal(len(votes))
+    for name in ("by_weight", "by_tag"):
+        found = getattr(there.table, name)(accelerator(by_pair))
+        np.testing.assert_allclose(found, getattr(here.table, name)(by_pair), atol=1e-13)
+
+
+def test_tagprop_learns_on_the_host_where_the_device_is_full(accelerator, collection, monkeypatch):
+    import torch
+
+    def full(values, bounds):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    X, Y, X_new = collection
+    expected = TagProp(7).fit(accelerator(X), Y).decision_function(accelerator(X_new))
+    monkeypatch.setattr(_pairs, "segment_sums", full)
+    found = TagProp(7).fit(accelerator(X), Y).decision_function(accelerator(X_new))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=1e-10)
 
 
 def test_labels_that_do_not_fit_the_device_stay_on_the_host(accelerator, collection):

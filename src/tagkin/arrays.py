@@ -45,6 +45,7 @@ __all__ = [
     "eigh",
     "expit",
     "in_tf32",
+    "is_out_of_memory",
     "kth_largest",
     "like",
     "matmul",
@@ -58,6 +59,7 @@ __all__ = [
     "round_to_tf32",
     "row_blocks",
     "run_in_threads",
+    "segment_sums",
     "smaller_blocks_when_full",
     "solve_triangular",
     "to_numpy",
@@ -404,6 +406,16 @@ def bincount(values: Array, n: int) -> Array:
 
         return torch.bincount(values, minlength=n)
     return np.bincount(values, minlength=n)
+
+
+def segment_sums(values: Array, bounds: Array) -> Array:
+    """Sums of consecutive values (E,) of torch, each from one of the bounds (S+1,) to the next.
+
+    In a fixed order, other than sums by index on a device.
+    """
+    import torch
+
+    return torch.segment_reduce(values, "sum", offsets=bounds, unsafe=True)
 
 
 def expit(values: Array) -> Array:

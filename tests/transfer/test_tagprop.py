@@ -12,15 +12,16 @@ from scipy.special import expit
 from tagkin.neighbors import nearest
 from tagkin.transfer import TagProp
 from tagkin.transfer._likelihood import (
-    Pairs,
     Sigmoids,
     _sigmoid_problem,
     distance_loss,
     distance_weights,
     fit_sigmoids,
+    likelihood_loss,
     rank_loss,
     rank_weights,
 )
+from tagkin.transfer._pairs import Pairs
 from tests.conftest import make_collection
 
 N, K, D = 40, 6, 5
@@ -129,14 +130,15 @@ def test_gradients_by_the_weights(sigmoids):
 def test_gradient_and_hessian_of_the_sigmoids():
     indices, _, Y = made()
     pairs = pairs_of(indices, Y, True)
-    p = pairs.carriers @ rank_weights(np.arange(K) / 3)
+    p = pairs.table.votes(rank_weights(np.arange(K) / 3))
     a, b = some_sigmoids()
 
     def problem(change_a, change_b):
         return _sigmoid_problem(pairs, p, Sigmoids(a + change_a, b + change_b))
 
     value, gradient, curvature = problem(0, 0)
-    assert value.sum() == pytest.approx(pairs.loss(p, Sigmoids(a, b))[0], rel=1e-12)
+    whole, _ = likelihood_loss(p, pairs, Sigmoids(a, b))
+    assert value.sum() == pytest.approx(whole, rel=1e-12)
     step = 1e-6
     for place, change in enumerate(((step, 0), (0, step))):
         up, down = problem(*change), problem(*(-c for c in change))
@@ -201,7 +203,7 @@ def test_no_sigmoids_are_better(monotone, missing):
     indices, _, Y = made(missing=missing)
     pairs = pairs_of(indices, Y, True)
     weights = rank_weights(np.arange(K) / 3)
-    found = fit_sigmoids(pairs, pairs.carriers @ weights, monotone=monotone)
+    found = fit_sigmoids(pairs, pairs.table.votes(weights), monotone=monotone)
     p, n_present = dense_p(weights, indices, Y), Y.sum()
     for t in range(D):
         cost = np.where(Y[:, t] > 0, 0.5 / n_present, 0.5 / (Y.size - n_present))

@@ -1,32 +1,29 @@
 """TagProp's likelihood and its maximum, without an N×K×D array.
 
-Only for pairs (image, tag) where some neighbour carries the tag does the prediction depend on
-the weights; all others are counted tag by tag. The table of those pairs has one entry for each
-tag that a neighbour carries, and every sum is a sparse product over it.
+What there is of each pair of an image and a tag stays where the neighbours are, on the host or
+on an accelerator; weights and sigmoids, a few numbers, are settled on the host.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import math
 from typing import NamedTuple
 
 import numpy as np
 import scipy.optimize
-import scipy.sparse
 from scipy.special import expit
 
-from tagkin.arrays import Array, namespace
-from tagkin.transfer._lists import rows_of
+from tagkin.arrays import Array, like, namespace
+from tagkin.transfer._pairs import Pairs
 
 __all__ = [
-    "Pairs",
     "Sigmoids",
     "distance_loss",
     "distance_weights",
     "fit_distance_weights",
     "fit_rank_weights",
     "fit_sigmoids",
+    "likelihood_loss",
     "rank_loss",
     "rank_weights",
     "smoothed",
@@ -48,94 +45,31 @@ class Sigmoids(NamedTuple):
     """b, shape (D,)."""
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Which neighbours carry a tag, for each pair of an image and a tag that some carry.
+def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[float, Array]:
+    """−Σ c log P over the whole matrix, given votes p (P,), and its derivative by p (P,).
 
-    With n₊ tags present in the whole N×D matrix and n₋ absent, a present one costs
-    c = 1/(2n₊) and an absent one 1/(2n₋).
+    P = σ(aₜ p + bₜ) with sigmoids, else ε/2 + (1 − ε) p; for an absent tag 1 − P.
     """
-
-    carriers: scipy.sparse.csr_array
-    """(P, N·K): a one in column i·K + k where neighbour k of the pair's image i carries its tag;
-    (P, K) where all images share the weights of the ranks."""
-    label: np.ndarray
-    """Tag of each pair, shape (P,)."""
-    present: np.ndarray
-    """Whether the image carries the tag itself, shape (P,)."""
-    bare_present: np.ndarray
-    """For each tag, c × the images with it none of whose neighbours carry it, shape (D,)."""
-    bare_absent: np.ndarray
-    """For each tag, c × the images without it and without such neighbours, shape (D,)."""
-    cost: np.ndarray
-    """c of each pair, shape (P,)."""
-
-    @classmethod
-    def of(cls, indices: np.ndarray, labels: scipy.sparse.csr_array, *, by_rank: bool) -> Pairs:
-        """Pairs of N images with neighbours (N×K) among themselves and labels (N×D)."""
-        n, k = indices.shape
-        d = labels.shape[1]
-        carried = rows_of(labels, indices.ravel())
-        slot = np.repeat(np.arange(n * k, dtype=np.int32), np.diff(carried.indptr))
-        # entries grouped by image; sorting by tag puts those of a pair side by side
-        table = scipy.sparse.csr_array((slot, carried.indices, carried.indptr[::k]), shape=(n, d))
-        table.sort_indices()
-        key = np.repeat(np.arange(n) * d, np.diff(table.indptr)) + table.indices
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        label = table.indices[first].astype(np.int64)
-        columns = table.data % k if by_rank else table.data
-        carriers = scipy.sparse.csr_array(
-            (np.ones(len(key)), columns, np.append(first, len(key))),
-            shape=(len(first), k if by_rank else n * k),
-        )
-        own = np.repeat(np.arange(n) * d, np.diff(labels.indptr)) + labels.indices
-        present = np.isin(key[first], own)
-        positives = np.bincount(labels.indices, minlength=d)
-        total = int(positives.sum())
-        cost_present, cost_absent = 0.5 / max(total, 1), 0.5 / max(n * d - total, 1)
-        bare_present = positives - np.bincount(label[present], minlength=d)
-        bare_absent = n - positives - np.bincount(label[~present], minlength=d)
-        return cls(
-            carriers,
-            label,
-            present,
-            cost_present * bare_present,
-            cost_absent * bare_absent,
-            np.where(present, cost_present, cost_absent),
-        )
-
-    @cached_property
-    def sign(self) -> np.ndarray:
-        """1 where the tag is present, else −1."""
-        return np.where(self.present, 1.0, -1.0)
-
-    @cached_property
-    def _right(self) -> tuple[np.ndarray, np.ndarray]:
-        """Probability of what is so, without sigmoids: first + second × p."""
-        return np.where(self.present, EPSILON / 2, 1 - EPSILON / 2), (1 - EPSILON) * self.sign
-
-    def loss(self, p: np.ndarray, sigmoids: Sigmoids | None) -> tuple[float, np.ndarray]:
-        """−Σ c log P over the whole matrix, and its derivative by p (P,).
-
-        P = σ(aₜ p + bₜ) with sigmoids, else ε/2 + (1 − ε) p; for an absent tag 1 − P.
-        """
-        if sigmoids is None:
-            start, slope = self._right
-            right = start + slope * p
-            bare = -np.log(EPSILON / 2) * self.bare_present.sum()
-            bare -= np.log1p(-EPSILON / 2) * self.bare_absent.sum()
-            return float(bare - np.log(right) @ self.cost), -self.cost * slope / right
-        a, b = sigmoids
-        losses, wrong = _logistic(self.sign * (a[self.label] * p + b[self.label]))
-        bare = np.logaddexp(0, -b) @ self.bare_present + np.logaddexp(0, b) @ self.bare_absent
-        return float(losses @ self.cost + bare), -self.cost * self.sign * wrong * a[self.label]
+    xp = namespace(p)
+    if sigmoids is None:
+        slope = (1 - EPSILON) * pairs.sign
+        right = 0.5 + slope * (p - 0.5)
+        bare = -math.log(EPSILON / 2) * pairs.bare_present.sum()
+        bare -= math.log1p(-EPSILON / 2) * pairs.bare_absent.sum()
+        return float(bare - xp.log(right) @ pairs.cost), -pairs.cost * slope / right
+    a, b = (like(part, p)[pairs.table.label] for part in sigmoids)
+    losses, wrong = _logistic(pairs.sign * (a * p + b))
+    b = sigmoids.offset
+    bare = np.logaddexp(0, -b) @ pairs.bare_present + np.logaddexp(0, b) @ pairs.bare_absent
+    return float(losses @ pairs.cost + bare), -pairs.cost * pairs.sign * wrong * a
 
 
-def _logistic(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _logistic(x: Array) -> tuple[Array, Array]:
     """−log σ(x) and σ(−x), from one exponential."""
-    small = np.exp(-np.abs(x))
+    xp = namespace(x)
+    small = xp.exp(-xp.abs(x))
     beyond = 1 / (1 + small)
-    return np.log1p(small) + np.maximum(-x, 0), np.where(x > 0, small * beyond, beyond)
+    return xp.log1p(small) + xp.clip(-x, 0, None), xp.where(x > 0, small * beyond, beyond)
 
 
 def smoothed(p: Array) -> Array:
@@ -173,20 +107,21 @@ def rank_loss(
 ) -> tuple[float, np.ndarray]:
     """Loss with weights softmax(−λ) of the ranks, and its gradient by λ (K,)."""
     weights = rank_weights(penalties)
-    value, by_p = pairs.loss(pairs.carriers @ weights, sigmoids)
-    by_weight = pairs.carriers.T @ by_p
+    value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
+    by_weight = pairs.table.by_weight(by_p)
     return value, weights * (weights @ by_weight - by_weight)
 
 
 def distance_loss(
-    decay: np.ndarray, pairs: Pairs, distances: np.ndarray, sigmoids: Sigmoids | None
+    decay: np.ndarray, pairs: Pairs, distances: Array, sigmoids: Sigmoids | None
 ) -> tuple[float, np.ndarray]:
     """Loss with weights softmax(−λ d), and its gradient by λ; `decay` has one entry."""
-    weights = distance_weights(distances, decay[0])
-    value, by_p = pairs.loss(pairs.carriers @ weights.ravel(), sigmoids)
+    xp = namespace(distances)
+    weights = distance_weights(distances, float(decay[0]))
+    value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
     beyond = _beyond_nearest(distances)
-    by_decay = weights * ((weights * beyond).sum(axis=1, keepdims=True) - beyond)
-    return value, np.array([by_p @ (pairs.carriers @ by_decay.ravel())])
+    by_decay = weights * (xp.sum(weights * beyond, axis=1, keepdims=True) - beyond)
+    return value, np.array([float(by_p @ pairs.table.votes(by_decay))])
 
 
 def fit_rank_weights(
@@ -203,11 +138,11 @@ def fit_rank_weights(
 
 
 def fit_distance_weights(
-    pairs: Pairs, distances: np.ndarray, decay: float, sigmoids: Sigmoids | None = None
+    pairs: Pairs, distances: Array, decay: float, sigmoids: Sigmoids | None = None
 ) -> float:
     """λ ≥ 0 of least loss, from `decay` on."""
     # so that steps of about 1 are right for any distance
-    unit = float(_beyond_nearest(distances).mean()) or 1.0
+    unit = float(namespace(distances).mean(_beyond_nearest(distances))) or 1.0
     found = scipy.optimize.minimize(
         distance_loss,
         np.array([decay * unit]),
@@ -222,7 +157,7 @@ def fit_distance_weights(
 
 def fit_sigmoids(
     pairs: Pairs,
-    p: np.ndarray,
+    p: Array,
     start: Sigmoids | None = None,
     *,
     monotone: bool,
@@ -253,19 +188,14 @@ def fit_sigmoids(
 
 
 def _sigmoid_problem(
-    pairs: Pairs, p: np.ndarray, sigmoids: Sigmoids
+    pairs: Pairs, p: Array, sigmoids: Sigmoids
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Loss of each tag (D,), its gradient by (a, b) (2, D), and aa, ab, bb of its Hessian."""
-    a, b = sigmoids
-    label, d = pairs.label, len(b)
-
-    def by_tag(values: np.ndarray) -> np.ndarray:
-        sums = np.bincount(label, values, minlength=d)
-        return sums.astype(float, copy=False)  # of no pairs they are whole numbers
-
-    losses, wrong = _logistic(pairs.sign * (a[label] * p + b[label]))
+    a, b = (like(part, p)[pairs.table.label] for part in sigmoids)
+    losses, wrong = _logistic(pairs.sign * (a * p + b))
     slope = -pairs.cost * pairs.sign * wrong
     curve = pairs.cost * wrong * (1 - wrong)
+    b, by_tag = sigmoids.offset, pairs.table.by_tag
     bare = expit(b)
     bare_slope = pairs.bare_absent * bare - pairs.bare_present * (1 - bare)
     bare_curve = (pairs.bare_absent + pairs.bare_present) * bare * (1 - bare)

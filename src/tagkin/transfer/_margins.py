@@ -6,8 +6,9 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from tagkin.arrays import row_blocks
+from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.neighbors import Neighbors
+from tagkin.transfer._lists import beside
 
 __all__ = ["learn_dimension_weights", "margin_loss", "sample_size"]
 
@@ -23,7 +24,7 @@ def sample_size(n_dimensions: int) -> int:
 
 
 def learn_dimension_weights(
-    places: np.ndarray, labels: scipy.sparse.csr_array, sample: np.ndarray, found: Neighbors
+    places: Array, labels: scipy.sparse.csr_array, sample: np.ndarray, found: Neighbors
 ) -> np.ndarray:
     """Weights v ≥ 0 (m,) of mean 1 under which images are nearer to those with common labels.
 
@@ -33,7 +34,7 @@ def learn_dimension_weights(
     labels : CSR array of shape (N, D)
     sample : int array of shape (s,)
         Images to learn from.
-    found : Neighbors of shape (s, k)
+    found : Neighbors of shape (s, k), on the host
         Their balanced neighbourhoods; index −1 stands for none.
     """
     common = _common_labels(labels, sample, found.indices)
@@ -45,7 +46,7 @@ def learn_dimension_weights(
     if not useful.any():
         return np.ones(m)
     targets, impostors = targets[useful], impostors[useful]
-    queries = places[sample[useful]].astype(np.float64)
+    queries = _rows(places, sample[useful])
     near, far = _squares(queries, places, targets), _squares(queries, places, impostors)
     unit = near.sum() / (targets >= 0).sum() or 1.0  # mean distance of a target
     near /= unit
@@ -106,9 +107,14 @@ def _nearest_where(indices: np.ndarray, allowed: np.ndarray, count: int) -> np.n
     return np.where(kept, np.take_along_axis(indices, order, axis=1), -1)
 
 
-def _squares(queries: np.ndarray, places: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def _rows(places: Array, indices: np.ndarray) -> np.ndarray:
+    """Some places in float64, on the host."""
+    return to_numpy(places[beside(indices, places)]).astype(np.float64)
+
+
+def _squares(queries: np.ndarray, places: Array, indices: np.ndarray) -> np.ndarray:
     """(q − p)² dimension by dimension, shape (s, k, m); 0 for index −1."""
-    squares = places[np.maximum(indices, 0)] - queries[:, None, :]
+    squares = _rows(places, np.maximum(indices, 0)) - queries[:, None, :]
     squares *= squares
     squares[indices < 0] = 0
     return squares

@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, expit, namespace
+from tagkin.arrays import Array, expit, is_out_of_memory, namespace
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import (
-    Pairs,
     Sigmoids,
     distance_weights,
     fit_distance_weights,
     fit_rank_weights,
     fit_sigmoids,
+    likelihood_loss,
     rank_weights,
     smoothed,
 )
-from tagkin.transfer._lists import beside, on_host
+from tagkin.transfer._lists import beside, on_host, settled
+from tagkin.transfer._pairs import Pairs
 from tagkin.transfer.kin import NeighborTransfer
 
 __all__ = ["TagProp"]
@@ -122,7 +123,7 @@ class TagProp(NeighborTransfer):
                 "image among the others. Pass at least 2."
             )
         k = min(self.n_neighbors, n - 1)
-        return on_host(index.kneighbors(places, k, exclude=np.arange(n)))
+        return settled(index.kneighbors(places, k, exclude=np.arange(n)))
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         assert neighbors is not None
@@ -131,15 +132,27 @@ class TagProp(NeighborTransfer):
                 f"No label at all: none of the {labels.shape[0]} images carries any of the "
                 f"{labels.shape[1]} labels, so that there is nothing to learn weights from."
             )
-        neighbors = self._cut(neighbors)
-        distances = neighbors.distances.astype(np.float64)
+        try:
+            return self._most_likely(self._cut(neighbors), labels)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        return self._most_likely(on_host(self._cut(neighbors)), labels)
+
+    def _most_likely(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> dict[str, Any]:
+        """Weights and sigmoids of least loss, where the neighbours are: host or accelerator."""
+        xp = namespace(neighbors.distances)
+        distances = xp.astype(neighbors.distances, xp.float64)
         by_rank = self.weights == "rank"
         pairs = Pairs.of(neighbors.indices, labels, by_rank=by_rank)
         penalties, decay = np.zeros(neighbors.indices.shape[1]), 0.0
 
-        def predicted() -> np.ndarray:
+        def predicted() -> Array:
             pi = rank_weights(penalties) if by_rank else distance_weights(distances, decay)
-            return pairs.carriers @ pi.ravel()
+            return pairs.table.votes(pi)
+
+        def loss() -> float:
+            return likelihood_loss(predicted(), pairs, sigmoids)[0]
 
         def better_weights(sigmoids: Sigmoids | None) -> None:
             nonlocal penalties, decay
@@ -153,9 +166,9 @@ class TagProp(NeighborTransfer):
             better_weights(None)
         for _ in range(_ROUNDS if self.sigmoids else 0):
             sigmoids = fit_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
-            before = pairs.loss(predicted(), sigmoids)[0]
+            before = loss()
             better_weights(sigmoids)
-            if before - pairs.loss(predicted(), sigmoids)[0] < _SETTLED:
+            if before - loss() < _SETTLED:
                 break
         if self.sigmoids:
             sigmoids = fit_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
@@ -164,7 +177,7 @@ class TagProp(NeighborTransfer):
             "decay_": None if by_rank else decay,
             "slopes_": None,
             "offsets_": None,
-            "loss_": pairs.loss(predicted(), sigmoids)[0],
+            "loss_": loss(),
         }
         if sigmoids is not None:
             carried = _carried(labels)

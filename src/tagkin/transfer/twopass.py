@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, as_block, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, as_block, namespace, row_blocks
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors, unit_rows
@@ -133,7 +133,7 @@ class TwoPassKNN(NeighborTransfer):
     def _learned_weights(self, places: Array, labels: scipy.sparse.csr_array) -> np.ndarray:
         """Weights from the balanced neighbourhoods of a sample of the images with labels."""
         check_metric(self.metric)
-        flat = to_numpy(self._weighted(places, np.ones(places.shape[1])))
+        flat = self._weighted(places, np.ones(places.shape[1]))
         labelled = np.flatnonzero(np.diff(labels.indptr))
         rng = np.random.default_rng(self.random_state)
         sample = np.sort(rng.permutation(labelled)[: sample_size(places.shape[1])])
@@ -141,7 +141,7 @@ class TwoPassKNN(NeighborTransfer):
             return np.ones(places.shape[1])
         index = ExactNeighbors("euclidean").fit(flat)
         # one more, since each image is the nearest to itself
-        found = _balanced(index, flat[sample], labels, self.n_per_label + 1)
+        found = _balanced(index, flat[beside(sample, flat)], labels, self.n_per_label + 1)
         return learn_dimension_weights(flat, labels, sample, on_host(found))
 
     def _placed(self, places: Array) -> Array:

@@ -1,0 +1,187 @@
+"""Which neighbours carry a tag: the table over which TagProp's likelihood is summed.
+
+Only for pairs (image, tag) where some neighbour carries the tag does the prediction depend on
+the weights; all others are counted tag by tag. The table of those pairs has one entry for each
+tag that a neighbour carries, and there are three sums over it: of the weights of each pair's
+neighbours, of what pairs say of each weight, and of what they say of each tag. On the host they
+are sparse products, on an accelerator sums over consecutive entries, in a fixed order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, Self
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import Array, like, namespace, on_accelerator, segment_sums, to_numpy
+from tagkin.transfer._lists import rows_of
+
+__all__ = ["Pairs"]
+
+
+class Table(Protocol):
+    """For each pair of an image and a tag, which of the image's neighbours carry the tag."""
+
+    label: Array
+    """Tag of each pair, shape (P,)."""
+    present: Array
+    """Whether the image carries the tag itself, shape (P,)."""
+
+    def votes(self, weights: Array) -> Array:
+        """Sum of the weights of the neighbours that carry a pair's tag, shape (P,)."""
+
+    def by_weight(self, by_pair: Array) -> np.ndarray:
+        """For each weight, the sum over the pairs that it votes in, on the host."""
+
+    def by_tag(self, by_pair: Array) -> np.ndarray:
+        """For each tag, the sum over its pairs, shape (D,), on the host."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of an image and a tag that some of its neighbours carry, and what each one costs.
+
+    With n₊ tags present in the whole N×D matrix and n₋ absent, a present one costs
+    c = 1/(2n₊) and an absent one 1/(2n₋).
+    """
+
+    table: Table
+    cost: Array
+    """c of each pair, shape (P,)."""
+    bare_present: np.ndarray
+    """For each tag, c × the images with it none of whose neighbours carry it, shape (D,)."""
+    bare_absent: np.ndarray
+    """For each tag, c × the images without it and without such neighbours, shape (D,)."""
+
+    @classmethod
+    def of(cls, indices: Array, labels: scipy.sparse.csr_array, *, by_rank: bool) -> Self:
+        """Pairs of N images with neighbours (N×K) among themselves and labels (N×D).
+
+        Weights are one for each rank, or one for each neighbour of each image.
+        """
+        kind = _DeviceTable if on_accelerator(indices) else _HostTable
+        table: Table = kind(indices, labels, by_rank)
+        n, d = labels.shape
+        xp = namespace(table.present)
+        positives = np.bincount(labels.indices, minlength=d)
+        total = int(positives.sum())
+        cost_present, cost_absent = 0.5 / max(total, 1), 0.5 / max(n * d - total, 1)
+        present = xp.astype(table.present, xp.float64)
+        with_it = table.by_tag(present)
+        return cls(
+            table,
+            cost_present * present + cost_absent * (1 - present),
+            cost_present * (positives - with_it),
+            cost_absent * (n - positives - table.by_tag(1 - present)),
+        )
+
+    @cached_property
+    def sign(self) -> Array:
+        """1 where the tag is present, else −1."""
+        xp = namespace(self.cost)
+        return 2 * xp.astype(self.table.present, xp.float64) - 1
+
+
+class _HostTable:
+    def __init__(self, indices: np.ndarray, labels: scipy.sparse.csr_array, by_rank: bool):
+        n, k = indices.shape
+        d = labels.shape[1]
+        carried = rows_of(labels, indices.ravel())
+        slot = np.repeat(np.arange(n * k, dtype=np.int32), np.diff(carried.indptr))
+        # entries grouped by image; sorting by tag puts those of a pair side by side
+        table = scipy.sparse.csr_array((slot, carried.indices, carried.indptr[::k]), shape=(n, d))
+        table.sort_indices()
+        key = np.repeat(np.arange(n) * d, np.diff(table.indptr)) + table.indices
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        columns = table.data % k if by_rank else table.data
+        # (P, N·K): a one in column i·K + k where neighbour k of the pair's image i carries its
+        # tag; (P, K) where all images share the weights of the ranks
+        self._carriers = scipy.sparse.csr_array(
+            (np.ones(len(key)), columns, np.append(first, len(key))),
+            shape=(len(first), k if by_rank else n * k),
+        )
+        self._n_labels = d
+        self.label = table.indices[first].astype(np.int64)
+        own = np.repeat(np.arange(n) * d, np.diff(labels.indptr)) + labels.indices
+        self.present = np.isin(key[first], own)
+
+    def votes(self, weights: np.ndarray) -> np.ndarray:
+        return self._carriers @ weights.ravel()
+
+    def by_weight(self, by_pair: np.ndarray) -> np.ndarray:
+        return self._carriers.T @ by_pair
+
+    def by_tag(self, by_pair: np.ndarray) -> np.ndarray:
+        sums = np.bincount(self.label, by_pair, minlength=self._n_labels)
+        return sums.astype(float, copy=False)  # of no pairs they are whole numbers
+
+
+class _DeviceTable:
+    def __init__(self, indices: Array, labels: scipy.sparse.csr_array, by_rank: bool):
+        xp = namespace(indices)
+        n, k = indices.shape
+        d = labels.shape[1]
+        starts, tags = (
+            xp.asarray(part.astype(np.int64), device=indices.device)
+            for part in (labels.indptr, labels.indices)
+        )
+        neighbor = xp.clip(indices.reshape(-1), 0, None)
+        counts = (starts[1:] - starts[:-1])[neighbor] * (indices.reshape(-1) >= 0)
+        slot = xp.repeat(self._numbers(n * k, indices), counts)
+        before = xp.cumulative_sum(counts) - counts
+        entry = self._numbers(slot.shape[0], indices) + (starts[neighbor] - before)[slot]
+        key = slot // k * d + tags[entry]
+        order = xp.argsort(key, stable=True)
+        key, slot = key[order], slot[order]
+        fresh = xp.ones(key.shape[0], dtype=xp.bool, device=key.device)
+        fresh[1:] = key[1:] != key[:-1]
+        first = xp.nonzero(fresh)[0]
+        self._slot = slot % k if by_rank else slot
+        self._bounds = xp.concat([first, 0 * first[:1] + key.shape[0]])
+        self._n_weights, self._n_labels = k if by_rank else n * k, d
+        pair = key[first]
+        self.label = pair % d
+        own = xp.sort(xp.repeat(self._numbers(n, indices) * d, starts[1:] - starts[:-1]) + tags)
+        place = xp.clip(xp.searchsorted(own, pair), 0, own.shape[0] - 1)
+        self.present = own[place] == pair
+
+    @staticmethod
+    def _numbers(n: int, reference: Array) -> Array:
+        xp = namespace(reference)
+        return xp.arange(n, dtype=xp.int64, device=reference.device)
+
+    def votes(self, weights: Array) -> Array:
+        xp = namespace(self._slot)
+        double = xp.empty(0, dtype=xp.float64, device=self._slot.device)
+        return segment_sums(like(weights, double).reshape(-1)[self._slot], self._bounds)
+
+    def by_weight(self, by_pair: Array) -> np.ndarray:
+        order, bounds = self._of_weights
+        return to_numpy(segment_sums(by_pair[order], bounds))
+
+    def by_tag(self, by_pair: Array) -> np.ndarray:
+        order, bounds = self._of_tags
+        return to_numpy(segment_sums(by_pair[order], bounds))
+
+    @cached_property
+    def _of_weights(self) -> tuple[Array, Array]:
+        """The pairs that each weight votes in, weight after weight, and where they begin."""
+        xp = namespace(self._slot)
+        pair = xp.repeat(
+            self._numbers(self.label.shape[0], self._slot), self._bounds[1:] - self._bounds[:-1]
+        )
+        order, bounds = self._grouped(self._slot, self._n_weights)
+        return pair[order], bounds
+
+    @cached_property
+    def _of_tags(self) -> tuple[Array, Array]:
+        """The pairs of each tag, tag after tag, and where they begin."""
+        return self._grouped(self.label, self._n_labels)
+
+    def _grouped(self, group: Array, n_groups: int) -> tuple[Array, Array]:
+        xp = namespace(group)
+        order = xp.argsort(group, stable=True)
+        return order, xp.searchsorted(group[order], self._numbers(n_groups + 1, group))
