@@ -42,7 +42,7 @@ lint: setup  ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (half an hour)
+bench: setup  ## measure speed and memory, and rewrite docs/benchmarks.md (an hour)
 	@$(BIN)/python -m benchmarks
 
 experiments: setup  ## the paper's tables and figures, into build/report (half an hour)

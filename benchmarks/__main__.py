@@ -1,13 +1,17 @@
 """Measure and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
-Sections are space, search, transfer, words and features. Without one everything is measured: half
-an hour on two cores, most of it the peers' at 4,000 images. Other sections stay as they were.
+Sections are space, search, transfer, words, features, scale and distributed. Without one
+everything is measured: an hour on two cores. Other sections stay as they were. ``SECTION=FILE``
+takes what was measured elsewhere: ``gpu=OUT.json`` of `benchmarks.gpu`, which needs a device, and
+those of `benchmarks.scale` and `benchmarks.distributed`.
 """
 
 import datetime
+import json
 import os
 import platform
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,20 +58,33 @@ SECTIONS = {
     "transfer": lambda: {"transfer": run_json("-m", "benchmarks.transfer")},
     "words": lambda: {"words": run_json("-m", "benchmarks.words")},
     "features": lambda: {"features": run_json("-m", "benchmarks.features")},
+    "scale": lambda: {"scale": run_json("-m", "benchmarks.scale", "--full")},
+    "distributed": lambda: {"distributed": run_json("-m", "benchmarks.distributed")},
 }
+ELSEWHERE = ("gpu", "scale", "distributed")
 
 
 def main(*sections: str) -> None:
     """Measure, store the numbers, draw, write the page."""
-    unknown = set(sections) - set(SECTIONS)
+    given = dict(section.split("=", 1) for section in sections if "=" in section)
+    unknown = {section for section in sections if "=" not in section} - set(SECTIONS)
+    unknown |= set(given) - set(ELSEWHERE)
     if unknown:
-        sys.exit(f"No section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}.")
+        sys.exit(
+            f"No section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}, and with "
+            f"the file of a run elsewhere {', '.join(f'{name}=FILE' for name in ELSEWHERE)}."
+        )
     blas = next(info for info in threadpool_info() if info["user_api"] == "blas")
     results: dict[str, Any] = report.stored() if sections else {}
     dates = results.get("dates", {})
     for section in sections or SECTIONS:
-        results |= SECTIONS[section]()
-        dates[section] = datetime.date.today().isoformat()
+        name, _, file = section.partition("=")
+        if file:
+            found = json.loads(Path(file).read_text())
+            results[name] = results.get(name, {}) | found if name == "scale" else found
+        else:
+            results |= SECTIONS[name]()
+        dates[name] = datetime.date.today().isoformat()
     results |= {
         "dates": dates,
         "tagkin": tagkin.__version__,

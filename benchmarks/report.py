@@ -15,9 +15,11 @@ import matplotlib.pyplot as plt
 
 from benchmarks.against_peers import PEERS
 from benchmarks.process import ROOT
+from benchmarks.report_scale import device_section, distributed_section, scale_section
+from benchmarks.tables import MIB
+from benchmarks.tables import table as _table
 
 DOCS = ROOT / "docs"
-MIB = 2**20
 
 
 def page(results: dict[str, Any]) -> str:
@@ -42,12 +44,13 @@ Every ratio compares what ran side by side in one run; the raw numbers are in `b
 {_words_section(results["words"])}
 
 {_features_section(results.get("features"))}
+
+{scale_section(results.get("scale"))}
+
+{distributed_section(results.get("distributed"))}
+
+{device_section(results.get("gpu"))}
 """
-
-
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _peers_section(rows: list[dict[str, Any]]) -> str:

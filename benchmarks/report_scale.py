@@ -1,0 +1,193 @@
+"""The sections of docs/benchmarks.md on a device, on a million images and on many machines."""
+
+from typing import Any
+
+from benchmarks.tables import MIB, table
+
+JOBS = {
+    "sums": "a space: 196,608 × 256, 1,024 landmarks",
+    "projection": "its projection",
+    "search": "50 nearest of 131,072 points, 4,096 queries, 80 dimensions",
+    "features": "features of {photographs} photographs",
+}
+
+
+def device_section(found: dict[str, Any] | None) -> str:
+    """What `benchmarks.gpu` found on a machine with a graphics processor."""
+    if found is None:
+        return ""
+    paper, million, search = (found[name] for name in ("fit_paper_size", "fit_million", "search"))
+    rows = []
+    for sizes in (paper, million):
+        of = f"{sizes['images']:,} × {sizes['features']:,}, {sizes['landmarks']:,} landmarks"
+        for selection, words in (("uniform", "uniform"), ("rpcholesky", "by random pivots")):
+            medians = (
+                sizes[f"{selection}_{precision}"]["median"] for precision in ("float32", "tf32")
+            )
+            rows.append([f"fit, {of} {words}", *(f"{seconds:.3f} s" for seconds in medians)])
+    projection = found["projection"]
+    rows.append(
+        [
+            f"projecting {projection['images']:,} × {projection['features']:,}",
+            *(
+                f"{row['seconds']:.3f} s, {100 * row['share_of_rate']:.0f} % of the products' rate"
+                for row in (projection["float32"], projection["tf32"])
+            ),
+        ]
+    )
+    rows.append(
+        [
+            f"exact neighbours, {search['queries']:,} among {search['points']:,} of 81 "
+            f"dimensions, k = {search['k']}",
+            f"{search['median']:.1f} s",
+            "",
+        ]
+    )
+    methods = table(
+        [
+            "labels from 100,000 images to 10,000",
+            "fit",
+            "scores",
+            "largest difference to the host",
+            "mean",
+        ],
+        [
+            [
+                name,
+                f"{row['fit_seconds']:.2f} s",
+                f"{1000 * row['score_seconds']:.0f} ms",
+                f"{found['transfer_agrees'][name]['largest_error']:.0e}",
+                f"{found['transfer_agrees'][name]['mean_error']:.0e}",
+            ]
+            for name, row in found["passing_labels"].items()
+            if isinstance(row, dict)
+        ],
+    )
+    agrees, rates = found["space_agrees"], found["gemm_tflops"]
+    kernel = found["kernel_agrees"]
+    return f"""## A graphics processor
+
+`python -m benchmarks.gpu OUT.json` on an {found["device"]} with torch {found["torch"]}, data on the
+device, medians over repeats; `python -m benchmarks gpu=OUT.json` brings the results here. Plain
+products of matrices run at {rates["float32"]:.0f} TFLOP/s in float32 and {rates["tf32"]:.0f} in TF32.
+
+{table(["", "float32", "TF32"], rows)}
+
+Against the host: kernel values differ by {kernel["largest_error"]:.0e} at most (in TF32
+{kernel["largest_error_tf32"]:.0e}); the least cosine between places is 1 − {_less_than_one(agrees["float64_least_cosine"])} in
+float64 and 1 − {_less_than_one(agrees["float32_least_cosine"])} in float32. Places from a fit in TF32, turned onto those of
+float32, have a mean cosine of {paper["tf32_cosine_mean"]:.4f} (least {paper["tf32_cosine_least"]:.3f}) at {paper["images"]:,} images and of
+{million["tf32_cosine_mean"]:.3f} at {million["images"]:,}, where the few that are far off lie near the origin. Of the 200 nearest
+neighbours {100 * found["neighbours_agree"]["cosine_200"]:.2f} % stand at the same place; the others are at equal distances up to
+rounding.
+
+{methods}"""  # noqa: E501 the text is wrapped where the numbers allow
+
+
+def _less_than_one(cosine: float) -> str:
+    return f"{max(1 - cosine, 1e-16):.0e}"
+
+
+def scale_section(found: dict[str, Any] | None) -> str:
+    """A million images on two cores: from disk, served one by one, searched by FAISS."""
+    if found is None:
+        return ""
+    stream, serve, search = (found[name] for name in ("stream", "serve", "search"))
+    streamed = table(
+        ["", "seconds", "of all cores", "largest resident size"],
+        [
+            [
+                "fit",
+                f"{stream['fit_seconds']:.0f} s",
+                f"{stream['fit_cpu_seconds']:.0f} s",
+                f"{stream['resident_after_fit'] / MIB:.0f} MiB",
+            ],
+            [
+                "plain float32 products of as many operations",
+                f"{stream['product_seconds']:.0f} s",
+                f"{stream['product_cpu_seconds']:.0f} s",
+                "",
+            ],
+            ["projecting all", f"{stream['transform_seconds']:.0f} s", "", ""],
+            [
+                "the 100 nearest of 1,000 among all",
+                f"{stream['search_seconds']:.1f} s",
+                "",
+                f"{stream['resident_after_all'] / MIB:.0f} MiB",
+            ],
+        ],
+    )
+    clock = serve["milliseconds_perf_counter"]
+    served = table(
+        ["one photograph", "median", "99 of 100"],
+        [
+            [name, f"{clock[part]['p50']:.1f} ms", f"{clock[part]['p99']:.1f} ms"]
+            for part, name in (
+                ("transform", "projection"),
+                ("suggest", "suggestions"),
+                ("both", "both"),
+            )
+        ],
+    )
+    approximate = table(
+        ["neighbours", "recall", "of exact speed", "a query"],
+        [
+            [
+                k.removeprefix("k="),
+                f"{search[k]['recall']:.4f}",
+                f"**{search[k]['speed_up']:.1f}×**",
+                f"{search[k]['milliseconds_a_query']:.2f} ms",
+            ]
+            for k in search
+            if k.startswith("k=")
+        ],
+    )
+    ratio = stream["fit_seconds"] / stream["product_seconds"]
+    sizes = f"{stream['images']:,} × {stream['features']:,}"
+    return f"""## A million images
+
+`python -m benchmarks.scale OUT.json --full`. **From disk**: {sizes} features in float16,
+{stream["landmarks"]:,} landmarks; the fit takes {ratio:.1f} times as long as the products.
+
+{streamed}
+
+**Served**, on one core, from {serve["images"]:,} tagged images with features that are cached:
+{serve["photographs_a_minute"]:,.0f} photographs a minute in batches; one by one:
+
+{served}
+
+**Approximate**: `recommended_index` is `{search["index"]}` for {search["points"]:,} points
+({search["places"]}), one core, against the exact search in the same run; built in
+{search["build_seconds"]:.0f} s.
+
+{approximate}"""
+
+
+def distributed_section(found: dict[str, Any] | None) -> str:
+    """The same work here, on a cluster of one worker, and of two."""
+    if found is None:
+        return ""
+    here, one, two = (found[name] for name in ("here", "1 workers", "2 workers"))
+    rows = table(
+        ["", "one machine", "1 worker", "2 workers", "speed-up", "CPU: one machine", "1", "2"],
+        [
+            [
+                words.format(photographs=found["photographs"]),
+                *(f"{row[job]['wall']:.1f} s" for row in (here, one, two)),
+                f"**{one[job]['wall'] / two[job]['wall']:.2f}×**",
+                *(f"{row[job]['cpu']:.1f} s" for row in (here, one, two)),
+            ]
+            for job, words in JOBS.items()
+        ],
+    )
+    task = 1000 * one["task"]["cpu"]
+    peak = max(row["worker_bytes"] for row in (one, two)) / MIB
+    return f"""## Many machines
+
+`python -m benchmarks.distributed PHOTOS > OUT.json`: Dask workers are processes of one thread; one
+machine works in one thread, too. *Speed-up* is that of a second worker.
+
+{rows}
+
+A task that does nothing costs {task:.1f} ms of CPU time; a worker's memory peaked at
+{peak:.0f} MiB."""
