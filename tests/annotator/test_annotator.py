@@ -337,6 +337,29 @@ def test_similar_photographs(fitted, made):
     assert len(fitted.similar(seen(made.X[:1]), 10_000)[0]) == 299
 
 
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("learned", [False, True])
+def test_similar_photographs_and_kin_by_the_distance_of_the_method(made, metric, learned):
+    method = tagkin.TwoPassKNN(2, metric=metric, metric_learning=learned, random_state=0)
+    annotator = Annotator(method=method, denoise=False).fit(seen(made.X[:100]), made.tags[:100])
+    places = annotator.space_.transform(made.X[:100]).astype(np.float64)
+    if metric == "cosine":
+        places /= np.linalg.norm(places, axis=1, keepdims=True)
+    if learned:
+        places *= np.sqrt(annotator.method_.dimension_weights_)
+    distances = np.linalg.norm(places[:5, None] - places, axis=2)
+    by_cosine = metric == "cosine" and not learned
+    expected = 1 - distances**2 / 2 if by_cosine else 1 / (1 + distances)
+    for i, near in enumerate(annotator.similar(seen(made.X[:5]), 4)):
+        order = np.argsort(-expected[i], kind="stable")
+        assert [row_of(one.file) for one in near] == order[order != i][:4].tolist()
+        found = [one.similarity for one in near]
+        np.testing.assert_allclose(found, expected[i][order[order != i][:4]], atol=1e-5)
+    distances = np.linalg.norm(places[:, None] - places, axis=2) + np.diag(np.full(100, np.inf))
+    for finding in annotator.audit(5, kind="wrong", n_kin=1):
+        assert row_of(finding.kin[0].file) == distances[row_of(finding.file)].argmin()
+
+
 def test_evaluation_leaves_out_what_was_learned_from(fitted, made, monkeypatch):
     photos = seen(made.X)
     monkeypatch.setattr(fitted, "_scores_by_looks", lambda features, progress: None)

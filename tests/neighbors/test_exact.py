@@ -206,3 +206,18 @@ def test_one_query_is_searched_as_many_are(metric):
         one = index.kneighbors(queries[i : i + 1], 9)
         np.testing.assert_array_equal(one.indices[0], together.indices[i])
         np.testing.assert_array_equal(one.distances[0], together.distances[i])
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_neighbours_of_the_points_themselves(metric):
+    points = np.random.default_rng(0).standard_normal((80, 5)) + 3
+    index = ExactNeighbors(metric).fit(points)
+    rows = np.array([7, 3, 79, 3])
+    found = index.kneighbors_of(rows, 10)
+    expected = index.kneighbors(points[rows], 10, exclude=rows)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_allclose(found.distances, expected.distances, atol=1e-12)
+    with pytest.raises(InvalidInput, match="at most 79"):
+        index.kneighbors_of(rows, 80)
+    with pytest.raises(InvalidInput, match="to 79"):
+        index.kneighbors_of(np.array([80]), 3)

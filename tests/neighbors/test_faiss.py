@@ -58,9 +58,36 @@ def test_an_approximate_index_finds_most_and_more_when_it_looks_longer():
     assert shares[2] == 1
 
 
-def test_what_is_not_found_is_marked():
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_refined_neighbours_have_their_distances_in_full(metric):
+    points, queries = drawn(5000, 16), drawn(200, 16, seed=1)
+    exact = ExactNeighbors(metric).fit(points).kneighbors(queries, 20)
+    rough, fine = (
+        FaissNeighbors("IVF16,PQ8x4fsr", "nprobe=16", metric, refine=refine).fit(points)
+        for refine in (False, True)
+    )
+    assert recall(rough.kneighbors(queries, 20).indices, exact.indices) < 0.7
+    assert recall(fine.kneighbors(queries, 20).indices, exact.indices) > 0.95
+    found = fine.add(points[:10]).kneighbors(points[:10], 2)
+    np.testing.assert_array_equal(found.indices, np.stack([np.arange(10), np.arange(10) + 5000], 1))
+    np.testing.assert_allclose(found.distances, 0, atol=1e-6)
+    found = fine.kneighbors(queries, 20)
+    places = [fine.points_, queries.astype(np.float64)]
+    if metric == "cosine":
+        places[1] = places[1] / np.linalg.norm(places[1], axis=1, keepdims=True)
+        expected = 1 - np.einsum("nkm,nm->nk", places[0][found.indices], places[1])
+    else:
+        expected = np.linalg.norm(places[0][found.indices] - places[1][:, None], axis=2)
+    np.testing.assert_allclose(found.distances, expected, atol=1e-5)
+    others = fine.kneighbors(queries, 19, exclude=found.indices[:, 0]).indices
+    np.testing.assert_array_equal(others, found.indices[:, 1:])
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_what_is_not_found_is_marked(refine):
     """With one of 40 cells looked at, 300 neighbours are not to be had."""
-    found = FaissNeighbors("IVF40,Flat").fit(drawn(2000, 8)).kneighbors(drawn(5, 8, seed=1), 300)
+    index = FaissNeighbors("IVF40,Flat", refine=refine).fit(drawn(2000, 8))
+    found = index.kneighbors(drawn(5, 8, seed=1), 300)
     missing = found.indices < 0
     assert missing.any()
     assert np.isinf(found.distances[missing]).all()
@@ -108,7 +135,7 @@ def test_few_points_are_searched_exactly_and_many_by_lists():
     index = recommended_index(200_001, 81, metric="euclidean")
     assert isinstance(index, FaissNeighbors)
     assert index.metric == "euclidean"
-    assert recommended_index(10**6, 81).factory == "IVF4096,Flat"
+    assert recommended_index(10**6, 81).factory == "IVF4096,PQ81x4fsr"
     with pytest.raises(InvalidInput, match="no index for 0 points"):
         recommended_index(0, 81)
 

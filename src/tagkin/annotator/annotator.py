@@ -26,7 +26,14 @@ from tagkin.annotator.photographs import (
     rows_of,
     tag_rows,
 )
-from tagkin.annotator.picking import check_whole, heard, kin_of, rule_for, without_itself
+from tagkin.annotator.picking import (
+    check_whole,
+    heard,
+    kin_of,
+    rule_for,
+    similar_of,
+    without_itself,
+)
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar, TagSuggestion
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput, StorageError
@@ -333,15 +340,11 @@ class Annotator(BaseEstimator):
         check_whole("n", n, 1)
         seen = self._readable(photographs, None)
         places = self.space_.transform(seen.features)
-        found = self.method_.index_.kneighbors(places, min(n + 1, len(self.files_)))
+        found = self.method_.nearest(places, n + 1)
         found = without_itself(found, self._rows_of(seen.digests))
+        metric = self.method_.index_.metric
         return [
-            [
-                Similar(str(self.files_[j]), float(1 - d), tuple(self.tags_[j]))
-                for j, d in zip(indices[:n], distances[:n], strict=True)
-                if j >= 0
-            ]
-            for indices, distances in zip(*found, strict=True)
+            similar_of(*one, metric, self.files_, self.tags_, n) for one in zip(*found, strict=True)
         ]
 
     # --- judging -------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import scipy.sparse
 
 from tagkin.annotator.picking import check_whole, kin_of
 from tagkin.annotator.suggestions import Finding, Kin
-from tagkin.arrays import to_numpy
+from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.transfer import NeighborTransfer
 
@@ -77,28 +77,37 @@ def findings(
         wanted &= doubt >= 0.5
     chosen = np.flatnonzero(wanted)
     chosen = chosen[np.argsort(-doubt[chosen], kind="stable")][:n]
+    spoken_for = np.where(there[chosen], -1, columns[chosen])
+    kin = _kin(method, files, rows[chosen].astype(np.int64), spoken_for, n_kin)
     return [
         Finding(
             str(files[rows[k]]),
             names[columns[k]],
             "wrong" if there[k] else "missing",
             float(doubt[k]),
-            _kin(method, files, rows[k], None if there[k] else columns[k], n_kin),
+            kin_of_it,
         )
-        for k in chosen
+        for k, kin_of_it in zip(chosen, kin, strict=True)
     ]
 
 
 def _kin(
-    method: NeighborTransfer, files: Sequence[str], row: int, column: int | None, n_kin: int
-) -> tuple[Kin, ...]:
-    """Who speaks for a tag on a photograph learned from; without a tag, who is nearest."""
+    method: NeighborTransfer,
+    files: Sequence[str],
+    rows: np.ndarray,
+    columns: np.ndarray,
+    n_kin: int,
+) -> Iterator[tuple[Kin, ...]]:
+    """Who speaks for tags on photographs learned from; without a tag (−1), who is nearest."""
     index: Any = method.index_
     # methods that choose kin tag by tag choose from all
     k = min(getattr(method, "n_neighbors", index.n_points_), index.n_points_ - 1)
-    indices, distances = index.kneighbors(index.points_[row : row + 1], k, exclude=np.array([row]))
-    if column is not None:
-        evidence = method.explain_neighbors(indices, distances, [int(column)])[0][0]
-        return kin_of(evidence, files, n_kin)
-    near = to_numpy(indices)[0, :n_kin]
-    return tuple(Kin(str(files[j]), 1 / len(near)) for j in near if j >= 0)
+    for block in row_blocks(len(rows), 64 * k):
+        found = index.kneighbors_of(rows[block], k)
+        asked = [[int(column)] if column >= 0 else [] for column in columns[block]]
+        evidence = method.explain_neighbors(found.indices, found.distances, asked)
+        for near, voices in zip(to_numpy(found.indices)[:, :n_kin], evidence, strict=True):
+            if voices:
+                yield kin_of(voices[0], files, n_kin)
+            else:
+                yield tuple(Kin(str(files[j]), 1 / len(near)) for j in near if j >= 0)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.suggestions import Kin
+from tagkin.annotator.suggestions import Kin, Similar
 from tagkin.arrays import to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelCalibrator
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import Evidence
 
-__all__ = ["Rule", "check_whole", "heard", "kin_of", "rule_for", "without_itself"]
+__all__ = ["Rule", "check_whole", "heard", "kin_of", "rule_for", "similar_of", "without_itself"]
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
@@ -92,6 +92,23 @@ def without_itself(found: Neighbors, itself: np.ndarray) -> Neighbors:
     return Neighbors(
         np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
     )
+
+
+def similar_of(
+    indices: np.ndarray,
+    distances: np.ndarray,
+    metric: str,
+    files: Sequence[str],
+    tags: Sequence[Sequence[str]],
+    n: int,
+) -> list[Similar]:
+    """The first n neighbours (k,) of one photograph, with how alike they are."""
+    alike = 1 - distances if metric == "cosine" else 1 / (1 + distances)
+    return [
+        Similar(str(files[j]), float(s), tuple(tags[j]))
+        for j, s in zip(indices[:n], alike[:n], strict=True)
+        if j >= 0
+    ]
 
 
 def heard(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:

@@ -50,7 +50,8 @@ class Similar:
 
     file: str
     similarity: float
-    """Cosine in the space; 1 is the same."""
+    """1 is the same: the cosine in the space, or 1/(1 + d) where the method's distance d is
+    Euclidean."""
     tags: tuple[str, ...]
 
 

@@ -111,7 +111,7 @@ def _search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
     def search_block(rows: slice) -> None:
         block = queries[rows]
         candidates, crowded = find(scorer, block, k)
-        indices[rows], distances[rows] = _ranked(scorer, block, candidates, k)
+        indices[rows], distances[rows] = ranked(scorer, block, candidates, k)
         for row in xp.nonzero(crowded)[0]:
             place = rows.start + int(row)
             indices[place], distances[place] = _search_one(scorer, queries[place], k)
@@ -275,7 +275,7 @@ def _padded(rows: Array, values: Array, counts: Array) -> Array:
     return padded
 
 
-def _ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[Array, Array]:
+def ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[Array, Array]:
     """The k nearest of each query's candidates; rows without candidates are left to others."""
     xp = namespace(queries)
     n, width = candidates.shape

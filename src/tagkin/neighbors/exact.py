@@ -114,6 +114,17 @@ class ExactNeighbors(BaseEstimator):
         found = search(queries_settled, self._scorer(), int(n_neighbors) + 1)
         return without_excluded(found, exclude)
 
+    def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
+        """The nearest points of each of some points, given by their numbers (n,), among the others.
+
+        As `kneighbors` of the same points with ``exclude=rows``.
+        """
+        self._check_fitted()
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
+        rows = check_excluded(rows, len(rows), self.n_points_)
+        found = search(self.points_[rows], self._scorer(), int(n_neighbors) + 1)
+        return without_excluded(found, rows)
+
     def kneighbors_by_group(
         self, queries: Array, groups: Sequence[np.ndarray], n_neighbors: int
     ) -> Iterator[Neighbors]:

@@ -170,6 +170,16 @@ class NeighborTransfer(LabelTransfer):
         found = self._found(index, places)
         return Neighbors(*(beside(part, places) for part in found))
 
+    def nearest(self, Z: Array, n_neighbors: int) -> Neighbors:
+        """The nearest of all images that were fitted, whatever they carry, on the host.
+
+        Distances are those of the search: by `metric`, or with learned weights Euclidean.
+        """
+        index = self._searchable()
+        places = self._placed(self._checked_queries(Z))
+        check_n_neighbors(n_neighbors, np.inf)
+        return on_host(index.kneighbors(places, min(int(n_neighbors), index.n_points_)))
+
     def score_neighbors(self, indices: Array, distances: Array) -> Array:
         """Score of every label, shape (n, D), given the neighbours.
 
