@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse
 
 from tagkin import LabelCalibrator, evaluate
+from tagkin.annotator import quality
 from tagkin.annotator.learning import held_out_scores, usual_recipe
 from tagkin.annotator.quality import cross_validated, held_out
 from tagkin.errors import InvalidInput
@@ -43,6 +44,26 @@ def test_cross_validation_compares_with_kin_by_looks():
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
     assert "5-fold" in found.how
     assert list(found.labels.names) == NAMES
+
+
+def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
+    """Scores that are right on one half count for the other one, where they are wrong."""
+    rng = np.random.default_rng(0)
+    Y = scipy.sparse.csr_array((rng.random((300, 6)) < 0.4).astype(np.float32))
+    half, other = np.array_split(np.random.default_rng(0).permutation(300), 2)
+    right, wrong = Y.toarray(), 1 - Y.toarray()
+    plain, denoised = right.copy(), right.copy()
+    plain[half], denoised[other] = wrong[half], wrong[other]
+
+    def scores(X, Y, recipe, random_state, fold_done):
+        looks = recipe.space is None
+        return right if looks else plain if recipe.denoiser is None else denoised
+
+    monkeypatch.setattr(quality, "held_out_scores", scores)
+    recipe = usual_recipe(None, None, True, 0)
+    found = cross_validated(np.ones((300, 2)), Y, NAMES, recipe, 0, lambda *at: None)
+    assert found.semantic == evaluate(Y, wrong)
+    assert found.visual == evaluate(Y, right)
 
 
 def test_no_known_tag_at_all_is_an_error():

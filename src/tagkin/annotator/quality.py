@@ -11,7 +11,6 @@ import scipy.sparse
 from tagkin.annotator.collection import Progress
 from tagkin.annotator.learning import (
     Recipe,
-    best_of,
     check_enough,
     counted,
     held_out_scores,
@@ -24,6 +23,7 @@ from tagkin.evaluation import (
     ReliabilityCurve,
     evaluate,
     label_report,
+    mean_average_precision,
     reliability_curve,
 )
 
@@ -90,20 +90,24 @@ def cross_validated(
 ) -> Quality:
     """Hold out each fold of the photographs in turn.
 
-    Confidences of one half of the photographs are learned from the scores of the other half, so
-    that they, too, are measured on photographs that they have not seen.
+    How to denoise is chosen in each fold anew. Whether to, and the confidences, are learned for
+    one half of the photographs from the scores of the other half, so that they, too, are measured
+    on photographs that they have not seen.
     """
     check_enough(Y)
-    candidates, looks = recipe.candidates(X, Y), Recipe(None, recipe.method)
-    fold_done = counted(step, "Cross-validating", (len(candidates) + 1) * n_folds(len(X)))
-    _, scores = best_of(candidates, X, Y, random_state, fold_done)
-    by_looks = held_out_scores(X, Y, looks, random_state, fold_done)
-    order = np.random.default_rng(random_state).permutation(len(scores))
+    plain, looks = Recipe(recipe.space, recipe.method), Recipe(None, recipe.method)
+    recipes = [plain] if recipe.denoiser is None else [plain, recipe]
+    fold_done = counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
+    *tried, by_looks = (
+        held_out_scores(X, Y, one, random_state, fold_done) for one in (*recipes, looks)
+    )
+    order = np.random.default_rng(random_state).permutation(len(by_looks))
     halves = np.array_split(order, 2)
-    judges = [
-        (rows, LabelCalibrator().fit(scores[others], Y[others]))
-        for rows, others in zip(halves, reversed(halves), strict=True)
-    ]
+    scores, judges = np.empty_like(by_looks), []
+    for rows, others in zip(halves, reversed(halves), strict=True):
+        best = max(tried, key=lambda some: mean_average_precision(Y[others], some[others]))
+        scores[rows] = best[rows]
+        judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
     how = f"{n_folds(len(scores))}-fold cross-validation on {len(scores):,} tagged photographs"
     return _measured(how, Y, scores, by_looks, judges, names)
 
