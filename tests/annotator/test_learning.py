@@ -78,7 +78,10 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
 
 def test_tuning_takes_the_best_of_the_grid():
     X, Y = data(120)
-    found = tuned(X, Y, usual_recipe(None, NeighborVoting(3), False, 0), 0)
+    steps = []
+    recipe = usual_recipe(None, NeighborVoting(3), False, 0)
+    found = tuned(X, Y, recipe, 0, lambda *at: steps.append(at))
+    assert steps == [("Cross-validating", i, 36) for i in range(1, 37)]
     assert found.method.n_neighbors in (20, 50, 100, 200)
     assert found.space.regularization in (0.1, 0.5, 2.0)
     assert isinstance(tuned(X, Y, usual_recipe(None, TwoPassKNN(), False, 0), 0).method, TwoPassKNN)

@@ -158,9 +158,7 @@ class Annotator(BaseEstimator):
         Y = vocabulary.transform(rows)
         if self.tune:
             check_enough(Y)
-            step("Cross-validating", 0, 1)
-            recipe = tuned(seen.features, Y, recipe, self.random_state)
-            step("Cross-validating", 1, 1)
+            recipe = tuned(seen.features, Y, recipe, self.random_state, step)
         learned = learn(seen.features, Y, recipe, self.random_state, step)
         self._keep(seen, seen.files, seen.digests, rows)
         self.vocabulary_, self.fingerprint_ = vocabulary, self._backbone().fingerprint

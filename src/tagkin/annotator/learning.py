@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -226,7 +227,11 @@ def _noted(P: np.ndarray, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
 
 
 def tuned(
-    X: np.ndarray, Y: scipy.sparse.csr_array, recipe: Recipe, random_state: int | None
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    recipe: Recipe,
+    random_state: int | None,
+    step: Progress = lambda what, done, total: None,
 ) -> Recipe:
     """The recipe with the best κ and the best number of kin, by cross-validation on MAP.
 
@@ -243,7 +248,7 @@ def tuned(
         grid,
         refit_space=True,
         random_state=random_state,
-        progress=False,
+        progress=partial(step, "Cross-validating"),
     )
     best = clone(pipeline).set_params(**found.parameters)
     return Recipe(best.steps[0][1], best.steps[1][1], recipe.denoiser)

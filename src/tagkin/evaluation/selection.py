@@ -101,7 +101,7 @@ def choose(
     n_folds: int = 3,
     refit_space: bool = False,
     random_state: int | None = 0,
-    progress: bool = True,
+    progress: bool | Callable[[int, int], None] = True,
 ) -> Choice:
     """The best setting of a grid by cross-validation on the images given.
 
@@ -122,8 +122,9 @@ def choose(
         paper does, it is fitted once on all images, and folds are of the method alone.
     random_state : int or None
         Seed of the folds.
-    progress : bool, default True
-        Show a progress bar where there is a terminal.
+    progress : bool or function, default True
+        Show a progress bar where there is a terminal; or a function that is told how many of how
+        many runs are done.
 
     Returns
     -------
@@ -147,8 +148,9 @@ def choose(
     settings = _settings(estimator, grid)
     folds = _folds(X.shape[0], n_folds, random_state)
     scores = np.empty((len(settings), len(folds)))
-    with tqdm(total=scores.size, desc="Cross-validating", **_shown(progress)) as bar:
-        for result in _runs(estimator, X, Y, settings, folds, refit_space):
+    told = progress if callable(progress) else lambda done, total: None
+    with tqdm(total=scores.size, desc="Cross-validating", **_shown(progress is True)) as bar:
+        for done, result in enumerate(_runs(estimator, X, Y, settings, folds, refit_space), 1):
             value = measured(Y[folds[result.fold]], result.scores)
             if np.isnan(value):
                 raise InvalidInput(
@@ -156,6 +158,7 @@ def choose(
                 )
             scores[result.setting, result.fold] = value
             bar.update()
+            told(done, scores.size)
     trials = [Trial(s, row) for s, row in zip(settings, scores, strict=True)]
     best = max(trials, key=lambda trial: trial.mean)
     fitted = clone(estimator).set_params(**best.parameters).fit(X, Y)
