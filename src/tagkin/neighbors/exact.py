@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import Array, as_block, check_features, namespace, row_blocks
-from tagkin.neighbors._search import Scorer, search
+from tagkin.neighbors._scorer import Scorer
+from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
     Neighbors,
     check_excluded,
