@@ -57,6 +57,9 @@ class ExactNeighbors(BaseEstimator):
     differences of two vectors, so that they are accurate for near points, too, and the same
     whatever the memory budget and the number of threads.
 
+    Long searches by cosine in float32 first look for candidates by scores in 8-bit integers, where
+    those tell enough. What they may be off by is bounded, so that the result stays the same.
+
     Examples
     --------
     >>> import numpy as np
