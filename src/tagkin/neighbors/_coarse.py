@@ -5,6 +5,9 @@ score q·p and the coarse one t s Q·P differ by at most
 
     ‖q − t Q‖ ‖p‖ + ‖t Q‖ ‖p − s P‖.
 
+Before, all are turned by one rotation. It leaves scores as they are but for rounding, and no
+coordinate large, so that the steps of the grids are short.
+
 So the search stays exact: the k best by coarse scores are at some distance at most, and whatever
 is as near has a score, and within the bound a coarse score, that says so. Products of integers
 are onnxruntime's. They do not round.
@@ -13,6 +16,7 @@ are onnxruntime's. They do not round.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +32,8 @@ _LEVELS = 127
 _FEWER_LEVELS = 63  # where pairs of products are added in 16 bits
 _MANY_PRODUCTS = 2**33  # from here on, the time that is saved is worth the grid
 _MANY_QUERIES = 2048
-_DIMENSIONS = range(48, 2**17)  # with fewer little is saved; with more, 32 bits may overflow
+_QUERIES_A_DIMENSION = 8  # with fewer, rotating the points takes too long
+_DIMENSIONS = range(48, 2049)  # with fewer little is saved; with more, rotating rounds too much
 _POINTS_A_NEIGHBOR = 256  # with fewer, looking at pairs takes longer than finding them
 _TOO_MANY = 1 / 4  # where so many queries are left aside, points are too near for the grid
 _OPSET, _IR_VERSION = 13, 8
@@ -40,7 +45,8 @@ def pays(queries: Array, scorer: Scorer, k: int) -> bool:
     if not isinstance(points, np.ndarray) or points.dtype != np.float32 or scorer.euclidean:
         return False
     n, (n_points, m) = queries.shape[0], points.shape
-    long = n >= _MANY_QUERIES and n * n_points * m >= _MANY_PRODUCTS
+    many = max(_MANY_QUERIES, _QUERIES_A_DIMENSION * m)
+    long = n >= many and n * n_points * m >= _MANY_PRODUCTS
     fit = m in _DIMENSIONS and n_points >= _POINTS_A_NEIGHBOR * k
     return long and fit and n_points <= block_rows(2 * m)
 
@@ -61,12 +67,14 @@ class Grid:
 
     def __init__(self, points: np.ndarray):
         n_points, m = points.shape
-        largest = max(abs(float(np.max(points))), abs(float(np.min(points))))
+        self.rotation = _rotation(m)
+        blocks = list(pair_blocks(points, 4))  # a row in float64, and what comes of it
+        largest = max(float(np.max(np.abs(points[rows] @ self.rotation))) for rows in blocks)
         self.scale = (largest or 1.0) / _levels(m)
         self.longest = self.error = 0.0
         self.rounded = np.empty((m, n_points), dtype=np.int8)
-        for rows in pair_blocks(points, 4):  # a row in float64, and what comes of it
-            exact = points[rows].astype(np.float64)
+        for rows in blocks:
+            exact = (points[rows] @ self.rotation).astype(np.float64)
             rounded = np.rint(exact / self.scale)
             self.rounded[:, rows] = rounded.astype(np.int8).T
             self.longest = max(self.longest, float(np.max(_lengths(exact))))
@@ -75,14 +83,17 @@ class Grid:
 
     def ask(self, queries: np.ndarray) -> Asked:
         """Put queries (n×m) on grids of their own."""
-        exact = queries.astype(np.float64)
+        exact = (queries @ self.rotation).astype(np.float64)
         largest = np.max(np.abs(exact), axis=1, keepdims=True)
         scale = np.where(largest > 0, largest, 1.0) / _LEVELS
         rounded = np.rint(exact / scale)
         near = scale * rounded
         bound = _lengths(exact - near) * self.longest + _lengths(near) * self.error
-        # a little more, for the rounding of the bound itself
-        return Asked(rounded.astype(np.int8), scale * self.scale, bound * (1 + 1e-9))
+        # each of the m coordinates of both is a sum of m products, rounded
+        m = queries.shape[1]
+        rounding = float(np.finfo(np.float32).eps) * (m + 4) * math.sqrt(m)
+        bound += 1.1 * rounding * _lengths(exact) * self.longest
+        return Asked(rounded.astype(np.int8), scale * self.scale, bound)
 
 
 class CoarseBar(Bar):
@@ -139,6 +150,12 @@ def _farthest(scorer: Scorer, queries: np.ndarray, points: np.ndarray) -> np.nda
         distances = scorer.distances(queries[rows], points[rows])
         farthest[rows] = np.max(distances, axis=1, keepdims=True)
     return farthest
+
+
+def _rotation(m: int) -> np.ndarray:
+    """A random rotation of m dimensions, always the same."""
+    drawn = np.random.default_rng(0).standard_normal((m, m))
+    return np.linalg.qr(drawn)[0].astype(np.float32)
 
 
 def products(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
