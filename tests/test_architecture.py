@@ -89,8 +89,8 @@ EVERYWHERE = {
 OF_ONE_ROOM = {
     "PIL": {"features", "images", "pages"},
     "defusedxml": {"images"},
-    "onnx": {"features"},
-    "onnxruntime": {"features"},
+    "onnx": {"features", "neighbors"},
+    "onnxruntime": {"features", "neighbors"},
     "rich": {"cli"},
     "typer": {"cli"},
 }

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import Array, as_block, check_features, namespace, row_blocks
-from tagkin.neighbors._search import Scorer, search
+from tagkin.neighbors._scorer import Scorer
+from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
     Neighbors,
     check_excluded,
@@ -55,6 +56,9 @@ class ExactNeighbors(BaseEstimator):
     Distances are float32 for float32 and narrower features, else float64. They are sums over the
     differences of two vectors, so that they are accurate for near points, too, and the same
     whatever the memory budget and the number of threads.
+
+    Long searches by cosine in float32 first look for candidates by scores in 8-bit integers, where
+    those tell enough. What they may be off by is bounded, so that the result stays the same.
 
     Examples
     --------

@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to_numpy
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.neighbors._search import Scorer, ranked
+from tagkin.neighbors._scorer import Scorer
+from tagkin.neighbors._search import ranked
 from tagkin.neighbors.base import (
     Neighbors,
     check_excluded,
@@ -128,7 +129,9 @@ class FaissNeighbors(BaseEstimator):
     def _found(self, rows: np.ndarray, k: int) -> Neighbors:
         if self.refine:
             _, candidates = self._filled().search(rows, min(_candidates(k), self.n_points_))
-            return Neighbors(*ranked(self._scorer(), rows, np.sort(candidates, axis=1), k))
+            # ascending, and −1 at the end, as it is the largest of unsigned numbers
+            candidates = np.sort(candidates.view(np.uint64), axis=1).view(np.int64)
+            return Neighbors(*ranked(self._scorer(), rows, candidates, k))
         values, indices = self._filled().search(rows, k)
         distances = self._distances(values)
         distances[indices < 0] = np.inf
