@@ -213,14 +213,14 @@ def recommended_index(
     if n_points <= _EXACT_UP_TO:
         return ExactNeighbors(metric)
     n_lists = 2 ** round(math.log2(4 * math.sqrt(n_points)))
-    n_probed = round(2.25 * math.sqrt(n_lists))
+    n_probed = round(2 * math.sqrt(n_lists))
     codes = f"IVF{n_lists},PQ{n_features}x4fsr"
     return FaissNeighbors(codes, f"nprobe={n_probed}", metric, refine=True)
 
 
 def _candidates(k: int) -> int:
     """How many of the index's neighbours are ranked in full, for k of them."""
-    return 3 * k + 256
+    return 5 * k // 2 + 256
 
 
 def _training_sample(faiss: Any, index: Any, rows: np.ndarray) -> np.ndarray:
