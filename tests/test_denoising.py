@@ -472,6 +472,15 @@ def cosines(A, B):
     return (A / np.linalg.norm(A, axis=1)[:, None]) @ (B / np.linalg.norm(B, axis=1)[:, None]).T
 
 
+def test_no_space_is_tried_of_tags_that_all_images_share():
+    X, _ = kinds(300)
+    tags = scipy.sparse.csr_array(np.ones((200, 3), dtype=np.float32))
+    with pytest.raises(InvalidInput, match="all images carry the same"):
+        Looks(X[:200], X[200:], tags).places(tags)
+    with pytest.raises(InvalidInput, match="look the same"):
+        Looks(np.ones((200, 4)), np.ones((10, 4)), tags)
+
+
 def test_the_voters_are_the_nearest():
     rng = np.random.default_rng(0)
     places = rng.standard_normal((90, 8))

@@ -119,6 +119,8 @@ class Looks:
         ridge = self.root.half_transposed(self.root.half(cross))
         whitened = Root.of_text(exact.T @ exact, self.regularization).half(ridge.T).T
         whitened = xp.astype(whitened, self.known.dtype)
+        if not xp.any(whitened != 0):
+            raise InvalidInput("Tags and features are unrelated: do all images carry the same?")
         known, held_out = self.known @ whitened, self.held_out @ whitened
         return to_numpy(unit_rows(known, "known")), to_numpy(unit_rows(held_out, "held_out"))
 
@@ -193,10 +195,11 @@ class Bench:
         if self.looks is None:
             return None
         tags = self._denoised(blend, n_neighbors, scale)
-        text = Chi2View(random_state=self.seed).fit_transform(tags) if view == "chi2" else tags
-        known, held_out = self.looks.places(text)
-        if not known.any():
-            return None  # tags that all images share
+        try:
+            text = Chi2View(random_state=self.seed).fit_transform(tags) if view == "chi2" else tags
+            known, held_out = self.looks.places(text)
+        except InvalidInput:
+            return None
         kin = _most_alike(held_out, known, min(max(_VOTERS), len(known)))
         wanted = tags[:, self.measured]
         precisions = []
