@@ -1,5 +1,7 @@
 """Denoised tags: plain cases, what stays the same, and the choice of how much to do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,8 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import tagkin
-from tagkin import SemanticSpace, TagDenoiser, _recipes, denoising
-from tagkin._recipes import Bench, parted
+from tagkin import SemanticSpace, TagDenoiser, denoising
+from tagkin._recipes import Bench, Looks, _most_alike, folds, parted
 from tagkin.denoising import Recipe
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -331,19 +333,71 @@ def test_denoising_does_not_hurt(noise, seed):
         assert found > raw + 0.01
 
 
-def test_the_mildest_of_those_as_good_as_the_best_is_chosen():
+def trials_with(by_recipe, weights):
+    """Trials that have found these precisions of each tag."""
     trials = object.__new__(denoising._Trials)
+    trials.weights = np.array(weights, dtype=float)
+    trials.precisions = {}
+    for recipe, precisions in by_recipe.items():
+        score = np.average(precisions, weights=weights)
+        trials.precisions[replace(recipe, score=score)] = np.array(precisions)
+    return trials
+
+
+def test_the_mildest_of_those_as_good_as_the_best_is_chosen():
     by_recipe = {
-        Recipe(0.0, 9, score=0.5): [0.5, 0.5, 0.5, 0.5],
-        Recipe(0.2, 9, score=0.7): [0.9, 0.5, 0.5, 0.9],  # behind the best by 0.1 ± 0.12
-        Recipe(0.3, 9, score=0.775): [1.0, 0.5, 0.6, 1.0],  # by 0.025 ± 0.13: as good
-        Recipe(0.5, 9, score=0.75): [0.7, 0.8, 0.7, 0.8],
-        Recipe(1.0, 9, score=0.8): [0.8, 0.8, 0.8, 0.8],
+        Recipe(0.0, 9): [0.5, 0.5, 0.5, 0.5],
+        Recipe(0.1, 9): [0.9, 0.5, 0.5, 0.8],  # behind the best by 0.125 ± 0.103
+        Recipe(0.2, 9): [0.9, 0.5, 0.5, 0.9],  # by 0.1 ± 0.12: as good
+        Recipe(0.5, 9): [0.7, 0.8, 0.7, 0.8],  # by 0.05 ± 0.03
+        Recipe(1.0, 9): [0.8, 0.8, 0.8, 0.8],
     }
-    trials.precisions = {recipe: np.array(scores) for recipe, scores in by_recipe.items()}
-    assert trials.mildest().blend == 0.3
-    del trials.precisions[next(r for r in by_recipe if r.blend == 0.3)]
-    assert trials.mildest().blend == 1.0, "0.5 is behind by 0.05 ± 0.03"
+    assert trials_with(by_recipe, [1, 1, 1, 1]).mildest().blend == 0.2
+    del by_recipe[Recipe(0.2, 9)]
+    assert trials_with(by_recipe, [1, 1, 1, 1]).mildest().blend == 1.0
+
+
+def test_a_rare_tag_cannot_outweigh_common_ones():
+    rare = {Recipe(0.0, 9): [0.5, 0.5, 0.5, 0.5], Recipe(0.5, 9): [0.6, 0.6, 0.58, 0.1]}
+    assert trials_with(rare, [1, 1, 1, 1]).mildest().blend == 0
+    assert trials_with(rare, [5, 5, 5, 0.1]).mildest().blend == 0.5
+
+
+def test_the_error_of_the_weighted_mean_is_that_of_its_draws():
+    """Of many draws of as many tags, with their weights."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 30, 60) ** 0.5
+    trials = trials_with({}, weights)
+    draws = rng.normal(0.3, 0.2, (4000, 60))
+    spread = np.std([trials._mean(draw) for draw in draws])
+    told = np.sqrt(np.mean([trials._standard_error(draw) ** 2 for draw in draws]))
+    assert told == pytest.approx(spread, rel=0.05)
+    assert trials_with({}, np.ones(9))._standard_error(draws[0, :9]) == pytest.approx(
+        draws[0, :9].std(ddof=1) / 3
+    )
+
+
+class Fold:
+    """A bench on which tags are measured as told."""
+
+    def __init__(self, measured, carriers, found):
+        self.tags = scipy.sparse.csr_array((1, 4))
+        self.measured, self.carriers, self.found = np.array(measured), np.array(carriers), found
+
+    def precisions(self, blend, n_neighbors, scale, view):
+        return self.found and np.array(self.found)
+
+
+def test_folds_are_averaged_tag_by_tag_before_voters_are_counted():
+    first = Fold([0, 1], [9, 4], [[0.2, 0.4], [0.9, 0.1], [0.1, 0.1]])
+    second = Fold([1, 3], [5, 16], [[0.6, 0.5], [0.1, 0.1], [0.8, 0.1]])
+    trials = denoising._Trials([first, second], scale=1.0)
+    np.testing.assert_allclose(trials.weights, [3, 3, 0, 4])
+    assert trials.add(Recipe(0.1, 9))
+    ((recipe, precisions),) = trials.precisions.items()
+    np.testing.assert_allclose(precisions, [0.2, 0.5, 0, 0.5])  # the first number of voters
+    assert recipe.score == pytest.approx((3 * 0.2 + 3 * 0.5 + 4 * 0.5) / 10)
+    assert not denoising._Trials([first, Fold([0], [1], None)], 1.0).add(Recipe(0.1, 9))
 
 
 def test_what_is_chosen_is_what_is_used(monkeypatch):
@@ -353,7 +407,7 @@ def test_what_is_chosen_is_what_is_used(monkeypatch):
     def praised(bench, blend, n_neighbors, scale, view):
         scales.add(round(scale / plain.scale_, 1))
         close = -abs(blend - 0.3) - abs(scale / plain.scale_ - 0.25) - n_neighbors / 1000
-        return np.full(5, close - (view == "chi2"))
+        return np.full((3, len(bench.measured)), close - (view == "chi2"))
 
     scales = set()
     plain = TagDenoiser(30, blend=0.3).fit(X, Y)
@@ -374,13 +428,6 @@ def test_recipes_are_tried_as_they_are_used(include_self, monkeypatch):
     X, Y = kinds(300)
     tags = with_noise(Y, dropped=0.5)
     seen = []
-
-    class Spy(SemanticSpace):
-        def fit(self, X, Y):
-            seen.append(Y)
-            return super().fit(X, Y)
-
-    monkeypatch.setattr(_recipes, "SemanticSpace", Spy)
     known, new = slice(200), slice(200, None)
     bench = Bench(
         X[known],
@@ -392,12 +439,57 @@ def test_recipes_are_tried_as_they_are_used(include_self, monkeypatch):
         include_self=include_self,
         random_state=0,
     )
+    places = bench.looks.places
+    monkeypatch.setattr(bench.looks, "places", lambda text: (seen.append(text), places(text))[1])
     for blend, r in ((0.0, 30), (0.3, 30), (0.3, 7), (1.0, 1)):
         scores = bench.precisions(blend, r, 0.5, "indicator")
-        assert scores.shape == (12,)
+        assert scores.shape == (3, 12)
         denoiser = TagDenoiser(r, scale=0.5, include_self=include_self, blend=blend)
         expected = denoiser.fit_transform(X[known], tags[known]).toarray()
         np.testing.assert_allclose(seen[-1].toarray(), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_landmarks", [1024, 40])
+def test_trials_are_in_the_space_that_is_learned(n_landmarks, monkeypatch, as_array):
+    """Cosines between known and held-out images are those of `SemanticSpace`."""
+    monkeypatch.setattr("tagkin._recipes._LANDMARKS", n_landmarks)
+    X, Y = kinds(300, noise=1.2)
+    X[50] = X[60]
+    Y[:, 5] = Y[:, 6]
+    Y[:, 7] = 0
+    tags = scipy.sparse.csr_array(with_noise(Y[:200], dropped=0.5), dtype=np.float32)
+    looks = Looks(as_array(X[:200]), as_array(X[200:]), tags)
+    known, held_out = looks.places(tags)
+    step = -(-200 // n_landmarks)
+    space = SemanticSpace(selection=X[:200:step]).fit(X[:200], tags)
+    expected = cosines(space.transform(X[200:]), space.transform(X[:200]))
+    np.testing.assert_allclose(held_out @ known.T, expected, atol=2e-4)
+    dense = looks.places(tags.toarray())
+    np.testing.assert_allclose(dense[1] @ dense[0].T, expected, atol=2e-4)
+
+
+def cosines(A, B):
+    return (A / np.linalg.norm(A, axis=1)[:, None]) @ (B / np.linalg.norm(B, axis=1)[:, None]).T
+
+
+def test_no_space_is_tried_of_tags_that_all_images_share():
+    X, _ = kinds(300)
+    tags = scipy.sparse.csr_array(np.ones((200, 3), dtype=np.float32))
+    with pytest.raises(InvalidInput, match="all images carry the same"):
+        Looks(X[:200], X[200:], tags).places(tags)
+    with pytest.raises(InvalidInput, match="look the same"):
+        Looks(np.ones((200, 4)), np.ones((10, 4)), tags)
+
+
+def test_the_voters_are_the_nearest():
+    rng = np.random.default_rng(0)
+    places = rng.standard_normal((90, 8))
+    places /= np.linalg.norm(places, axis=1)[:, None]
+    found = _most_alike(places[:20], places[20:], 30)
+    np.testing.assert_array_equal(found, nearest(places[:20], places[20:], 30).indices)
+    np.testing.assert_array_equal(
+        _most_alike(places[:20], places[20:], 70), nearest(places[:20], places[20:], 70).indices
+    )
 
 
 def test_tags_on_hardly_an_image_or_on_all_are_not_measured():
@@ -493,6 +585,31 @@ def test_the_chi2_view_is_tried_and_named(monkeypatch):
     denoiser = TagDenoiser(30).fit(X, with_noise(Y, dropped=0.7))
     assert (denoiser.view_, denoiser.blend_, denoiser.trials_[-1].view) == ("chi2", 1, "chi2")
     SemanticSpace(text_view=denoiser.view_).fit(X, denoiser.fit_transform(X, Y))
+
+
+def test_the_chi2_view_is_not_tried_of_tags_that_are_mostly_raw(monkeypatch):
+    X, Y = kinds(300)
+
+    def praised(bench, blend, n_neighbors, scale, view):
+        return np.full((3, len(bench.measured)), -abs(blend - 0.3))
+
+    monkeypatch.setattr(denoising.Bench, "precisions", praised)
+    assert {trial.view for trial in TagDenoiser(30).fit(X, Y).trials_} == {"indicator"}
+
+
+@pytest.mark.parametrize("size", [400, 5000])
+def test_every_tagged_image_looked_at_is_held_out_once(size):
+    tagged = np.arange(1000) % 3 > 0
+    parts = folds(tagged, size, 0)
+    held = np.concatenate([held_out for _, held_out in parts])
+    assert len(np.unique(held)) == len(held)
+    looked_at = np.sort(np.concatenate(parts[0]))
+    np.testing.assert_array_equal(np.sort(held), looked_at[tagged[looked_at]])
+    for known, held_out in parts:
+        np.testing.assert_array_equal(np.sort(np.concatenate([known, held_out])), looked_at)
+        assert len(held_out) == pytest.approx(len(held) / 4, abs=1)
+    for one, first in zip(parted(tagged, size, 0), parts[0], strict=True):
+        np.testing.assert_array_equal(one, first)
 
 
 def test_few_tagged_images_among_many_are_looked_at():

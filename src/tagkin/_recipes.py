@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, namespace, to_numpy
+from tagkin._regression import Root
+from tagkin.arrays import Array, like, namespace, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import average_precision
 from tagkin.labels.chi2 import Chi2View
 from tagkin.labels.denoising import blended, propagate, spread
-from tagkin.neighbors import ExactNeighbors, Neighbors, nearest
+from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.neighbors.base import unit_rows
 from tagkin.space import SemanticSpace
 
-__all__ = ["Bench", "parted", "squared_neighbors"]
+__all__ = ["Bench", "folds", "parted", "squared_neighbors"]
 
+_FOLDS = 4
 _LANDMARKS = 1024
 _VOTERS = (50, 100, 200)
 _OFTEN = 3  # tags on fewer images would make the score a matter of luck
 
 
-def parted(tagged: np.ndarray, size: int, random_state: int | None) -> tuple[Any, Any]:
-    """Indices of images that are known, and of tagged ones held out: a quarter of those looked at.
+def folds(
+    tagged: np.ndarray, size: int, random_state: int | None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Indices of images that are known, and of tagged ones held out: each quarter in its turn.
 
     Parameters
     ----------
@@ -37,8 +43,15 @@ def parted(tagged: np.ndarray, size: int, random_state: int | None) -> tuple[Any
     carrying, bare = order[tagged[order]], order[~tagged[order]]
     n_tagged = min(len(carrying), max(size // 4, size * len(carrying) // len(tagged)))
     carrying, bare = carrying[:n_tagged], bare[: max(0, size - n_tagged)]
-    held_out, known = np.split(carrying, [n_tagged // 4])
-    return np.sort(np.concatenate([known, bare])), np.sort(held_out)
+    return [
+        (np.sort(np.concatenate([np.setdiff1d(carrying, held_out), bare])), np.sort(held_out))
+        for held_out in np.array_split(carrying, _FOLDS)
+    ]
+
+
+def parted(tagged: np.ndarray, size: int, random_state: int | None) -> tuple[Any, Any]:
+    """The first of the `folds`; both its parts together are the images that are looked at."""
+    return folds(tagged, size, random_state)[0]
 
 
 def squared_neighbors(
@@ -64,6 +77,65 @@ def squared_neighbors(
     return Neighbors(indices, squared)
 
 
+class Looks:
+    """The visual side of spaces of the same known images, whatever their tags.
+
+    Only the text features T̂ differ from trial to trial. Ψ = Φ (Z+κI)⁻¹ C (G+κI)^-½ is the
+    space that `SemanticSpace` learns, up to a rotation, which changes no cosine.
+
+    Parameters
+    ----------
+    known, held_out : arrays of shape (n, d) and (m, d)
+    tags : CSR array of shape (n, D)
+    """
+
+    def __init__(self, known: Array, held_out: Array, tags: scipy.sparse.csr_array):
+        space = SemanticSpace(selection=known[:: -(-known.shape[0] // _LANDMARKS)])
+        landmarks = space.prepare(known, tags).landmarks_
+        columns = landmarks.columns(known)
+        xp = namespace(columns)
+        mean = xp.mean(columns, axis=0, dtype=xp.float64)
+        self.known = columns - xp.astype(mean, columns.dtype)
+        self.held_out = landmarks.columns(held_out) - xp.astype(mean, columns.dtype)
+        squares = xp.astype(self.known.T @ self.known, xp.float64)
+        gram = landmarks.gram()
+        variance = float(xp.max(xp.linalg.diagonal(squares))) / known.shape[0]
+        largest = float(xp.max(xp.linalg.diagonal(gram)))
+        if not variance > (landmarks.rounding * largest) ** 2:
+            raise InvalidInput("All images look the same to the kernel.")
+        self.regularization = space.regularization
+        self.root = Root.of_visual(squares, gram, self.regularization)
+
+    def places(self, text: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the known (n×p) and the held-out images (m×p), of unit length, on the host.
+
+        They are learned from `text`, the known images' text features (n×q), dense or sparse.
+        """
+        xp = namespace(self.known)
+        dense = like(text, self.known)
+        dense = dense - xp.mean(dense, axis=0)
+        exact = xp.astype(dense, xp.float64)
+        cross = xp.astype(self.known.T @ dense, xp.float64)
+        ridge = self.root.half_transposed(self.root.half(cross))
+        whitened = Root.of_text(exact.T @ exact, self.regularization).half(ridge.T).T
+        whitened = xp.astype(whitened, self.known.dtype)
+        if not xp.any(whitened != 0):
+            raise InvalidInput("Tags and features are unrelated: do all images carry the same?")
+        known, held_out = self.known @ whitened, self.held_out @ whitened
+        return to_numpy(unit_rows(known, "known")), to_numpy(unit_rows(held_out, "held_out"))
+
+
+def _most_alike(queries: np.ndarray, points: np.ndarray, k: int) -> np.ndarray:
+    """The k points (n×p) nearest to each query (m×p) by cosine, all of unit length, best first.
+
+    A plain search of a sample: which of two at the same distance comes first is no matter here.
+    """
+    likeness = queries @ points.T
+    near = np.argpartition(likeness, -k, axis=1)[:, -k:]
+    order = np.argsort(-np.take_along_axis(likeness, near, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(near, order, axis=1)
+
+
 class Bench:
     """Held-out images on whose tags ways to denoise are tried, as they will be used.
 
@@ -85,6 +157,10 @@ class Bench:
     ----------
     measured : int array
         Tags that are looked at: on some images of both kinds, and not on all.
+    carriers : int array
+        Held-out images that carry each of them.
+    looks : Looks or None
+        None where no space can be learned: images that all look the same.
     """
 
     def __init__(
@@ -99,37 +175,45 @@ class Bench:
         include_self: bool,
         random_state: int | None,
     ):
-        self.known, self.tags, self.held_out = known, tags, held_out
-        self.include_self, self.seed = include_self, random_state
+        self.tags, self.include_self, self.seed = tags, include_self, random_state
         counts = [np.diff(part.tocsc().indptr) for part in (tags, truth)]
         varied = (counts[0] < tags.shape[0]) & (counts[1] < truth.shape[0])
         fewer = np.where(varied, np.minimum(*counts), 0)
         self.measured = np.flatnonzero(fewer >= min(_OFTEN, max(1, fewer.max())))
-        self.truth = truth[:, self.measured]
+        self.truth, self.carriers = truth[:, self.measured], counts[1][self.measured]
         n = known.shape[0]
         self.near = squared_neighbors(index, known, n_neighbors - include_self, np.arange(n))
-        self.landmarks = known[:: -(-n // _LANDMARKS)]
+        self.looks: Looks | None = None
+        with suppress(InvalidInput):
+            self.looks = Looks(known, held_out, tags)
 
     def precisions(self, blend: float, n_neighbors: int, scale: float, view: str) -> Any:
-        """Average precision of each measured tag; None where no space can be learned."""
-        tags = self.tags
-        if blend > 0:
-            k = n_neighbors - self.include_self
-            indices, distances = (part[:, :k] for part in self.near)
-            own = tags if self.include_self else None
-            tags = blended(tags, propagate(indices, distances, scale, tags, own), blend)
-        text_view = Chi2View(random_state=self.seed) if view == "chi2" else view
-        space = SemanticSpace(selection=self.landmarks, text_view=text_view)
+        """Average precision of each measured tag, for fewer and more voters, shape (3, measured).
+
+        None where no space can be learned.
+        """
+        if self.looks is None:
+            return None
+        tags = self._denoised(blend, n_neighbors, scale)
         try:
-            space.fit(self.known, tags)
+            text = Chi2View(random_state=self.seed).fit_transform(tags) if view == "chi2" else tags
+            known, held_out = self.looks.places(text)
         except InvalidInput:
-            return None  # images that all look the same, or tags that all images share
-        places, asked = space.transform(self.known), space.transform(self.held_out)
-        kin = to_numpy(nearest(asked, places, min(max(_VOTERS), places.shape[0])).indices)
+            return None
+        kin = _most_alike(held_out, known, min(max(_VOTERS), len(known)))
         wanted = tags[:, self.measured]
         precisions = []
         for k in _VOTERS:
             voters = kin[:, :k]
             votes = spread(voters, np.ones(voters.shape), wanted)
             precisions.append(average_precision(self.truth, votes.toarray()))
-        return max(precisions, key=np.mean)
+        return np.array(precisions)
+
+    def _denoised(self, blend: float, n_neighbors: int, scale: float) -> scipy.sparse.csr_array:
+        if blend == 0:
+            return self.tags
+        k = n_neighbors - self.include_self
+        indices, distances = (part[:, :k] for part in self.near)
+        own = self.tags if self.include_self else None
+        propagated = propagate(indices, distances, scale, self.tags, own)
+        return blended(self.tags, propagated, blend)
