@@ -41,7 +41,7 @@ ALLOWED = {
     "space": FOUNDATION | {"kernels", "labels", "landmarks", "_moments", "_regression"},
     "neighbors": FOUNDATION,
     "transfer": FOUNDATION | {"neighbors"},
-    "_recipes": FOUNDATION | {"evaluation", "labels", "neighbors", "space"},
+    "_recipes": FOUNDATION | {"_regression", "evaluation", "labels", "neighbors", "space"},
     "denoising": FOUNDATION | {"_recipes", "labels", "neighbors"},
     "storage": FOUNDATION,
     "sources": FOUNDATION | {"neighbors", "space", "storage"},
