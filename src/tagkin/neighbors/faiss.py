@@ -220,7 +220,7 @@ def recommended_index(
 
 def _candidates(k: int) -> int:
     """How many of the index's neighbours are ranked in full, for k of them."""
-    return 5 * k // 2 + 256
+    return 2 * k + 256
 
 
 def _training_sample(faiss: Any, index: Any, rows: np.ndarray) -> np.ndarray:
