@@ -75,11 +75,11 @@ def main(*sections: str) -> None:
             f"the file of a run elsewhere {', '.join(f'{name}=FILE' for name in ELSEWHERE)}."
         )
     blas = next(info for info in threadpool_info() if info["user_api"] == "blas")
-    results: dict[str, Any] = report.stored() if sections else {}
+    results: dict[str, Any] = report.stored()
     dates = results.get("dates", {})
     for section in sections or SECTIONS:
         name, _, file = section.partition("=")
-        if file:
+        if name in given:
             found = json.loads(Path(file).read_text())
             results[name] = results.get(name, {}) | found if name == "scale" else found
         else:

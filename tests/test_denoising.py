@@ -543,6 +543,18 @@ def test_tags_that_cannot_be_measured_are_left_alone(tags):
     assert denoiser.trials_ == []
 
 
+def test_a_quarter_without_any_tag_to_measure_does_not_stop_the_choice():
+    """Every image has a tag of its own, and two tags are on two images each."""
+    rng = np.random.default_rng(0)
+    T = np.zeros((240, 242), dtype=np.float32)
+    T[np.arange(240), np.arange(240)] = 1
+    T[[3, 77], 240] = T[[12, 150], 241] = 1
+    X = rng.random((240, 6)).astype(np.float32)
+    for seed in range(4):
+        denoiser = TagDenoiser(random_state=seed).fit(X, scipy.sparse.csr_array(T))
+        assert 0 <= denoiser.blend_ <= 1
+
+
 def test_images_that_nothing_tells_apart_are_left_alone():
     _, Y = kinds(240)
     denoiser = TagDenoiser(30).fit(np.ones((240, 4)), Y)

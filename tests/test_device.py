@@ -299,14 +299,18 @@ def test_labels_pass_as_on_the_host(accelerator, method, dtype):
         np.testing.assert_allclose(again, shares, atol=1e-4)
 
 
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("by_rank", [True, False])
-def test_tagprop_sums_over_the_same_pairs(accelerator, by_rank):
+def test_tagprop_sums_over_the_same_pairs(accelerator, by_rank, alone):
     rng = np.random.default_rng(0)
     n, k, d = 60, 5, 7
     indices = rng.integers(-1, n, (n, k))
     indices[3] = -1  # no neighbour at all
     Y = rng.random((n, d)) < 0.3
     Y[:, 4] = False  # a tag on no image
+    if alone:  # nobody's neighbours carry a tag
+        Y[1:] = False
+        indices[indices == 0] = -1
     labels = scipy.sparse.csr_array(Y.astype(np.float32))
     here = Pairs.of(indices, labels, by_rank=by_rank)
     there = Pairs.of(accelerator(indices), labels, by_rank=by_rank)

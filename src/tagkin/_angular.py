@@ -74,7 +74,7 @@ FUSED_IN_TF32 = FUSED.replace("return value;", f"{ROUND_TO_TF32} return value;")
 
 def fused_order2(K: Array, row_scale: Array | None, shift: Array | None) -> Array | None:
     """J₂(θ)/J₂(0) less `shift` (m,) of float32 products; None where there is no device for it."""
-    code = FUSED_IN_TF32 if in_tf32(K) else FUSED
+    code = FUSED_IN_TF32 if shift is not None and in_tf32(K) else FUSED
     function = fused(code) if on_accelerator(K) else None
     if function is None:
         return None

@@ -194,6 +194,8 @@ class Bench:
         """
         if self.looks is None:
             return None
+        if not len(self.measured):
+            return np.zeros((len(_VOTERS), 0))
         tags = self._denoised(blend, n_neighbors, scale)
         try:
             text = Chi2View(random_state=self.seed).fit_transform(tags) if view == "chi2" else tags

@@ -150,6 +150,15 @@ def test_an_error_of_the_work_is_raised_as_it_is(client):
         result(client.submit(divmod, 1, 0), client)
 
 
+def test_time_that_ran_out_on_the_way_here_is_an_error(client, monkeypatch):
+    async def late(*args, **kwargs):
+        raise TimeoutError("too late")
+
+    monkeypatch.setattr(client, "gather", late)
+    with pytest.raises(TimeoutError, match="too late"):
+        result(client.submit(sum, [1, 2]), client)
+
+
 def test_a_task_that_ends_every_worker_is_named(client, cluster, collection, tmp_path, monkeypatch):
     X, Y, _ = collection
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)

@@ -278,3 +278,18 @@ def test_tensors_are_left_to_torch():
     torch = pytest.importorskip("torch")
     points = torch.ones((60_000, 64), dtype=torch.float32)
     assert not pays(points, Scorer(points, "cosine"), 10)
+
+
+def test_without_products_of_integers_float32_finds_the_same(monkeypatch):
+    def broken():
+        raise ImportError("onnxruntime")
+
+    scorer = Scorer(unit_rows(drawn(120_000, 64), "points"), "cosine")
+    queries = unit_rows(drawn(2048, 64, seed=1), "queries")
+    assert pays(queries, scorer, 5)
+    monkeypatch.setattr(_coarse, "_session", broken)
+    _coarse._available.cache_clear()
+    try:
+        assert not pays(queries, scorer, 5)
+    finally:
+        _coarse._available.cache_clear()

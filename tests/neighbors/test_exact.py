@@ -219,5 +219,6 @@ def test_neighbours_of_the_points_themselves(metric):
     np.testing.assert_allclose(found.distances, expected.distances, atol=1e-12)
     with pytest.raises(InvalidInput, match="at most 79"):
         index.kneighbors_of(rows, 80)
-    with pytest.raises(InvalidInput, match="to 79"):
-        index.kneighbors_of(np.array([80]), 3)
+    for wrong in (80, -1, 0.5):
+        with pytest.raises(InvalidInput, match="from 0 to 79"):
+            index.kneighbors_of(np.array([wrong]), 3)

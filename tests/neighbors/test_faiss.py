@@ -5,6 +5,7 @@ import builtins
 import numpy as np
 import pytest
 
+from tagkin import memory_budget
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.neighbors import (
     ExactNeighbors,
@@ -79,6 +80,10 @@ def test_refined_neighbours_have_their_distances_in_full(metric):
     else:
         expected = np.linalg.norm(places[0][found.indices] - places[1][:, None], axis=2)
     np.testing.assert_allclose(found.distances, expected, atol=1e-5)
+    with memory_budget(2**16):  # in blocks
+        again = fine.kneighbors(queries, 20)
+    np.testing.assert_array_equal(again.indices, found.indices)
+    np.testing.assert_array_equal(again.distances, found.distances)
     others = fine.kneighbors(queries, 19, exclude=found.indices[:, 0]).indices
     np.testing.assert_array_equal(others, found.indices[:, 1:])
 
@@ -132,6 +137,7 @@ def test_without_faiss_the_install_command_is_named(monkeypatch):
 
 def test_few_points_are_searched_exactly_and_many_by_lists():
     assert isinstance(recommended_index(200_000, 81), ExactNeighbors)
+    assert isinstance(recommended_index(10**6, 1), ExactNeighbors)
     index = recommended_index(200_001, 81, metric="euclidean")
     assert isinstance(index, FaissNeighbors)
     assert index.metric == "euclidean"

@@ -340,7 +340,7 @@ class Annotator(BaseEstimator):
         places = self.space_.transform(seen.features)
         found = self.method_.nearest(places, n + 1)
         found = without_itself(found, self._rows_of(seen.digests))
-        metric = self.method_.index_.metric
+        metric = getattr(self.method_.index_, "metric", self.method_.metric)
         return [
             similar_of(*one, metric, self.files_, self.tags_, n) for one in zip(*found, strict=True)
         ]

@@ -92,7 +92,8 @@ def cross_validated(
 
     How to denoise is chosen in each fold anew. Whether to, and the confidences, are learned for
     one half of the photographs from the scores of the other half, so that they, too, are measured
-    on photographs that they have not seen.
+    on photographs that they have not seen. Where the halves decide otherwise, scores of both ways
+    stand in one ranking.
     """
     check_enough(Y)
     plain, looks = Recipe(recipe.space, recipe.method), Recipe(None, recipe.method)

@@ -106,7 +106,10 @@ def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
         # in the event loop of this very client: a future belongs to one loop, and the client in
         # use elsewhere may run another
         with client.as_current():
-            dask_wait(list(futures), timeout=_LOOK, return_when=return_when)
+            try:
+                dask_wait(list(futures), timeout=_LOOK, return_when=return_when)
+            except TimeoutError as error:
+                raise _NotYet from error
 
     try:
         _watched(look, client)
@@ -131,7 +134,7 @@ def gathered(futures: Sequence[Any], client: Any) -> list[Any]:
     def look() -> list[Any]:
         concurrent.futures.wait([coming], timeout=_LOOK)
         if not coming.done():
-            raise TimeoutError
+            raise _NotYet
         error = coming.exception()
         if error is not None:
             raise _in_our_words(client, error)
@@ -150,13 +153,17 @@ def result(future: Any, client: Any) -> Any:
     return gathered([future], client)[0]
 
 
+class _NotYet(Exception):
+    """What is waited for is not there yet."""
+
+
 def _watched(look: Callable[[], Found], client: Any) -> Found:
-    """What is waited for: `look` gives it, or ends with TimeoutError every now and then."""
+    """What is waited for: `look` gives it, or ends with `_NotYet` every now and then."""
     patience, alone_since = _patience(), None
     while True:
         try:
             return look()
-        except TimeoutError:
+        except _NotYet:
             pass  # the usual case: see whether anybody is at work
         if client.status in ("closing", "closed"):
             raise ClusterLost(_gone(client))

@@ -149,7 +149,8 @@ def choose(
     folds = _folds(X.shape[0], n_folds, random_state)
     scores = np.empty((len(settings), len(folds)))
     told = progress if callable(progress) else lambda done, total: None
-    with tqdm(total=scores.size, desc="Cross-validating", **_shown(progress is True)) as bar:
+    shown = bool(progress) and not callable(progress)
+    with tqdm(total=scores.size, desc="Cross-validating", **_shown(shown)) as bar:
         for done, result in enumerate(_runs(estimator, X, Y, settings, folds, refit_space), 1):
             value = measured(Y[folds[result.fold]], result.scores)
             if np.isnan(value):

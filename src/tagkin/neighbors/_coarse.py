@@ -1,4 +1,4 @@
-"""Scores in 8-bit integers: three times as fast as float32, and how far off they can be.
+"""Scores in 8-bit integers: faster than float32 (three times on a Neoverse-N1), and how far off.
 
 Vectors are rounded to grids, p ≈ s P and q ≈ t Q with whole P and Q. By Cauchy and Schwarz the
 score q·p and the coarse one t s Q·P differ by at most
@@ -48,7 +48,7 @@ def pays(queries: Array, scorer: Scorer, k: int) -> bool:
     many = max(_MANY_QUERIES, _QUERIES_A_DIMENSION * m)
     long = n >= many and n * n_points * m >= _MANY_PRODUCTS
     fit = m in _DIMENSIONS and n_points >= _POINTS_A_NEIGHBOR * k
-    return long and fit and n_points <= block_rows(2 * m)
+    return long and fit and n_points <= block_rows(2 * m) and _available()
 
 
 class Asked(NamedTuple):
@@ -178,6 +178,15 @@ def _levels(m: int) -> int:
 
 def _lengths(rows: np.ndarray) -> np.ndarray:
     return np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+
+
+@functools.cache
+def _available() -> bool:
+    """Whether products of integers can be had; float32 finds the same without."""
+    try:
+        return bool(products(np.ones((1, 2), np.int8), np.ones((2, 1), np.int8))[0, 0] == 2)
+    except Exception:  # onnxruntime is not whole, or does not run here
+        return False
 
 
 @functools.cache

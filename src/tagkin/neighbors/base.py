@@ -96,6 +96,18 @@ def check_excluded(exclude: Array, n_queries: int, n_points: int) -> np.ndarray:
     return exclude
 
 
+def check_rows(rows: Array, n_points: int) -> np.ndarray:
+    """Numbers of points (n,), on the host."""
+    rows = to_numpy(rows)
+    whole = rows.dtype.kind in "iu" and rows.ndim == 1
+    if not whole or (rows.size and not 0 <= rows.min() <= rows.max() < n_points):
+        raise InvalidInput(
+            f"rows must be numbers of points, from 0 to {n_points - 1}; found shape {rows.shape}, "
+            f"dtype {rows.dtype}."
+        )
+    return rows
+
+
 def finite_block(rows: Array, block: slice, name: str) -> Array:
     """A block of rows in float64, checked to be finite."""
     wide = as_block(rows[block], double=True, finite=False)

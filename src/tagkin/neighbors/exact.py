@@ -21,6 +21,7 @@ from tagkin.neighbors.base import (
     check_metric,
     check_n_neighbors,
     check_queries,
+    check_rows,
     finite_block,
     unit_rows,
     without_excluded,
@@ -125,7 +126,7 @@ class ExactNeighbors(BaseEstimator):
         """
         self._check_fitted()
         check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
-        rows = check_excluded(rows, len(rows), self.n_points_)
+        rows = check_rows(rows, self.n_points_)
         found = search(self.points_[rows], self._scorer(), int(n_neighbors) + 1)
         return without_excluded(found, rows)
 

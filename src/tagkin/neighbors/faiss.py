@@ -19,6 +19,7 @@ from tagkin.neighbors.base import (
     check_metric,
     check_n_neighbors,
     check_queries,
+    check_rows,
     finite_block,
     unit_rows,
     without_excluded,
@@ -123,15 +124,12 @@ class FaissNeighbors(BaseEstimator):
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
         """As `ExactNeighbors.kneighbors_of`, up to what the index finds."""
         self._check_fitted()
-        rows = check_excluded(rows, len(rows), self.n_points_)
+        rows = check_rows(rows, self.n_points_)
         return self.kneighbors(self.points_[rows], n_neighbors, exclude=rows)
 
     def _found(self, rows: np.ndarray, k: int) -> Neighbors:
         if self.refine:
-            _, candidates = self._filled().search(rows, min(_candidates(k), self.n_points_))
-            # ascending, and −1 at the end, as it is the largest of unsigned numbers
-            candidates = np.sort(candidates.view(np.uint64), axis=1).view(np.int64)
-            return Neighbors(*ranked(self._scorer(), rows, candidates, k))
+            return self._refined(rows, k)
         values, indices = self._filled().search(rows, k)
         distances = self._distances(values)
         distances[indices < 0] = np.inf
@@ -140,6 +138,18 @@ class FaissNeighbors(BaseEstimator):
             np.take_along_axis(indices, order, axis=1),
             np.take_along_axis(distances, order, axis=1),
         )
+
+    def _refined(self, rows: np.ndarray, k: int) -> Neighbors:
+        width = min(_candidates(k), self.n_points_)
+        found = Neighbors(np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float32))
+        for block in row_blocks(len(rows), 32 * width):
+            _, candidates = self._filled().search(rows[block], width)
+            # ascending, and −1 at the end, as it is the largest of unsigned numbers
+            candidates = np.sort(candidates.view(np.uint64), axis=1).view(np.int64)
+            found.indices[block], found.distances[block] = ranked(
+                self._scorer(), rows[block], candidates, k
+            )
+        return found
 
     def _settled(self, rows: Array, name: str) -> np.ndarray:
         rows = to_numpy(rows)
@@ -195,11 +205,12 @@ def recommended_index(
 ) -> ExactNeighbors | FaissNeighbors:
     """An index for so many points: the exact search, or FAISS where that would be slow.
 
-    From 200,000 points on they are sorted into lists, of which a search looks through those
+    Above 200,000 points they are sorted into lists, of which a search looks through those
     nearest to the query by codes of four bits a dimension, and ranks the best in full: among a
     million points in a semantic space it finds more than 99 of the 100 nearest in a tenth of the
     time. Measure what it finds among yours with `recall` against the exact search; where that is
-    too little, raise ``nprobe``.
+    too little, raise ``nprobe``. It is meant for places in a space: with a thousand features and
+    more, codes take long to learn.
 
     Examples
     --------
@@ -210,7 +221,7 @@ def recommended_index(
     check_metric(metric)
     if n_points < 1 or n_features < 1:
         raise InvalidInput(f"There is no index for {n_points} points of {n_features} features.")
-    if n_points <= _EXACT_UP_TO:
+    if n_points <= _EXACT_UP_TO or n_features == 1:
         return ExactNeighbors(metric)
     n_lists = 2 ** round(math.log2(4 * math.sqrt(n_points)))
     n_probed = round(2 * math.sqrt(n_lists))

@@ -90,7 +90,8 @@ class _HostTable:
         n, k = indices.shape
         d = labels.shape[1]
         carried = rows_of(labels, indices.ravel())
-        slot = np.repeat(np.arange(n * k, dtype=np.int32), np.diff(carried.indptr))
+        whole = np.int32 if n * k < 2**31 else np.int64
+        slot = np.repeat(np.arange(n * k, dtype=whole), np.diff(carried.indptr))
         # entries grouped by image; sorting by tag puts those of a pair side by side
         table = scipy.sparse.csr_array((slot, carried.indices, carried.indptr[::k]), shape=(n, d))
         table.sort_indices()
@@ -140,7 +141,8 @@ class _DeviceTable:
         fresh[1:] = key[1:] != key[:-1]
         first = xp.nonzero(fresh)[0]
         self._slot = slot % k if by_rank else slot
-        self._bounds = xp.concat([first, 0 * first[:1] + key.shape[0]])
+        end = xp.asarray([key.shape[0]], dtype=first.dtype, device=first.device)
+        self._bounds = xp.concat([first, end])
         self._n_weights, self._n_labels = k if by_rank else n * k, d
         pair = key[first]
         self.label = pair % d

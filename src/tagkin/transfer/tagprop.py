@@ -76,8 +76,9 @@ class TagProp(NeighborTransfer):
     its first images gets the median sigmoid of the others. With sigmoids, a label on no image
     scores 0. Where an image lacks neighbours (index −1), the weights of those that it has are
     brought to a sum of 1, but not while weights by rank are being learned. Memory for `fit`: 12
-    bytes for each label that a neighbour carries, N × K × labels an image, and about twice that
-    while the table is made.
+    bytes (16 on an accelerator) for each label that a neighbour carries, N × K × labels an image,
+    and a few times that while the table is made. Where an accelerator's is too small for it, the
+    weights are learned on the host.
 
     References
     ----------
