@@ -27,10 +27,9 @@ ALLOWED = {
         "transfer",
     },
     "errors": set(),
-    "_device": set(),
-    "arrays": {"_device", "errors"},
+    "arrays": {"errors"},
     "_chi2": FOUNDATION,
-    "_angular": FOUNDATION | {"_device"},
+    "_angular": FOUNDATION,
     "kernels": FOUNDATION | {"_angular", "_chi2"},
     "labels": FOUNDATION | {"kernels", "landmarks"},
     "_pivoting": FOUNDATION | {"kernels"},
@@ -102,7 +101,7 @@ OPTIONAL = {
     "pandas": {"evaluation"},
     "pyarrow": {"distributed", "labels", "sources"},
     "pillow_heif": {"images"},
-    "torch": {"_device", "arrays"},
+    "torch": {"arrays"},
     "zarr": {"sources"},
 }
 

@@ -12,12 +12,12 @@ import tagkin._moments as moments
 from tagkin import (
     SemanticSpace,
     _angular,
-    _device,
     arrays,
     kernels,
     matmul_precision,
     memory_budget,
 )
+from tagkin.arrays import device
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine
 from tagkin.landmarks import Landmarks
@@ -42,7 +42,7 @@ def accelerator(monkeypatch):
     """Tensors of the processor pass for those of an accelerator; makes such tensors."""
     import torch
 
-    monkeypatch.setattr(_device, "_PROCESSORS", set())
+    monkeypatch.setattr(device, "_PROCESSORS", set())
     return lambda a: torch.from_numpy(np.array(a))
 
 
@@ -165,7 +165,7 @@ def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32):
     found = np.array(out.split(), dtype=np.float64)
     if in_tf32:
         values = torch.from_numpy(found.astype(np.float32))
-        _device.round_to_tf32(values)
+        device.round_to_tf32(values)
         np.testing.assert_array_equal(values.numpy(), found.astype(np.float32))
     found += 0.25
     rounding = 2**-11 if in_tf32 else 5e-7
@@ -204,7 +204,7 @@ def test_without_a_device_nothing_is_fused(accelerator):
     import torch
 
     one = torch.ones((1, 1))
-    function = _device.fused(_angular.FUSED)
+    function = device.fused(_angular.FUSED)
     assert function is None or function(one, one, one) is None
 
 
@@ -382,7 +382,7 @@ def test_rounding_to_tf32_is_to_the_nearest():
     mantissa, exponent = np.frexp(tensor.numpy().astype(np.float64))
     nearest = np.ldexp(np.floor(mantissa * 2**11 + 0.5 * np.sign(mantissa)), exponent - 11)
     expected = np.ldexp(np.rint(mantissa * 2**11), exponent - 11)
-    _device.round_to_tf32(tensor)
+    device.round_to_tf32(tensor)
     rounded = tensor.numpy().astype(np.float64)
     assert (np.abs(rounded - expected) <= np.abs(nearest - expected)).all()
     assert (np.abs(rounded / values - 1) <= 2.0**-11).all()

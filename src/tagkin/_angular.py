@@ -8,8 +8,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.chebyshev import Chebyshev
 
-from tagkin._device import ROUND_TO_TF32, fused
-from tagkin.arrays import Array, in_tf32, namespace, on_accelerator
+from tagkin.arrays import ROUND_TO_TF32, Array, fused, in_tf32, namespace, on_accelerator
 
 __all__ = ["angular", "angular_order2_float32", "fused_order2"]
 

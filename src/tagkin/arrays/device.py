@@ -1,16 +1,19 @@
 """What an accelerator needs and a processor does not: memory of its own, fused functions.
 
-A graphics processor is fed by large blocks, and pays for every pass over memory. Arrays on the
+A GPU is fed by large blocks, and pays for every pass over memory. Arrays on the
 host never come here.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from array_api_compat import is_torch_array
+
+from tagkin.errors import InvalidInput, MissingExtra
 
 __all__ = [
     "ROUND_TO_TF32",
@@ -18,12 +21,14 @@ __all__ = [
     "fused",
     "in_tf32",
     "is_out_of_memory",
+    "matmul_precision",
     "on_accelerator",
     "release_cached",
     "round_to_tf32",
     "torch_precision",
 ]
 
+PRECISIONS = ("float32", "tf32")
 _PROCESSORS = {"cpu", "meta"}
 _SHARE = 8  # of the free memory, one part in so many is for temporary blocks
 _MOST = 4 * 2**30  # larger blocks gain nothing
@@ -62,6 +67,38 @@ def release_cached() -> None:
 
 
 # --- precision ---------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def matmul_precision(precision: str) -> Iterator[None]:
+    """Choose how products of float32 matrices round on a GPU.
+
+    "float32" is as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
+    times faster. Kernel values are then off by up to 1e-3; embeddings, turned onto those of
+    float32, kept a mean cosine of .9998 with 125,000 images and .993 with a million, and those
+    near the origin less. Arrays on the host, float64 products and exact neighbours do not
+    change. It holds for all of torch within the ``with`` statement.
+
+    Examples
+    --------
+    >>> import tagkin
+    >>> with tagkin.matmul_precision("tf32"):  # doctest: +SKIP
+    ...     space.fit(X, Y)
+    """
+    if precision not in PRECISIONS:
+        raise InvalidInput(
+            f"precision must be one of {', '.join(PRECISIONS)}; found {precision!r}."
+        )
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtra("matmul_precision is for torch: pip install 'tagkin[torch]'.") from error
+    before = torch_precision(torch)
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def torch_precision(torch: Any) -> str:

@@ -1,0 +1,89 @@
+"""Temporary blocks under a memory budget."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable, Iterator
+from typing import ParamSpec, TypeVar
+
+from tagkin.arrays.device import device_budget, is_out_of_memory, release_cached
+from tagkin.arrays.namespaces import Array
+from tagkin.errors import InvalidInput
+
+__all__ = [
+    "DEFAULT_BUDGET",
+    "block_rows",
+    "bytes_allowed",
+    "memory_budget",
+    "row_blocks",
+    "smaller_blocks_when_full",
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEFAULT_BUDGET = 128 * 2**20
+_budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
+
+
+@contextlib.contextmanager
+def memory_budget(n_bytes: int) -> Iterator[None]:
+    """Limit the size of temporary blocks within a ``with`` statement.
+
+    The answer does not depend on it, up to rounding; only speed and memory do. Without it blocks
+    take 128 MiB on the host and an eighth of the free memory, at most 4 GiB, on a device.
+    """
+    if n_bytes < 1:
+        raise InvalidInput(f"A memory budget is a positive number of bytes; found {n_bytes}.")
+    token = _budget.set(int(n_bytes))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+def bytes_allowed(where: Array = None) -> int:
+    """Bytes that temporary blocks may take, on the device of `where` or on the host."""
+    budget = _budget.get()
+    if budget is None and where is not None:
+        budget = device_budget(where)
+    return DEFAULT_BUDGET if budget is None else budget
+
+
+def block_rows(bytes_per_row: int, where: Array = None) -> int:
+    """How many rows of that size fit the memory budget (at least one).
+
+    `where` is an array on whose device the blocks will be; without it they are on the host.
+    """
+    return max(1, bytes_allowed(where) // max(1, bytes_per_row))
+
+
+def row_blocks(n_rows: int, bytes_per_row: int, where: Array = None) -> Iterator[slice]:
+    """Consecutive slices over `n_rows` rows, each within the memory budget (see `block_rows`)."""
+    step = block_rows(bytes_per_row, where)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:
+    """Begin a function anew with smaller blocks where a device runs out of memory.
+
+    The function must not change what it is given.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        budget = _budget.get()
+        while True:
+            try:
+                with contextlib.nullcontext() if budget is None else memory_budget(budget):
+                    return function(*args, **kwargs)
+            except RuntimeError as error:
+                if not is_out_of_memory(error) or (budget is not None and budget < 2**20):
+                    raise
+            release_cached()  # outside the handler, which would keep the blocks alive
+            budget = (2**30 if budget is None else budget) // 4
+
+    return call

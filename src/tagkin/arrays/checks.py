@@ -1,0 +1,136 @@
+"""What comes in, checked: features, label matrices, numbers that are finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse
+from array_api_compat import is_torch_array
+from sklearn.utils import check_array
+
+from tagkin.arrays.blocks import row_blocks
+from tagkin.arrays.namespaces import Array, namespace, to_numpy
+from tagkin.errors import InvalidInput
+
+__all__ = ["any_nonzero", "as_block", "check_features", "check_finite", "check_label_matrix"]
+
+
+def check_features(X: Array, *, name: str = "X", min_rows: int = 1) -> Array:
+    """X as a 2-D array, without copying or reading it (memory maps stay on disk)."""
+    if not is_torch_array(X):
+        if scipy.sparse.issparse(X):
+            raise InvalidInput(
+                f"{name} is a sparse matrix; features must be dense. Use {name}.toarray()."
+            )
+        # finiteness is checked block by block, where the rows are read anyway
+        return check_array(
+            X,
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=min_rows,
+            input_name=name,
+        )
+    _check_torch(X, name)
+    if X.ndim != 2:
+        raise InvalidInput(
+            f"Expected 2D tensor for {name} (images × features), got {X.ndim}D. "
+            f"Reshape your data with {name}.reshape(1, -1) if it is one image."
+        )
+    if X.shape[0] < min_rows or X.shape[1] < 1:
+        raise InvalidInput(
+            f"Found {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape={tuple(X.shape)}) in "
+            f"{name} while a minimum of {min_rows} and 1 is required."
+        )
+    return X.detach()
+
+
+def _check_torch(tensor: Array, name: str) -> None:
+    if tensor.is_complex():
+        raise InvalidInput(f"Complex data not supported; found {tensor.dtype} in {name}.")
+    if str(tensor.layout) != "torch.strided":
+        raise InvalidInput(
+            f"{name} is a sparse torch tensor. Use {name}.to_dense(), or for labels a SciPy sparse "
+            "matrix."
+        )
+
+
+def check_label_matrix(Y: Array, n_rows: int, name: str = "Y") -> Array:
+    """Y as a dense 2-D array or a CSR matrix with `n_rows` finite rows; 1-D for one label."""
+    if Y is None:
+        raise InvalidInput(
+            "requires y to be passed, but the target y is None: the space is learned from the "
+            "labels Y (images × labels)."
+        )
+    if is_torch_array(Y):
+        _check_torch(Y, name)
+        Y = Y.detach()
+    elif not scipy.sparse.issparse(Y):
+        Y = np.asarray(Y)
+    if Y.ndim == 1 and scipy.sparse.issparse(Y):
+        Y = Y.toarray()
+    if Y.ndim == 1:
+        if not bool(((Y == 0) | (Y == 1)).all()):
+            raise InvalidInput(
+                f"Expected 2D array for {name} (images × labels), got 1D array instead. If it "
+                "holds class numbers, make one column a class. If it holds the weights of one "
+                f"label, Reshape your data with {name}.reshape(-1, 1)."
+            )
+        Y = Y.reshape(-1, 1)  # one label, on some images
+    if not is_torch_array(Y):
+        Y = check_array(
+            Y, accept_sparse="csr", dtype="numeric", ensure_min_samples=0, input_name=name
+        )
+    elif Y.ndim != 2 or Y.shape[1] < 1:
+        raise InvalidInput(f"Expected 2D tensor for {name}; found shape {tuple(Y.shape)}.")
+    else:
+        for rows in row_blocks(Y.shape[0], 8 * Y.shape[1], Y):
+            check_finite(Y[rows], name, rows=range(rows.start, rows.stop))
+    if Y.shape[0] != n_rows:
+        raise InvalidInput(
+            f"X and {name} must have one row an image; found inconsistent numbers: {n_rows} rows "
+            f"in X and {Y.shape[0]} in {name}."
+        )
+    return Y
+
+
+def any_nonzero(Y: Array) -> bool:
+    """Whether a dense or sparse matrix has an entry that is not zero; looks no further."""
+    if scipy.sparse.issparse(Y):
+        return bool(Y.data.any())
+    blocks = row_blocks(Y.shape[0], 8 * Y.shape[1], Y)
+    return any(bool((Y[rows] != 0).any()) for rows in blocks)
+
+
+def _is_narrow(array: Array) -> bool:
+    """Whether float32 holds every value of the array's dtype (so that blocks use it)."""
+    name = str(array.dtype).removeprefix("torch.")
+    return name in {"float32", "float16", "bfloat16", "bool", "int8", "uint8", "int16", "uint16"}
+
+
+def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: str = "X") -> Array:
+    """Rows as a float array to compute with, checked to be finite.
+
+    Float32 where that loses nothing (float32 and narrower), else float64; `double`
+    forces float64. ``finite=False`` leaves the check to the caller.
+    """
+    xp = namespace(rows)
+    wide = double or not _is_narrow(rows)
+    block = xp.astype(rows, xp.float64 if wide else xp.float32, copy=False)
+    if finite:
+        check_finite(block, name)
+    return block
+
+
+def check_finite(block: Array, name: str = "X", *, rows: Sequence[int] | None = None) -> None:
+    """Refuse NaN and infinity; `rows` are the numbers by which an error names the rows."""
+    xp = namespace(block)
+    if bool(xp.all(xp.isfinite(block))):
+        return
+    bad = to_numpy(~xp.all(xp.isfinite(block), axis=1)).nonzero()[0]
+    row = bad[0] if rows is None else rows[bad[0]]
+    others = f" and {len(bad) - 1} more of the {len(block)} rows looked at" if len(bad) > 1 else ""
+    raise InvalidInput(
+        f"Input {name} contains NaN or infinity in row {row}{others}. Remove those images or "
+        "compute their features again."
+    )

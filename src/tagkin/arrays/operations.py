@@ -1,0 +1,136 @@
+"""What the array API does not have, for NumPy and torch alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from array_api_compat import is_torch_array
+from scipy.special import expit as _expit
+
+from tagkin.arrays.device import on_accelerator
+from tagkin.arrays.namespaces import Array, namespace, to_numpy
+
+__all__ = [
+    "bincount",
+    "cholesky",
+    "eigh",
+    "expit",
+    "kth_largest",
+    "matmul",
+    "mirror_lower",
+    "segment_sums",
+    "solve_triangular",
+    "weighted_rows",
+]
+
+_TILE = 256
+_SMALL = 512  # up to this size a processor finds eigenvectors sooner than an accelerator
+
+
+def matmul(A: Array, B: Array, out: Array) -> Array:
+    """A B, written into `out`."""
+    if is_torch_array(out):
+        import torch
+
+        return torch.matmul(A, B, out=out)
+    return np.matmul(A, B, out=out)
+
+
+def bincount(values: Array, n: int) -> Array:
+    """How often each of 0 … n−1 occurs among `values`, shape (n,)."""
+    if is_torch_array(values):
+        import torch
+
+        return torch.bincount(values, minlength=n)
+    return np.bincount(values, minlength=n)
+
+
+def segment_sums(values: Array, bounds: Array) -> Array:
+    """Sums of consecutive values (E,) of torch, each from one of the bounds (S+1,) to the next.
+
+    In a fixed order, other than sums by index on a device.
+    """
+    import torch
+
+    return torch.segment_reduce(values, "sum", offsets=bounds, unsafe=True)
+
+
+def expit(values: Array) -> Array:
+    """The logistic function 1 / (1 + exp(−x))."""
+    if is_torch_array(values):
+        import torch
+
+        return torch.sigmoid(values)
+    return _expit(values)
+
+
+def weighted_rows(table: Array, indices: Array, weights: Array) -> Array:
+    """Σₖ weights[i, k] table[indices[i, k]] (n×D) for a torch table (N×D) of the weights' dtype.
+
+    No array of n × k × D entries is made.
+    """
+    import torch
+
+    return torch.nn.functional.embedding_bag(indices, table, per_sample_weights=weights, mode="sum")
+
+
+def kth_largest(rows: Array, k: int) -> Array:
+    """The k-th largest entry of each row, shape (n, 1)."""
+    if is_torch_array(rows):
+        import torch
+
+        return torch.topk(rows, k, dim=1).values[:, -1:]
+    place = rows.shape[1] - k
+    return np.partition(rows, place, axis=1)[:, place : place + 1]
+
+
+def cholesky(A: Array) -> Array | None:
+    """Lower Cholesky factor of a symmetric matrix, or None where it is not positive definite."""
+    if is_torch_array(A):
+        import torch
+
+        L, info = torch.linalg.cholesky_ex(A)
+        return L if int(info) == 0 else None
+    try:
+        # the transpose of a symmetric C-ordered matrix is the same in Fortran order: no copy
+        return scipy.linalg.cholesky(A.T, lower=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return None
+
+
+def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
+    """L⁻¹ B, or L⁻ᵀ B, for a lower triangular L."""
+    if is_torch_array(L):
+        import torch
+
+        if transposed:
+            return torch.linalg.solve_triangular(L.T, B, upper=True)
+        return torch.linalg.solve_triangular(L, B, upper=False)
+    return scipy.linalg.solve_triangular(
+        L, B, lower=True, trans=1 if transposed else 0, check_finite=False
+    )
+
+
+def eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
+    if on_accelerator(A) and A.shape[0] <= _SMALL:
+        xp = namespace(A)
+        host = scipy.linalg.eigh(to_numpy(A), check_finite=False)
+        values, vectors = (xp.asarray(part, device=A.device) for part in host)
+        return values, vectors
+    if is_torch_array(A):
+        return namespace(A).linalg.eigh(A)
+    return scipy.linalg.eigh(A, check_finite=False)
+
+
+def mirror_lower(A: Array) -> Array:
+    """Copy the lower triangle of a square matrix onto the upper one, in place."""
+    xp = namespace(A)
+    # tiles stay in a processor's cache; a device would rather have one piece of work
+    tile = max(1, A.shape[0]) if on_accelerator(A) else _TILE
+    for start in range(0, A.shape[0], tile):
+        stop = start + tile
+        A[:start, start:stop] = A[start:stop, :start].T
+        corner = xp.tril(A[start:stop, start:stop])
+        A[start:stop, start:stop] = corner + xp.tril(corner, k=-1).T
+    return A

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+import scipy.sparse
+
+from tagkin import arrays
+from tagkin.errors import InvalidInput
+from tests.conftest import needs_torch
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("float64", "float64"),
+        ("int64", "float64"),
+        ("float32", "float32"),
+        ("float16", "float32"),
+        ("int8", "float32"),
+        ("bool", "float32"),
+    ],
+)
+def test_blocks_are_float32_where_that_loses_nothing(given, used, as_array):
+    block = arrays.as_block(as_array(np.ones((2, 3), dtype=given)))
+    assert str(block.dtype).endswith(used)
+
+
+@needs_torch
+def test_torch_input_is_checked():
+    import torch
+
+    with pytest.raises(InvalidInput, match="Expected 2D tensor for X"):
+        arrays.check_features(torch.ones(3))
+    with pytest.raises(InvalidInput, match="Complex"):
+        arrays.check_features(torch.ones((3, 2), dtype=torch.complex64))
+    with pytest.raises(InvalidInput, match=r"0 sample\(s\)"):
+        arrays.check_features(torch.ones((0, 2)))
+    with pytest.raises(InvalidInput, match="Expected 2D tensor for Y"):
+        arrays.check_label_matrix(torch.ones((3, 2, 2)), 3)
+    with pytest.raises(InvalidInput, match="one column a class"):
+        arrays.check_label_matrix(torch.arange(3), 3)
+    with pytest.raises(InvalidInput, match="X is a sparse torch tensor"):
+        arrays.check_features(torch.ones((3, 2)).to_sparse())
+    with pytest.raises(InvalidInput, match=r"Input Y contains NaN or infinity in row 1\."):
+        arrays.check_label_matrix(torch.tensor([[0.0], [float("nan")]]), 2)
+    assert arrays.check_label_matrix(torch.tensor([0, 1, 1]), 3).shape == (3, 1)
+    assert arrays.to_numpy(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float32
+
+
+def test_memory_maps_are_not_read_when_checked(tmp_path):
+    X = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float16, shape=(9, 4))
+    checked = arrays.check_features(X)
+    assert np.shares_memory(checked, X)
+    assert checked.dtype == np.float16
+
+
+def test_labels_keep_their_form():
+    Y = scipy.sparse.coo_array(np.eye(3))
+    assert arrays.check_label_matrix(Y, 3).format == "csr"
+    assert arrays.check_label_matrix([[1, 0], [0, 1]], 2).shape == (2, 2)
+    with pytest.raises(InvalidInput, match="4 rows in X and 3 in Y"):
+        arrays.check_label_matrix(Y, 4)

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from tagkin import arrays
+
+
+@pytest.mark.parametrize("n", [1, 17, 256, 600])
+def test_mirror_lower(n, as_array):
+    A = np.random.default_rng(0).standard_normal((n, n))
+    expected = np.tril(A) + np.tril(A, -1).T
+    assert (np.asarray(arrays.mirror_lower(as_array(A.copy()))) == expected).all()
+
+
+def test_factorisations(as_array):
+    A = np.random.default_rng(0).standard_normal((9, 5))
+    B = np.eye(5)
+    spd = A.T @ A
+    L = arrays.cholesky(as_array(spd))
+    np.testing.assert_allclose(L @ L.T, spd, atol=1e-12)
+    np.testing.assert_allclose(L @ arrays.solve_triangular(L, as_array(B)), B, atol=1e-12)
+    solved = arrays.solve_triangular(L, as_array(B), transposed=True)
+    np.testing.assert_allclose(L.T @ solved, B, atol=1e-12)
+    assert arrays.cholesky(as_array(-spd)) is None
+
+
+def test_kth_largest_counts_and_products(as_array):
+    rows = np.random.default_rng(0).integers(0, 9, (6, 30)).astype(float)
+    for k in (1, 7, 30):
+        expected = np.sort(rows, axis=1)[:, -k, None]
+        np.testing.assert_array_equal(np.asarray(arrays.kth_largest(as_array(rows), k)), expected)
+    values = as_array(np.array([3, 1, 3, 0]))
+    np.testing.assert_array_equal(np.asarray(arrays.bincount(values, 5)), [1, 1, 0, 2, 0])
+    out = as_array(np.empty((6, 6)))
+    arrays.matmul(as_array(rows), as_array(rows).T, out)
+    np.testing.assert_allclose(np.asarray(out), rows @ rows.T)
