@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tagkin.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator as Annotator
     from tagkin.arrays import matmul_precision as matmul_precision
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from tagkin.transfer import TagRelevance as TagRelevance
     from tagkin.transfer import TwoPassKNN as TwoPassKNN
 
-__version__ = "0.1.0"
 
 # Loaded at first use: importing scikit-learn and SciPy takes over a second.
 _HOMES = {

@@ -25,9 +25,9 @@ import scipy.sparse
 from array_api_compat import is_torch_array
 from sklearn.exceptions import NotFittedError
 
-import tagkin
 from tagkin.arrays import on_device, to_numpy
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, StorageError
+from tagkin.version import __version__
 
 __all__ = ["load", "save"]
 
@@ -149,7 +149,7 @@ def _write(folder: Path, content: Any, arrays: dict[str, np.ndarray], card: str)
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "tagkin_version": tagkin.__version__,
+        "tagkin_version": __version__,
         "arrays_sha256": _sha256(folder / _ARRAYS),
         "content_sha256": _content_sha256(content),
         "content": content,
@@ -244,7 +244,7 @@ def _card(model: Any, facts: list[str], arrays: dict[str, np.ndarray]) -> str:
     listed = "\n".join(f"- {fact}" for fact in facts)
     return f"""# {type(model).__name__}
 
-A model of tagkin {tagkin.__version__}, {size:.1f} MiB.
+A model of tagkin {__version__}, {size:.1f} MiB.
 
 {listed}
 
@@ -311,7 +311,7 @@ def _read_document(folder: Path) -> dict[str, Any]:
     if document.get("format_version") != FORMAT_VERSION:
         raise DamagedModel(
             f"{folder} has model format {document.get('format_version')!r}, written by tagkin "
-            f"{document.get('tagkin_version')!r}; this is tagkin {tagkin.__version__}, which "
+            f"{document.get('tagkin_version')!r}; this is tagkin {__version__}, which "
             f"reads format {FORMAT_VERSION}. Use that version, or fit and save again."
         )
     if _content_sha256(document.get("content")) != document.get("content_sha256"):

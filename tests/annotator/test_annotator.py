@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import tagkin
@@ -243,6 +244,12 @@ def test_where_features_are_kept_does_not_go_into_the_model(made, tmp_path):
     annotator = Annotator(cache=FeatureCache(tmp_path / "cache"))
     annotator.fit(seen(made.X[:50]), made.tags[:50]).save(tmp_path / "model")
     assert str(tmp_path / "cache") not in (tmp_path / "model" / "model.json").read_text()
+
+
+def test_clones_share_a_cache(tmp_path):
+    cache = FeatureCache(tmp_path / "cache")
+    assert clone(Annotator(cache=cache)).cache is cache
+    assert clone(Annotator(cache=False)).cache is False
 
 
 def test_a_model_of_another_backbone_is_refused(fitted, made, tmp_path):

@@ -1,10 +1,13 @@
 """Features on disk: every format gives the rows that were written, bad files say so."""
 
+import os
+
 import numpy as np
 import pytest
 
 from tagkin import memory_budget
 from tagkin.errors import InvalidInput
+from tagkin.sources import files as files_module
 from tagkin.sources import open_features
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -143,3 +146,52 @@ def test_a_fingerprint_knows_other_features(tmp_path):
     assert open_features(path).fingerprint() == before
     np.save(path, made() + 1)
     assert open_features(path).fingerprint() != before
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_fingerprint_knows_every_number_in_its_place(write, tmp_path):
+    def fingerprint(X, name):
+        (tmp_path / name).mkdir()
+        return open_features(write(X, tmp_path / name)).fingerprint()
+
+    X = made()
+    other = X.copy()
+    other[50, 3] += 1
+    inside = np.r_[0, np.random.default_rng(1).permutation(np.arange(1, 102)), 102]
+    swapped = np.r_[0:40, 41, 40, 42:103]
+    variants = (X[inside], X[swapped], X[:, ::-1].copy(), other)
+    prints = [fingerprint(x, f"{i}") for i, x in enumerate((X, *variants))]
+    assert len(set(prints)) == 5
+    assert fingerprint(X, "again") == prints[0]
+
+
+def test_a_fingerprint_of_much_reads_a_part_and_the_time_of_change(tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_HASHED_BYTES", 50 * 28)
+    monkeypatch.setattr(files_module, "_N_RUNS", 10)
+    monkeypatch.setattr(files_module, "_READ_BYTES", 2 * 28)
+    X, read = made(), []
+    path = as_npy(X, tmp_path)
+    files = open_features(path)
+    real = files.read
+    monkeypatch.setattr(files, "read", lambda *run: read.append(run) or real(*run))
+    before = files.fingerprint()
+    rows = [row for run in read for row in range(*run)]
+    assert len(rows) == len(set(rows)) == 50
+    assert (min(rows), max(rows)) == (0, 102)
+    assert files.fingerprint() == before
+    np.save(path, X[::-1])
+    assert open_features(path).fingerprint() != before
+    np.save(path, X)
+    status = path.stat()
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
+    assert open_features(path).fingerprint() != before
+
+
+def test_bytes_after_the_numbers_of_an_npy_file_are_not_read(tmp_path):
+    X = made()
+    path = as_npy(X, tmp_path)
+    with path.open("ab") as file:
+        file.write(b"more" * 100)
+    files = open_features(path)
+    np.testing.assert_array_equal(files.read(0, 103), X)
+    np.testing.assert_array_equal(files.take(np.array([0, 50, 102])), X[[0, 50, 102]])

@@ -150,19 +150,37 @@ def test_a_checkpoint_half_written_is_not_used(stored, tmp_path):
 
 
 def test_a_checkpoint_of_something_else_is_refused(stored, tmp_path):
-    folder, Y, _ = stored
+    folder, Y, X = stored
     mark = tmp_path / "checkpoint"
     space = SemanticSpace(n_landmarks=60, random_state=0)
     with memory_budget(SMALL), pytest.raises(Stop):
         fit_streamed(space, folder, Y, checkpoint=mark, progress=stopping_at(1))
-    for other, labels in ((SemanticSpace(n_landmarks=61, random_state=0), Y), (space, 2 * Y)):
+    others = [(SemanticSpace(n_landmarks=61, random_state=0), Y)]
+    others += [(space, labels) for labels in (2 * Y, Y[::-1], Y[:, ::-1])]
+    for other, labels in others:
         with pytest.raises(InvalidInput, match="belongs to other features, labels or parameters"):
             fit_streamed(other, folder, labels, checkpoint=mark)
+    np.save(folder / "1.npy", X[430:][::-1])
+    with pytest.raises(InvalidInput, match="belongs to other features, labels or parameters"):
+        fit_streamed(space, folder, Y, checkpoint=mark)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "photo.jpg").write_bytes(b"1")
     with pytest.raises(InvalidInput, match="not a checkpoint; it is left alone"):
         fit_streamed(space, folder, Y, checkpoint=tmp_path / "mine")
     assert (tmp_path / "mine" / "photo.jpg").exists()
+
+
+def test_a_checkpoint_knows_sparse_labels_in_their_places(stored, tmp_path):
+    folder, Y, _ = stored
+    mark = tmp_path / "checkpoint"
+    space = SemanticSpace(n_landmarks=60, random_state=0)
+    sparse = scipy.sparse.csr_array(Y)
+    with memory_budget(SMALL), pytest.raises(Stop):
+        fit_streamed(space, folder, sparse, checkpoint=mark, progress=stopping_at(1))
+    for labels in (sparse[::-1], sparse[:, ::-1]):
+        with pytest.raises(InvalidInput, match="belongs to other features, labels or parameters"):
+            fit_streamed(space, folder, labels, checkpoint=mark)
+    fit_streamed(space, folder, sparse.copy(), checkpoint=mark)
 
 
 def test_bad_features_are_named_and_what_was_learned_stays(stored):

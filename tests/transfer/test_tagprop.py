@@ -338,6 +338,22 @@ def test_labels_without_images_score_zero_until_they_have_some(collection):
     assert (scores[:, 8] == 0).all()
 
 
+def test_a_label_that_first_appears_through_relabel_can_be_suggested(collection):
+    X, Y, X_new = collection
+    full = Y.copy()
+    Y[:, 2] = 0
+    model = TagProp(10).fit(X, Y)
+    learned = model.slopes_.copy()
+    model.relabel(full)
+    scores = model.decision_function(X_new)[:, 2]
+    assert (scores > 0).all()
+    assert scores.std() > 0
+    without = full.copy()
+    without[:, 0] = 0
+    model.relabel(without).relabel(full)  # a label that goes and comes has what was learned
+    assert model.slopes_[0] == learned[0]
+
+
 def test_lists_of_another_length_than_was_learned():
     """Shorter ones: the weights that are left are brought to a sum of 1. Longer ones are cut."""
     model, indices, distances, Y = fitted(sigmoids=False)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-import tagkin
 from tagkin.cli import audit, evaluate, explain, info, map, similar, suggest, train
 from tagkin.cli.guard import guarded
+from tagkin.version import __version__
 
 __all__ = ["app", "main"]
 
@@ -45,7 +45,7 @@ for _module in (train, suggest, explain, similar, audit, evaluate, map, info):
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"tagkin {tagkin.__version__}")
+        typer.echo(f"tagkin {__version__}")
         raise typer.Exit
 
 

@@ -80,6 +80,10 @@ class FeatureCache:
         self._writable = True
         self._lock = threading.Lock()
 
+    def __sklearn_clone__(self) -> FeatureCache:
+        """Clones of an estimator keep features in the same place, through the same files."""
+        return self
+
     def shelf(self, fingerprint: str, dimension: int) -> Shelf:
         """The features of one backbone."""
         with self._lock:

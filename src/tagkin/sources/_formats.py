@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ class FeatureFile(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
 
-    def _settle(self, path: Path, shape: tuple[int, ...], dtype: Any) -> None:
+    def _note(self, path: Path, shape: tuple[int, ...], dtype: Any) -> None:
         """Note and check what the file says of itself."""
         if len(shape) != 2 or shape[1] < 1:
             raise InvalidInput(
@@ -53,14 +52,14 @@ class NpyFile(FeatureFile):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
             raise InvalidInput(f"{path} is not a whole .npy file of numbers: {error}") from error
-        self._settle(path, array.shape, array.dtype)
+        self._note(path, array.shape, array.dtype)
         if not array.flags.c_contiguous:
             raise InvalidInput(
                 f"{path} is stored column by column. Write it again with "
                 "np.save(path, np.ascontiguousarray(array))."
             )
         self._row_bytes = self.shape[1] * self.dtype.itemsize
-        self._offset = os.path.getsize(path) - self.shape[0] * self._row_bytes
+        self._offset = array.offset  # not from the end: more may follow the numbers
 
     def read(self, start: int, stop: int) -> np.ndarray:
         with self.path.open("rb", buffering=0) as file:
@@ -133,7 +132,7 @@ class ParquetFile(FeatureFile):
         width = len(self._columns)
         if self._list:
             width = self._group(0).shape[1] if sizes else 0
-        self._settle(path, (int(self._starts[-1]), width), dtype)
+        self._note(path, (int(self._starts[-1]), width), dtype)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         return self.take(np.arange(start, stop))
@@ -181,7 +180,7 @@ class ZarrFile(FeatureFile):
             self._array: Any = zarr.open_array(path, mode="r")
         except Exception as error:  # zarr's own errors differ from version to version
             raise InvalidInput(f"{path} is not a Zarr array: {error}") from error
-        self._settle(path, self._array.shape, self._array.dtype)
+        self._note(path, self._array.shape, self._array.dtype)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         return np.asarray(self._array[start:stop])

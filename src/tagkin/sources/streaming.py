@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -67,8 +68,9 @@ def fit_streamed(
         Labels, in memory.
     checkpoint : path of a folder, optional
         What was learned is stored there every `save_every` seconds. A call with the same
-        features, labels and parameters goes on from there, to the same result. It is removed at
-        the end.
+        features, labels and parameters goes on from there, to the same result. That they are the
+        same is told by their content, of which a gibibyte is read for it at most. It is removed
+        at the end.
     save_every : float, default 60
         Seconds; what a stop can cost.
     device : torch device, optional
@@ -141,8 +143,23 @@ def _description(space: SemanticSpace, files: FeatureFiles, Y: Array) -> str:
         else repr(value)
         for name, value in space.get_params(deep=False).items()
     }
-    labels = [list(Y.shape), float(Y.sum())]
-    return json.dumps({"space": parameters, "features": files.fingerprint(), "labels": labels})
+    return json.dumps(
+        {"space": parameters, "features": files.fingerprint(), "labels": _labels_mark(Y)}
+    )
+
+
+def _labels_mark(Y: Array) -> str:
+    """A short text for labels (N×D), every one of them in its place."""
+    if scipy.sparse.issparse(Y):
+        matrix = scipy.sparse.csr_array(Y)
+        parts = [matrix.indptr, matrix.indices, matrix.data]
+    else:
+        parts = [to_numpy(Y)]
+    seen = hashlib.sha256(repr(tuple(Y.shape)).encode())
+    for part in parts:
+        seen.update(str(part.dtype).encode())
+        seen.update(np.ascontiguousarray(part).data)
+    return seen.hexdigest()[:16]
 
 
 class _Checkpoint:

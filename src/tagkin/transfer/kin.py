@@ -118,8 +118,7 @@ class NeighborTransfer(LabelTransfer):
                 f"Found {labels.shape[1]} labels where {self.n_labels_} are known. Pass the same "
                 "columns; partial_fit adds new ones."
             )
-        self.labels_ = labels
-        return self
+        return self._keep(self.index_, labels, self._widened(labels))
 
     def fit_neighbors(self, indices: Array, distances: Array, Y: Array) -> Self:
         """Learn from neighbours that are known already.
@@ -299,7 +298,7 @@ class NeighborTransfer(LabelTransfer):
         return {}
 
     def _widened(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
-        """Fitted attributes with room for the labels of images that are being added."""
+        """Fitted attributes with room for the labels of images that are added or relabelled."""
         return {}
 
     def _placed(self, places: Array) -> Array:

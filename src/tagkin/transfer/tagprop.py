@@ -72,13 +72,13 @@ class TagProp(NeighborTransfer):
 
     Notes
     -----
-    `partial_fit` adds images and leaves weights and sigmoids as they are; a label that comes with
-    its first images gets the median sigmoid of the others. With sigmoids, a label on no image
-    scores 0. Where an image lacks neighbours (index −1), the weights of those that it has are
-    brought to a sum of 1, but not while weights by rank are being learned. Memory for `fit`: 12
-    bytes (16 on an accelerator) for each label that a neighbour carries, N × K × labels an image,
-    and a few times that while the table is made. Where an accelerator's is too small for it, the
-    weights are learned on the host.
+    `partial_fit` adds images and leaves weights and sigmoids as they are; a label that comes to its
+    first images, with them or through `relabel`, gets the median sigmoid of the others. With
+    sigmoids, a label that was never on an image scores 0. Where an image lacks neighbours (index
+    −1), the weights of those that it has are brought to a sum of 1, but not while weights by rank
+    are being learned. Memory for `fit`: 12 bytes (16 on an accelerator) for each label that a
+    neighbour carries, N × K × labels an image, and a few times that while the table is made. Where
+    an accelerator's is too small for it, the weights are learned on the host.
 
     References
     ----------
@@ -189,7 +189,7 @@ class TagProp(NeighborTransfer):
     def _widened(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
         if self.slopes_ is None or self.offsets_ is None:
             return {}
-        known = _carried(self.labels_)
+        known = np.isfinite(self.offsets_)  # labels that have a sigmoid
         fresh = added.shape[1] - len(known)
         slopes = np.append(self.slopes_, np.zeros(fresh))
         offsets = np.append(self.offsets_, np.full(fresh, -np.inf))

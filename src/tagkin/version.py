@@ -1,0 +1,5 @@
+"""The version, in a module of its own: what everything may import imports nothing."""
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"
