@@ -1,11 +1,14 @@
 """Small made collections whose right answer is plain to see."""
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+
+from .privileges import made_folder
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(
@@ -46,6 +49,13 @@ def as_array(request: pytest.FixtureRequest) -> Callable[[np.ndarray], Any]:
     import torch
 
     return lambda a: torch.from_numpy(np.array(a))
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder for `without_privileges`, open to everyone."""
+    with made_folder() as folder:
+        yield folder
 
 
 def relative_error(found: Any, expected: np.ndarray) -> float:

@@ -1,5 +1,8 @@
 import json
+import os
+import shutil
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,6 +10,8 @@ from PIL import Image
 
 from tagkin.annotator import Collection, read_collection
 from tagkin.errors import InvalidInput
+from tagkin.images import Failure
+from tests.privileges import without_privileges
 
 XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF
  xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description
@@ -99,6 +104,44 @@ def test_without_a_file_the_photographs_own_keywords_are_read(folder):
     assert seen[-1] == ("Reading keywords", 3, 3)
     assert len(found.tagged()) == 1
     assert len(found.untagged()) == 2
+
+
+def test_one_bad_file_is_that_files_failure(folder, open_folder):
+    """Closed, not to be entered, a pipe, a TIFF that leads nowhere: the others are still read."""
+    photos = shutil.copytree(folder, open_folder / "photos")
+    for name in ("a.jpg", "trip/c.jpg"):
+        (photos / f"{name}.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li>"))
+    (photos / "shut").mkdir()
+    for name in ("closed.jpg", "side.jpg", "shut/in.jpg"):
+        shutil.copy(photos / "a.jpg", photos / name)
+    (photos / "side.xmp").write_text(XMP.format("<rdf:li>boat</rdf:li>"))
+    (photos / "big.tif").write_bytes(b"II+\0\x08\0\0\0" + b"\xff" * 7 + b"\x7f")
+    os.mkfifo(photos / "pipe.jpg")
+    for name, mode in (("closed.jpg", 0), ("side.xmp", 0), ("shut", 0o444)):
+        (photos / name).chmod(mode)
+    reasons = {
+        "closed.jpg": "permission denied",
+        "pipe.jpg": "not a regular file but a pipe, a socket or a device",
+        "shut/in.jpg": "permission denied",
+        "side.xmp": "permission denied",
+    }
+    with without_privileges():
+        found = read_collection([photos, photos / "pipe.jpg"])
+        shut = read_collection([photos / "a.jpg", photos / "shut"])
+    assert set(found.failures) >= {Failure(str(photos / n), r) for n, r in reasons.items()}
+    assert {Path(one.file).name for one in found.failures} == {Path(n).name for n in reasons}
+    names = ("a.jpg", "b.png", "big.tif", "c.jpg", "closed.jpg", "in.jpg", "pipe.jpg", "side.jpg")
+    assert by_name(found) == {n: ["sea"] if n in ("a.jpg", "c.jpg") else [] for n in names}
+    assert [Path(one.file).name for one in shut.failures] == ["in.jpg"]
+
+
+def test_a_place_that_cannot_be_read_is_skipped_unless_it_is_all_there_is(folder):
+    (folder / "self").symlink_to(folder / "self")
+    found = read_collection([folder / "a.jpg", folder / "self"])
+    assert found.files == [str(folder / "a.jpg")]
+    assert found.failures == [Failure(str(folder / "self"), "a link that leads back to itself")]
+    with pytest.raises(InvalidInput, match=r"No photograph in .*self: a link that leads back"):
+        read_collection([folder / "self"])
 
 
 def test_nothing_there_is_a_clear_error(folder, tmp_path):

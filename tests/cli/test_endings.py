@@ -15,6 +15,7 @@ import tagkin
 from tagkin.cli import options, train
 from tagkin.cli.output import relative
 from tagkin.features import BACKBONES
+from tests.privileges import without_privileges
 
 from .made import make_photographs, write_sidecar, write_tag_file
 
@@ -116,11 +117,54 @@ def test_unwritable_outputs_are_found_before_the_work(run, world, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_to(run, world, tmp_path):
-    (tmp_path / "closed").mkdir(mode=0o500)
-    said = run("train", world.photos, "--tags", world.tags, "--model", "closed/m")
-    fails(said, "permission denied in closed")
+@pytest.mark.parametrize("mode", [0o555, 0o444, 0])
+def test_a_folder_that_may_not_be_written_to(mode, run, world, open_folder, monkeypatch):
+    shutil.copytree(world.photos, open_folder / "photos")
+    shutil.copy(world.tags, open_folder / "tags.jsonl")
+    shutil.copytree(world.model, open_folder / "model")
+    (open_folder / "closed").mkdir()
+    (open_folder / "closed").chmod(mode)
+    monkeypatch.chdir(open_folder)
+    with without_privileges():
+        said = run("train", "photos", "--tags", "tags.jsonl", "--model", "closed/m")
+        fails(said, "permission denied in closed")
+        said = run("suggest", "photos", "--model", "model", "--output", "closed/new.csv")
+        fails(said, "permission denied in closed")
+
+
+def test_bad_photographs_are_named_and_the_run_goes_on(run, world, open_folder, monkeypatch):
+    """In keyword mode, where every photograph is opened twice: for its tags and for its pixels."""
+    photos = shutil.copytree(world.photos, open_folder / "photos")
+    for file, tags in world.tags_of.items():
+        write_sidecar(photos / file, tags)
+    shutil.copy(photos / "red-circle-0.jpg", photos / "closed.jpg")
+    (photos / "closed.jpg").chmod(0)
+    (photos / "red-circle-0.jpg.xmp").chmod(0)
+    os.mkfifo(photos / "pipe.jpg")
+    (photos / "big.tif").write_bytes(b"II+\0\x08\0\0\0" + b"\xff" * 7 + b"\x7f")
+    (photos / "shut").mkdir()
+    shutil.copy(photos / "red-circle-0.jpg", photos / "shut")
+    (photos / "shut").chmod(0o444)
+    monkeypatch.chdir(open_folder)
+    named = [path for path in Path("photos").rglob("*") if path.suffix in (".jpg", ".tif")]
+    commands = (
+        ("train", "photos", "--model", "new"),
+        ("evaluate", "photos"),
+        ("suggest", "photos", "--model", "new"),
+        ("map", "photos", "--model", "new", "--output", "map.png"),
+        ("suggest", *named, "--model", "new"),
+    )
+    for command in commands:
+        with without_privileges():
+            said = run(*command, "--verbose", "--cache", "cache")
+        assert said.exit_code == 0, said.stderr
+        for name in ("closed.jpg", "shut/red-circle-0.jpg", "red-circle-0.jpg.xmp"):
+            assert f"photos/{name}: permission denied\n" in said.stderr, command
+        assert "photos/pipe.jpg: not a regular file" in said.stderr, command
+        assert ("photos/big.tif: " in said.stderr) == (command[0] in ("suggest", "map"))
+    with without_privileges():
+        said = run("similar", "photos/closed.jpg", "--model", "new", "--cache", "cache")
+    fails(said, "photos/closed.jpg: permission denied")
 
 
 def edited(model: Path, copy: Path, change) -> Path:

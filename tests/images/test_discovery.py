@@ -2,23 +2,13 @@
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from tagkin.errors import InvalidInput
 from tagkin.images import Failure, find_photographs, formats
-
-
-def doors_close() -> bool:
-    """Whether a file can be closed to this process: not if it runs as root."""
-    with tempfile.NamedTemporaryFile() as file:
-        os.chmod(file.name, 0)
-        return not os.access(file.name, os.R_OK)
-
-
-not_root = pytest.mark.skipif(not doors_close(), reason="nothing is closed to root")
+from tests.privileges import without_privileges
 
 
 def touch(folder, *names):
@@ -129,34 +119,36 @@ def test_what_is_skipped_is_said(tmp_path):
     ]
 
 
-@not_root
-def test_a_closed_folder_does_not_stop_the_walk(tmp_path):
-    touch(tmp_path, "a/1.jpg", "closed/2.jpg", "z/3.jpg")
-    (tmp_path / "closed").chmod(0)
+def test_places_that_cannot_be_read_are_skipped_and_said(tmp_path, monkeypatch):
+    """As a shell names them for *.jpg; but what is not there at all is a mistake."""
+    touch(tmp_path, "a.jpg")
+    monkeypatch.chdir(tmp_path)
+    Path("dead.jpg").symlink_to("gone")
+    Path("self.jpg").symlink_to("self.jpg")
     skipped = []
-    try:
-        assert names(tmp_path, on_skipped=skipped.append) == ["a/1.jpg", "z/3.jpg"]
+    found = find_photographs("a.jpg", "dead.jpg", "self.jpg", on_skipped=skipped.append)
+    assert found == [Path("a.jpg")]
+    assert skipped == [
+        Failure("dead.jpg", "a link to a file that is not there"),
+        Failure("self.jpg", "a link that leads back to itself"),
+    ]
+    for place in ("dead.jpg", "self.jpg"):
+        with pytest.raises(InvalidInput, match=f"{place} cannot be read: a link"):
+            find_photographs("a.jpg", place)
+    with pytest.raises(InvalidInput, match="no file or folder gone"):
+        find_photographs("gone", on_skipped=skipped.append)
+
+
+def test_a_closed_folder_does_not_stop_the_walk(open_folder):
+    touch(open_folder, "a/1.jpg", "closed/2.jpg", "z/3.jpg")
+    (open_folder / "closed").chmod(0)
+    skipped = []
+    with without_privileges():
+        assert names(open_folder, on_skipped=skipped.append) == ["a/1.jpg", "z/3.jpg"]
         with pytest.raises(InvalidInput, match="permission denied"):
-            find_photographs(tmp_path / "closed")
-    finally:
-        (tmp_path / "closed").chmod(0o700)
-    assert skipped == [Failure(str(tmp_path / "closed"), "folder not searched: permission denied")]
-
-
-def test_a_folder_that_cannot_be_listed_is_said(tmp_path, monkeypatch):
-    """As above, for those to whom nothing is closed."""
-    touch(tmp_path, "a/1.jpg", "closed/2.jpg", "z/3.jpg")
-    scandir = os.scandir
-
-    def refuse(path):
-        if Path(path).name == "closed":
-            raise PermissionError(13, "Permission denied")
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    skipped = []
-    assert names(tmp_path, on_skipped=skipped.append) == ["a/1.jpg", "z/3.jpg"]
-    assert skipped == [Failure(str(tmp_path / "closed"), "folder not searched: permission denied")]
+            find_photographs(open_folder / "closed")
+    closed = str(open_folder / "closed")
+    assert skipped == [Failure(closed, "folder not searched: permission denied")]
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are text there")

@@ -19,7 +19,7 @@ from tagkin.images import (
     thumbnail,
 )
 from tests.images.made import picture, saved
-from tests.images.test_discovery import not_root
+from tests.privileges import without_privileges
 
 
 def reason(call, *arguments):
@@ -58,12 +58,20 @@ def test_what_cannot_be_read_and_why(tmp_path):
         assert "name too long" in reason(call, tmp_path / ("x" * 300))
 
 
-@not_root
-def test_a_closed_file(tmp_path):
-    path = tmp_path / "a.jpg"
+def test_a_closed_file(open_folder):
+    path = open_folder / "a.jpg"
     path.write_bytes(b"abc")
     path.chmod(0)
-    assert reason(read_bytes, path) == "permission denied"
+    with without_privileges():
+        assert reason(read_bytes, path) == "permission denied"
+
+
+def test_a_file_in_a_folder_that_may_not_be_entered(open_folder):
+    (open_folder / "shut").mkdir()
+    (open_folder / "shut" / "a.jpg").write_bytes(b"abc")
+    (open_folder / "shut").chmod(0o444)
+    with without_privileges():
+        assert reason(read_bytes, open_folder / "shut" / "a.jpg") == "permission denied"
 
 
 def test_content_digest():

@@ -1,5 +1,6 @@
 """The tags that photographs carry: every place, every program's way, and damaged ones."""
 
+import importlib.util
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from tagkin.images._tiff import first_directory
 from tests.images import made_xmp as made
 from tests.images.made import HAS_AVIF, picture, saved
 from tests.images.test_decoding import chunk, coded
+from tests.privileges import without_privileges
 
 JPEG = saved(picture(), "JPEG")
 PROGRAMS = [
@@ -121,6 +123,32 @@ def test_sidecars_that_cannot_be_read(photo, tmp_path):
     assert tags == ["dog"]
     assert [p.file for p in problems] == [str(tmp_path / n) for n in ("photo.jpg.xmp", "photo.xmp")]
     assert problems[1].reason == "a folder, not a file"
+
+
+def test_a_sidecar_that_leads_back_to_itself(photo, tmp_path):
+    path = photo(made.with_xmp(JPEG, made.subjects("dog")))
+    (tmp_path / "photo.xmp").symlink_to(tmp_path / "photo.xmp")
+    (tmp_path / "photo.jpg.xmp").symlink_to(tmp_path / "gone")
+    sidecar = str(tmp_path / "photo.xmp")
+    assert find_keywords(path) == (["dog"], [Failure(sidecar, "a link that leads back to itself")])
+
+
+def test_a_name_too_long_for_a_sidecar(photo):
+    path = photo(made.with_xmp(JPEG, made.subjects("dog")), "x" * 250 + ".jpg")
+    assert find_keywords(path) == (["dog"], [])
+
+
+def test_closed_photographs_and_sidecars(open_folder):
+    (open_folder / "a.jpg").write_bytes(made.with_xmp(JPEG, made.subjects("dog")))
+    (open_folder / "a.xmp").write_text(made.subjects("cat"))
+    (open_folder / "a.xmp").chmod(0)
+    (open_folder / "b.jpg").write_bytes(JPEG)
+    (open_folder / "b.jpg").chmod(0)
+    with without_privileges():
+        found = find_keywords(open_folder / "a.jpg")
+        with pytest.raises(UnreadableImage, match="permission denied"):
+            find_keywords(open_folder / "b.jpg")
+    assert found == (["dog"], [Failure(str(open_folder / "a.xmp"), "permission denied")])
 
 
 def test_a_sidecar_is_not_its_own(photo):
@@ -260,6 +288,14 @@ def test_entities_are_refused(photo):
         assert "declares entities and was not read" in problems[0].reason
 
 
+def heif(xmp):
+    from pillow_heif import from_pillow
+
+    out = io.BytesIO()
+    from_pillow(Image.fromarray(picture())).save(out, xmp=xmp.encode())
+    return out.getvalue()
+
+
 def test_damaged_metadata_never_raise(photo):
     """Bytes changed and cut in every block: tags or none, never an error."""
     rng = np.random.default_rng(3)
@@ -270,6 +306,17 @@ def test_damaged_metadata_never_raise(photo):
     files += [in_format(form, made.DARKTABLE) for form in ("PNG compressed", "TIFF", "WEBP")]
     if HAS_AVIF:
         files.append(in_format("AVIF", made.DARKTABLE))
+    if importlib.util.find_spec("pillow_heif") is not None:
+        files.append(heif(made.DARKTABLE))
+    signatures = (b"\xff\xd8\xff\xe1", b"\x89PNG\r\n\x1a\n", b"RIFF\xff\xff\xff\xffWEBP")
+    signatures += (
+        b"II*\0",
+        b"MM\0*",
+        b"II+\0\x08\0\0\0",
+        b"MM\0+\0\x08\0\0",
+        b"\0\0\0\x18ftypheic",
+    )
+    files += [start + rng.bytes(500) for start in signatures]
     for data in files:
         for _ in range(80):
             changed = np.frombuffer(data, np.uint8).copy()
@@ -301,6 +348,11 @@ def test_hollow_xml_is_searched_in_time(photo):
         (["Ã–".encode("cp1252")], b"\x1b.A", ["Ã–"]),
         ([b"dog", b"", b" dog ", b"\x81\x8d"], None, ["dog", "\x81\x8d"]),
         (["e\u0301".encode()], None, ["é"]),
+        ([("x" * 63 + "é").encode()[:64], "日本語".encode()[:-1]], b"\x1b%G", ["x" * 63, "日本"]),
+        ([("x" * 62 + "日").encode()[:64]], None, ["x" * 62]),
+        ([("x" * 60 + "🐕").encode()[:63]], None, ["x" * 60]),
+        (["café".encode("latin-1"), "Müllé".encode("latin-1")], None, ["café", "Müllé"]),
+        ([("x" * 63 + "é").encode()[:64]], b"\x1b.A", ["x" * 63 + "Ã"]),
     ],
 )
 def test_iptc(words, charset, expected, photo):
@@ -336,6 +388,10 @@ def test_a_keyword_that_iptc_cut_is_not_a_second_tag(photo):
     data = made.with_iptc(JPEG, made.iptc(long[:64].encode(), b"a keyword", b"\xc3\xbc" * 32))
     path = photo(made.with_xmp(data, made.subjects(long, "ü" * 40)))
     assert read_keywords(path) == [long, "ü" * 40, "a keyword"]
+    for n in (1, 2, 3):  # bytes of the last character that are left
+        long = "x" * (64 - n) + "🐕 and more"
+        data = made.with_iptc(JPEG, made.iptc(long.encode()[:64]))
+        assert read_keywords(photo(made.with_xmp(data, made.subjects(long)))) == [long]
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
@@ -354,6 +410,18 @@ def test_directories_of_tiff():
     assert first_directory(small, {701}) == {}
     for wrong in (b"", b"II*\0", b"XX*\0\x08\0\0\0", b"II*\0\xff\xff\xff\xff", big[:30]):
         assert first_directory(wrong, {700}) == {}
+
+
+def test_a_directory_that_points_out_of_the_file(photo):
+    """Real files, not only bytes: they refuse to go where no file can be."""
+    outside = b"\xff" * 7 + b"\x7f"
+    entry = struct.pack("<HHQ8s", 700, 1, 99, outside)
+    for order, data in (
+        ("directory", b"II+\0\x08\0\0\0" + outside),
+        ("value", b"II+\0\x08\0\0\0" + struct.pack("<QQ", 16, 1) + entry),
+        ("entries", b"II+\0\x08\0\0\0" + struct.pack("<Q", 16) + outside + entry),
+    ):
+        assert find_keywords(photo(data, f"{order}.tif")) == ([], [])
 
 
 # --- against exiftool ---

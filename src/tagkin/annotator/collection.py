@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images import Failure, find_keywords, find_photographs
 from tagkin.labels.tag_files import TagTable, read_tags
 
@@ -108,19 +108,24 @@ def read_collection(
     failures: list[Failure] = []
     files = find_photographs(*folders, on_skipped=failures.append)
     if not files:
-        named = ", ".join(map(str, folders)) or "no folder"
-        raise InvalidInput(
-            f"No photograph in {named}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
-        )
+        raise InvalidInput(_nothing_in(folders, failures))
     path = Path(tags) if tags is not None else _metadata_in(folders)
     if path is None:
         return _with_keywords(files, failures, progress)
     return _with_table(files, read_tags(path, column=column), path, folders, failures)
 
 
+def _nothing_in(places: Sequence[Path], failures: Sequence[Failure]) -> str:
+    """What to say where no photograph was found."""
+    named = ", ".join(map(str, places)) or "no folder"
+    said = f"No photograph in {named}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
+    reasons = "; ".join(f"{one.file}: {one.reason}" for one in failures[:_NAMED])
+    return f"{said} {len(failures):,} could not be read: {reasons}" if failures else said
+
+
 def _metadata_in(places: Sequence[Path]) -> Path | None:
     paths = dict.fromkeys(place / name for place in places for name in METADATA)
-    found = [path for path in paths if path.is_file()]
+    found = [path for path in paths if os.path.isfile(path)]  # False also where nobody may look
     if len(found) > 1:
         raise InvalidInput(
             f"Found several tag files: {', '.join(map(str, found))}. Say which one to use."
@@ -135,7 +140,10 @@ def _with_keywords(
     for i, file in enumerate(files):
         if progress is not None:
             progress("Reading keywords", i, len(files))
-        found, problems = find_keywords(file)
+        try:
+            found, problems = find_keywords(file)
+        except UnreadableImage as error:
+            found, problems = [], [Failure(str(file), str(error))]
         tags.append(found)
         failures += problems
     if progress is not None:

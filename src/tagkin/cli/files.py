@@ -21,6 +21,7 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str] = (
         return
     if suffixes and path.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{relative(path)}: the name must end in {' or '.join(suffixes)}.")
+    check_folder(path)
     if path.is_dir():
         raise StorageError(f"{relative(path)} is a folder. Name a file in it.")
     if path.exists() and not path.is_file():
@@ -30,12 +31,14 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str] = (
             f"{relative(path)} is there already. Pass --overwrite to replace it, or choose "
             "another name."
         )
-    check_folder(path)
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a path whose folder is none, or may not be written to."""
-    above = next(folder for folder in path.absolute().parents if folder.exists())
+    """Refuse a path whose folder is none, or may not be written to; ask this first of all.
+
+    What lies in a folder that may not be entered cannot even be asked for.
+    """
+    above = next(folder for folder in path.absolute().parents if os.path.exists(folder))
     if not above.is_dir():
         raise StorageError(f"Could not write {relative(path)}: {relative(above)} is a file.")
     if not os.access(above, os.W_OK | os.X_OK):

@@ -37,7 +37,7 @@ def run(
     ],
     photos: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="PHOTOS", show_default=False, hidden=True),
+        typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
     ] = None,
     tags: options.Tags = None,
     column: options.Column = None,
@@ -61,7 +61,7 @@ def run(
     check_target(output, overwrite, (".png",))
     with progress_bar() as step:
         annotator = open_model(model, cache, no_cache)
-        files, rows = _chosen(annotator, photos, tags, column, n, seed, step)
+        files, rows, problems = _chosen(annotator, photos, tags, column, n, seed, step)
         seen = annotator.look(files, progress=step)
         if not seen.files:
             raise InvalidInput(
@@ -70,7 +70,7 @@ def run(
             )
         tags_of = dict(zip(files, rows, strict=True))
         _draw(annotator, seen, [tags_of[file] for file in seen.files], output, seed, step)
-    report_problems(seen.failures, verbose)
+    report_problems([*problems, *seen.failures], verbose)
     say(f"{count(len(seen.files), 'photograph', 'photographs')} drawn: {shown(output)}")
 
 
@@ -82,17 +82,18 @@ def _chosen(
     n: int,
     seed: int,
     step: Step,
-) -> tuple[list[str], list[Any]]:
-    """At most n photographs and their tags, drawn by the seed, in their order."""
+) -> tuple[list[str], list[Any], list[Any]]:
+    """At most n photographs and their tags, drawn by the seed, in their order; what failed."""
     import random
 
     if photos:
         found = photographs(photos, tags, column, step)
-        files, rows = list(found.files), list(found.tags)
+        files, rows, problems = list(found.files), list(found.tags), list(found.failures)
     else:
+        problems = []
         files, rows = [str(file) for file in annotator.files_], list(annotator.tags_)
     few = random.Random(seed).sample(range(len(files)), min(n, len(files)))  # noqa: S311
-    return [files[i] for i in sorted(few)], [rows[i] for i in sorted(few)]
+    return [files[i] for i in sorted(few)], [rows[i] for i in sorted(few)], problems
 
 
 def _draw(

@@ -47,12 +47,15 @@ def whole_path(backbone: str) -> str:
     return os.path.abspath(backbone) if Path(backbone).is_file() else backbone
 
 
-# arguments are hidden from the lists of options: the text of each command says what they are
+# arguments are hidden from the lists of options: the text of each command says what they are;
+# whether they can be read is not asked here, since one that cannot be must not stop the others
 Photos = Annotated[
     list[Path],
-    typer.Argument(metavar="PHOTOS", show_default=False, hidden=True),
+    typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
 ]
-Photo = Annotated[Path, typer.Argument(metavar="PHOTO", show_default=False, hidden=True)]
+Photo = Annotated[
+    Path, typer.Argument(metavar="PHOTO", show_default=False, hidden=True, readable=False)
+]
 Model = Annotated[
     Path,
     typer.Option("--model", "-m", metavar="DIR", show_default=False, help="The model's folder."),

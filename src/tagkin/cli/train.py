@@ -116,6 +116,7 @@ def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: S
 
 def _check_model_folder(folder: Path, overwrite: bool) -> None:
     """Refuse before hours of work what would be refused after them."""
+    check_folder(folder)
     if folder.is_dir() and any(folder.iterdir()):
         if not (folder / "model.json").is_file():
             raise StorageError(
@@ -129,7 +130,6 @@ def _check_model_folder(folder: Path, overwrite: bool) -> None:
             )
     elif folder.exists() and not folder.is_dir():
         raise StorageError(f"{relative(folder)} is a file; a model is a folder.")
-    check_folder(folder)
 
 
 def _summary(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images.files import Failure, why
 from tagkin.images.formats import suffixes
 
@@ -29,6 +29,7 @@ _NOT_A_PERSONS = frozenset(
         "thumbs.db",
     }
 )
+_DEAD_LINK = "a link to a file that is not there"
 
 
 def find_photographs(
@@ -44,8 +45,9 @@ def find_photographs(
     ----------
     *places : paths of files and folders
     on_skipped : callable, optional
-        Gets a `Failure` for every folder in them that cannot be read, and for every photograph
-        that is a dead link or not a regular file.
+        Gets a `Failure` for every place and every folder in one that cannot be read, and for
+        every photograph that is a dead link or not a regular file. Without it, a place that
+        cannot be read is an error; one that is not there always is.
 
     Returns
     -------
@@ -58,7 +60,13 @@ def find_photographs(
     skip = on_skipped or (lambda failure: None)
     wanted = suffixes()
     for place in places:
-        path, is_folder = _checked(place)
+        try:
+            path, is_folder = _checked(place)
+        except UnreadableImage as error:
+            if on_skipped is None:
+                raise InvalidInput(f"{place} cannot be read: {error}.") from error
+            on_skipped(Failure(os.fsdecode(place), str(error)))
+            continue
         inside = (
             sorted(_searched(path, wanted, searched, skip), key=_order) if is_folder else [path]
         )
@@ -68,17 +76,25 @@ def find_photographs(
 
 
 def _checked(place: str | os.PathLike[str]) -> tuple[Path, bool]:
-    """The path of a place, and whether it is a folder; one that is not there is a mistake."""
+    """The path of a place, and whether it is a folder; one that is not there is a mistake.
+
+    Raises
+    ------
+    UnreadableImage
+        If it is there and cannot be read.
+    """
     try:
         path = Path(os.fsdecode(place))
         os.stat(path)
         if path.is_dir():
             os.scandir(path).close()
             return path, True
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink():
+            raise UnreadableImage(_DEAD_LINK) from None
         raise InvalidInput(f"There is no file or folder {place}. Check the path.") from None
     except OSError as error:
-        raise InvalidInput(f"{place} cannot be read: {why(error)}.") from error
+        raise UnreadableImage(why(error)) from error
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{place!r} is not a path ({error}).") from error
     return path, False
@@ -129,7 +145,7 @@ def _problem(entry: os.DirEntry[str]) -> str | None:
             return None
         entry.stat()
     except FileNotFoundError:
-        return "a link to a file that is not there" if entry.is_symlink() else "vanished"
+        return _DEAD_LINK if entry.is_symlink() else "vanished"
     except OSError as error:
         return why(error)
     return "not a regular file"

@@ -10,6 +10,7 @@ They are read from
 
 from __future__ import annotations
 
+import errno
 import os
 import unicodedata
 from collections.abc import Iterable
@@ -25,6 +26,7 @@ __all__ = ["find_keywords", "read_keywords"]
 
 # Programs keep their own books among the tags under these.
 _NOT_A_PERSONS = {"darktable", "_Digikam_Internal_Tags_"}
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 _SIDECAR_SUFFIXES = (".xmp", ".XMP", ".Xmp")
 
 
@@ -101,12 +103,17 @@ def _sidecars(path: Path) -> list[Path]:
     names = [stem + suffix for stem in (path.name, path.stem) for suffix in _SIDECAR_SUFFIXES]
     there: dict[tuple[int, int], Path] = {}
     for sidecar in map(path.with_name, names):
+        if sidecar.name == path.name:
+            continue
         try:
             status = os.stat(sidecar)
-        except (OSError, ValueError):
+        except ValueError:
             continue
-        if sidecar.name != path.name:
-            there.setdefault((status.st_dev, status.st_ino), sidecar)
+        except OSError as error:
+            if error.errno not in _NOT_THERE:  # whoever reads it says what is wrong
+                there.setdefault((-1, len(there)), sidecar)
+            continue
+        there.setdefault((status.st_dev, status.st_ino), sidecar)
     return list(there.values())
 
 
