@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
@@ -24,6 +23,7 @@ from benchmarks.process import ROOT, say
 from tagkin.features import Backbone, FeatureCache, extract, get_backbone
 from tagkin.features.efficientnet import build_model
 from tagkin.images import decode, read_bytes
+from tagkin.onnx_sessions import import_onnxruntime
 
 SMALL, LARGE, REPEATS = 160, 24, 3
 DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
@@ -48,6 +48,7 @@ def made_photographs(folder: Path, n: int, size: tuple[int, int]) -> list[str]:
 
 def session(threads: int) -> Any:
     """Onnxruntime with the default network."""
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     return onnxruntime.InferenceSession(build_model("efficientnet-lite0"), options)

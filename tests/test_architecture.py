@@ -1,6 +1,7 @@
 """The rules of the house: who may import whom, what is public, what an import costs."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,14 +41,15 @@ ALLOWED = {
     "_regression": FOUNDATION,
     "evaluation": FOUNDATION | {"neighbors", "transfer"},
     "space": FOUNDATION | {"kernels", "labels", "landmarks", "_moments", "_regression"},
-    "neighbors": FOUNDATION,
+    "onnx_sessions": set(),
+    "neighbors": FOUNDATION | {"onnx_sessions"},
     "transfer": FOUNDATION | {"neighbors"},
     "_recipes": FOUNDATION | {"_regression", "evaluation", "labels", "neighbors", "space"},
     "denoising": FOUNDATION | {"_recipes", "labels", "neighbors"},
     "storage": FOUNDATION | {"version"},
     "sources": FOUNDATION | {"neighbors", "space", "storage"},
     "images": {"errors"},
-    "features": FOUNDATION | {"images"},
+    "features": FOUNDATION | {"images", "onnx_sessions"},
     "annotator": FOUNDATION
     | {
         "denoising",
@@ -91,7 +93,7 @@ OF_ONE_ROOM = {
     "PIL": {"features", "images", "pages"},
     "defusedxml": {"images"},
     "onnx": {"features", "neighbors"},
-    "onnxruntime": {"features", "neighbors"},
+    "onnxruntime": {"onnx_sessions"},
     "rich": {"cli"},
     "typer": {"cli"},
 }
@@ -117,6 +119,7 @@ PURE = set(ALLOWED) - {
     "distributed",
     "features",
     "images",
+    "onnx_sessions",
     "pages",
     "sources",
     "storage",
@@ -207,6 +210,17 @@ def test_no_pickle():
     for path in modules():
         tops = {name.split(".")[0] for name in imports_of(path)}
         assert not {"pickle", "joblib", "dill", "marshal", "shelve"} & tops, path
+
+
+def test_onnxruntime_is_imported_through_one_door():
+    """Elsewhere it could be imported first, and send telemetry."""
+    door = re.compile(r"^\s*(import|from) onnxruntime\b", re.MULTILINE)
+    folders = [
+        PACKAGE,
+        *(ROOT / name for name in ("benchmarks", "examples", "experiments", "tests")),
+    ]
+    found = [p for f in folders for p in f.rglob("*.py") if door.search(p.read_text())]
+    assert found == [PACKAGE / "onnx_sessions.py"]
 
 
 def test_benchmarks_examples_and_experiments_use_public_names_only():

@@ -45,6 +45,16 @@ def assert_same(found, expected):
     np.testing.assert_allclose(found.features, expected.features, atol=1e-4)
 
 
+def test_workers_send_no_telemetry(client, photographs):
+    """They import onnxruntime through the same door, whatever their environment was."""
+    from tagkin.distributed.extraction import _backbone, see
+
+    client.run(lambda: os.environ.pop("ORT_DISABLE_TELEMETRY", None))
+    client.run(_backbone.cache_clear)
+    client.run(see, photographs[:1], NAME)
+    assert set(client.run(lambda: os.environ.get("ORT_DISABLE_TELEMETRY")).values()) == {"1"}
+
+
 def test_features_are_those_of_one_machine(client, photographs, expected, tmp_path, monkeypatch):
     monkeypatch.setattr("tagkin.distributed.extraction._FILES", 4)
     told = []

@@ -10,8 +10,8 @@ import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import BACKBONES, efficientnet, get_backbone
-from tagkin.features._graphs import open_session
 from tagkin.features.efficientnet import EfficientNetLite, build_model
+from tagkin.onnx_sessions import import_onnxruntime, open_session
 
 NAMES = ("efficientnet-lite0", "efficientnet-lite2")
 
@@ -89,8 +89,7 @@ def test_features_depend_neither_on_the_batch_nor_on_threads(lite0):
     alone = np.concatenate([lite0(batch[i : i + 1]) for i in range(9)])
     with ThreadPoolExecutor(3) as pool:
         threads = np.concatenate(list(pool.map(lambda i: lite0(batch[i : i + 3]), (0, 3, 6))))
-    import onnxruntime
-
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 3
     session = onnxruntime.InferenceSession(build_model(lite0.name), options)

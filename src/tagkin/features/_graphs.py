@@ -1,4 +1,4 @@
-"""Networks as ONNX graphs, layer by layer, and sessions of onnxruntime that run them."""
+"""Networks as ONNX graphs, layer by layer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tagkin.features.base import Preprocessing
 
-__all__ = ["Graph", "open_session"]
+__all__ = ["Graph"]
 
 # Fixed, so that one network has one fingerprint whatever version of onnx builds it.
 _OPSET, _IR_VERSION = 17, 8
@@ -127,19 +127,3 @@ class Graph:
         opset = helper.make_opsetid("", _OPSET)
         model = helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
         return model.SerializeToString(deterministic=True)
-
-
-def open_session(model: bytes | str) -> Any:
-    """A session for a model or the path of one, which runs in the thread that calls it.
-
-    One thread a call: photographs are spread over threads, not layers. That keeps all cores
-    busy whether decoding or the network takes longer, and features do not depend on how many
-    cores there are.
-    """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors only
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
-from tagkin.features._graphs import Graph, open_session
+from tagkin.features._graphs import Graph
 from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.onnx_sessions import open_session
 
 __all__ = ["EfficientNetLite", "JoinedEfficientNets", "build_model"]
 

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features._graphs import open_session
 from tagkin.features._torch_files import sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.onnx_sessions import open_session
 
 __all__ = ["OnnxEncoder"]
 

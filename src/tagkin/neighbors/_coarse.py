@@ -24,6 +24,7 @@ import numpy as np
 from tagkin.arrays import Array, block_rows
 from tagkin.neighbors._candidates import Bar, Passing, low_bar
 from tagkin.neighbors._scorer import Scorer, pair_blocks
+from tagkin.onnx_sessions import open_session
 
 __all__ = ["CoarseBar", "pays"]
 
@@ -192,7 +193,6 @@ def _available() -> bool:
 @functools.cache
 def _session() -> Any:
     """A session that multiplies int8 matrices into int32, in the thread that calls it."""
-    import onnxruntime
     from onnx import TensorProto, helper
 
     def matrix(name: str, kind: int, *shape: str) -> Any:
@@ -206,9 +206,4 @@ def _session() -> Any:
     )
     opset = helper.make_opsetid("", _OPSET)
     model = helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    return open_session(model.SerializeToString())

@@ -1,0 +1,127 @@
+"""Nothing leaves the machine, and nothing is written but what was asked for."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import World
+from tests.cli.watching import WATCHERS, Seen, watched
+
+COMMANDS = """
+from tagkin.cli import app
+photos, tags, fresh, out = {photos!r}, {tags!r}, {fresh!r}, {out!r}
+one, model = fresh + "/red-circle-0.jpg", out + "/model"
+for command in (
+    ["train", photos, "--tags", tags, "--model", model],
+    ["suggest", fresh, "--model", model, "--output", out + "/suggested.csv"],
+    ["evaluate", photos, "--tags", tags, "--report", out + "/report.html"],
+    ["evaluate", fresh, "--model", model],
+    ["explain", one, "--model", model],
+    ["similar", one, "--model", model],
+    ["audit", "--model", model],
+    ["map", "--model", model, "--output", out + "/map.png"],
+    ["info", model],
+):
+    try:
+        app(command)
+    except SystemExit as end:
+        assert not end.code, command
+"""
+
+
+def environment(home: Path) -> dict[str, str]:
+    """As of a user who has set nothing: features go to the usual cache folder."""
+    unset = {"TAGKIN_CACHE", "XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY"}
+    kept = {name: value for name, value in os.environ.items() if name not in unset}
+    package = str(Path(__file__).parents[2] / "src")
+    temporary = home.parent / "temporary"
+    temporary.mkdir()
+    return kept | {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONPATH": package}
+
+
+def outside(seen: Seen, *allowed: Path) -> list[Path]:
+    """Paths that were changed and lie in no folder where something may be written."""
+    # what lies under /dev holds nothing; joblib tries there whether semaphores work
+    folders = (*allowed, Path("/dev"))
+    return sorted(p for p in seen.changes if not any(p.is_relative_to(f) for f in folders))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the usual cache folder is Linux's")
+def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
+    world: World, tmp_path: Path
+) -> None:
+    home, out = tmp_path / "home", tmp_path / "out"
+    home.mkdir()
+    out.mkdir()
+    before = {path: path.stat().st_mtime_ns for path in world.photos.parent.rglob("*")}
+    code = COMMANDS.format(
+        photos=str(world.photos), tags=str(world.tags), fresh=str(world.fresh), out=str(out)
+    )
+    seen = watched(code, tmp_path / "scratch", environment(home), by=WATCHERS[0])
+    assert seen.ended.returncode == 0, seen.ended.stderr
+    assert seen.sockets == []
+    cache = home / ".cache" / "tagkin"
+    assert outside(seen, out, cache) in ([], [cache.parent])  # which may have to be made
+    assert any(path.is_relative_to(cache) for path in seen.changes)
+    assert any(path.is_relative_to(out) for path in seen.changes)
+    # whoever wrote, nothing else is there at the end
+    assert all(p.is_relative_to(cache) for p in home.rglob("*") if p.is_file())
+    assert sorted(p.name for p in out.iterdir()) == [
+        "map.png",
+        "model",
+        "report.html",
+        "suggested.csv",
+    ]
+    assert not list((tmp_path / "temporary").iterdir())
+    assert {path: path.stat().st_mtime_ns for path in world.photos.parent.rglob("*")} == before
+
+
+@pytest.mark.parametrize("by", WATCHERS)
+def test_watching_sees_sockets_and_writes(tmp_path: Path, by: str) -> None:
+    home, target = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    code = f"""
+import os, socket
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+os.mkdir({str(target)!r})
+open({str(target / "file")!r}, "w").close()
+os.rename({str(target / "file")!r}, {str(target / "renamed")!r})
+open({str(target / "renamed")!r}).close()
+"""
+    seen = watched(code, tmp_path / "scratch", environment(home), by=by)
+    assert seen.ended.returncode == 0, seen.ended.stderr
+    assert len(seen.sockets) == 1
+    assert outside(seen, home) == [target, target / "file", target / "renamed"]
+
+
+def test_a_home_that_cannot_be_written_is_one_note(world: World, tmp_path: Path) -> None:
+    home = tmp_path / "file" / "home"  # no one can make a folder in a file, root neither
+    home.parent.write_text("")
+    env = environment(tmp_path / "home") | {"HOME": str(home)}
+    code = (
+        "from tagkin.cli import app; "
+        f"app(['suggest', {str(world.fresh)!r}, '--model', {str(world.model)!r}])"
+    )
+    seen = watched(code, tmp_path / "scratch", env, by="audit")
+    assert seen.ended.returncode == 0, seen.ended.stderr
+    assert seen.ended.stderr.startswith("Note: Features cannot be kept in ")
+    assert "onnxruntime" not in seen.ended.stderr
+
+
+def test_telemetry_is_the_users_choice(tmp_path: Path) -> None:
+    """Looked at without an import of onnxruntime, which would send some."""
+    code = """
+import os, sys, types
+sys.modules["onnxruntime"] = types.ModuleType("onnxruntime")
+from tagkin.onnx_sessions import import_onnxruntime
+import_onnxruntime()
+print(os.environ["ORT_DISABLE_TELEMETRY"])
+"""
+    (tmp_path / "home").mkdir()
+    env = environment(tmp_path / "home")
+    for given, expected in (({}, "1"), ({"ORT_DISABLE_TELEMETRY": "0"}, "0")):
+        scratch = tmp_path / f"scratch-{expected}"
+        seen = watched(code, scratch, env | given, by="audit")
+        assert seen.ended.stdout == f"{expected}\n", seen.ended.stderr
