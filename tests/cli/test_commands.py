@@ -224,6 +224,36 @@ def test_explain_of_a_known_photograph_says_what_it_carries(run, world):
     assert "Carries red, circle." in said.stdout
 
 
+def test_explain_as_json_has_the_shape_of_suggest_and_the_tags_of_kin(run, world):
+    photo = world.photos / "red-circle-0.jpg"
+    said = run("explain", photo, "--model", world.model, "--top", 2, "--kin", 3, "--json")
+    assert (said.exit_code, said.stderr) == (0, "")
+    (found,) = lines(said.stdout)
+    assert list(found) == ["file", "tags", "suggestions"]
+    assert found["tags"] == ["red", "circle"]
+    kin = [kin for one in found["suggestions"] for kin in one["kin"]]
+    assert all(one.pop("tags") == world.tags_of[Path(one["file"]).name] for one in kin)
+    asked = ("--top", 2, "--kin", 3, "--json")
+    (suggested,) = lines(run("suggest", photo, "--model", world.model, *asked).stdout)
+    assert found["suggestions"] == suggested["suggestions"]
+    assert len(kin) == 3 * len(found["suggestions"]) > 0
+
+
+def test_no_kin_where_none_are_asked_for(run, world, tmp_path):
+    asked = (world.fresh / "red-circle-0.jpg", "--model", world.model, "--top", 2, "--kin", 0)
+    for command in ("suggest", "explain"):
+        (found,) = lines(run(command, *asked, "--json").stdout)
+        assert [one["kin"] for one in found["suggestions"]] == [[], []]
+    said = run("suggest", *asked)
+    assert said.stdout.split()[:3] == ["Photograph", "Tag", "Sure"]
+    assert "Kin" not in said.stdout
+    said = run("explain", *asked, "--sheet", "why.png")
+    assert said.exit_code == 0, said.stderr
+    assert "Photograph" not in said.stdout
+    assert said.stdout.count("% sure") == 2
+    assert (tmp_path / "why.png").is_file()
+
+
 def test_similar(run, world):
     photo = world.photos / "green-square-0.jpg"
     said = run("similar", photo, "--model", world.model, "-n", 4, "--json")

@@ -227,6 +227,27 @@ def test_a_pipe_that_is_closed_early_is_no_error(start, world):
     assert process.wait() == 0
 
 
+@not_windows
+def test_a_pipe_that_nobody_reads_is_no_error(start, world):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        process = start("info", world.model, stdout=closed)
+        _, said = process.communicate()
+    assert (process.returncode, said) == (0, "")
+
+
+@not_windows
+def test_words_that_nobody_reads_are_no_error(start, world):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        process = start("suggest", world.fresh, "--model", world.model, stderr=closed)
+        out, _ = process.communicate()
+    assert process.returncode == 0
+    assert out.startswith("Photograph")
+
+
 @needs_full
 def test_a_full_disk_is_told(start, world):
     with open("/dev/full", "w") as full:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from tagkin.cli import audit, evaluate, explain, info, map, similar, suggest, train
-from tagkin.cli.guard import guarded
+from tagkin.cli.guard import DONE, guarded
+from tagkin.cli.streams import discard, is_closed_pipe, prepare_streams
 from tagkin.version import __version__
 
 __all__ = ["app", "main"]
@@ -63,8 +64,12 @@ def _tagkin(
 
 def main() -> None:
     """Run the command line of this process."""
-    # file names that are not UTF-8 go out as the bytes that they are
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="surrogateescape")
-    app(prog_name="tagkin")
+    prepare_streams()
+    try:
+        app(prog_name="tagkin")
+    except SystemExit as end:
+        # help and version, which no command writes
+        if is_closed_pipe(end.__context__):
+            discard(sys.stdout)
+            raise SystemExit(DONE) from None
+        raise

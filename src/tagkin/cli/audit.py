@@ -12,6 +12,7 @@ from tagkin.cli import options
 from tagkin.cli.files import check_target
 from tagkin.cli.output import (
     csv_text,
+    data,
     json_line,
     kin_rows,
     only_one,
@@ -128,7 +129,7 @@ def _show(found: list[Finding]) -> None:
         )
     if found:
         show(table)
-        send("\n")
+        data().print()
     say(_summary(found))
 
 

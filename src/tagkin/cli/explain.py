@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tagkin.cli import options
 from tagkin.cli.files import check_target
-from tagkin.cli.output import data, say, shown, shown_tag
+from tagkin.cli.output import (
+    data,
+    json_line,
+    relative,
+    say,
+    send,
+    shown,
+    shown_tag,
+    suggestion_rows,
+)
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model
 from tagkin.cli.tables import bar, file_table, percent, show
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, PhotoSuggestions
+    from tagkin.annotator import PhotoSuggestions
 
 __all__ = ["EXAMPLES", "run"]
+
+TagsOf = Mapping[str, Sequence[str]]  # of tagged photographs, by file
 
 EXAMPLES = """\b
 Examples:
   tagkin explain photo.jpg --model my-tags
   tagkin explain photo.jpg --model my-tags --sheet why.png --top 8
+  tagkin explain photo.jpg --model my-tags --kin 3 --json
 """
 
 
@@ -32,14 +45,13 @@ def run(
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=1, help="Tags to explain, the surest first.")
     ] = 5,
-    kin: Annotated[
-        int, typer.Option("--kin", metavar="N", min=1, help="Kin named for each tag.")
-    ] = 6,
+    kin: options.NKin = 6,
     sheet: Annotated[
         Path | None,
         typer.Option("--sheet", metavar="FILE.png", help="Draw a contact sheet of the kin."),
     ] = None,
     overwrite: options.Overwrite = False,
+    as_json: options.AsJson = False,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
 ) -> None:
@@ -57,13 +69,25 @@ def run(
 
             step("Drawing", 0, 1)
             contact_sheet(found, sheet)
-    _show(found, annotator)
+    tags_of = dict(zip(annotator.files_, annotator.tags_, strict=True))
+    if as_json:
+        send(json_line(_plain(found, tags_of)))
+    else:
+        _show(found, tags_of)
     if sheet is not None:
         say(f"Contact sheet: {shown(sheet)}")
 
 
-def _show(found: PhotoSuggestions, annotator: Annotator) -> None:
-    tags_of = dict(zip(annotator.files_, annotator.tags_, strict=True))
+def _plain(found: PhotoSuggestions, tags_of: TagsOf) -> dict[str, Any]:
+    """As suggest has it, with the tags that the photograph and its kin carry."""
+    rows = suggestion_rows(found.suggestions)
+    for row, one in zip(rows, found.suggestions, strict=True):
+        for kin, there in zip(row["kin"], one.kin, strict=True):
+            kin["tags"] = list(tags_of.get(there.file, ()))
+    return {"file": relative(found.file), "tags": list(found.tags), "suggestions": rows}
+
+
+def _show(found: PhotoSuggestions, tags_of: TagsOf) -> None:
     console = data()
     console.print(f"[bold]{shown(found.file)}[/bold]")
     if found.tags:
@@ -76,6 +100,8 @@ def _show(found: PhotoSuggestions, annotator: Annotator) -> None:
             f"[cyan]{shown_tag(one.tag)}[/cyan]  {bar(one.confidence)} "
             f"{percent(one.confidence)} sure"
         )
+        if not one.kin:
+            continue
         table = file_table("Photograph", "Share", "Its tags")
         for kin in one.kin:
             tags = ", ".join(shown_tag(tag) for tag in tags_of.get(kin.file, ()))

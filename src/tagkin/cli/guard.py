@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import typer
-from rich.markup import escape
 
 from tagkin.cli.output import note, say, shown_text
+from tagkin.cli.streams import discard
 from tagkin.errors import TagkinError
 
 __all__ = ["DONE", "FAILED", "INTERRUPTED", "guarded"]
@@ -41,10 +41,10 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise
         except BrokenPipeError:
             # whoever read, such as head, has enough
-            _discard_output()
+            discard(sys.stdout)
             raise typer.Exit(DONE) from None
         except KeyboardInterrupt:
-            _discard_output()
+            discard(sys.stdout)
             said = "[yellow]Interrupted.[/yellow]"
             if not kwargs.get("no_cache", True):
                 said += (
@@ -55,7 +55,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except TagkinError as error:
             _end(_error(str(error)), FAILED)
         except OSError as error:
-            _discard_output()
+            discard(sys.stdout)
             where = f"{error.filename}: " if error.filename else ""
             _end(_error(f"{where}{error.strerror or error}."), FAILED)
         except Exception as error:
@@ -73,22 +73,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 def _error(text: str) -> str:
     for parameter, option in _AS_OPTIONS.items():
         text = text.replace(parameter, option)
-    return f"[red]Error:[/red] {escape(shown_text(text))}"
+    return f"[red]Error:[/red] {shown_text(text)}"
 
 
 def _end(text: str, code: int) -> NoReturn:
-    # standard error may be closed as well
-    with contextlib.suppress(OSError):
-        say(text)
+    say(text)
     raise typer.Exit(code) from None
-
-
-def _discard_output() -> None:
-    """Let nothing more go to standard output: at the end Python would try again, and complain."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.__stdout__.fileno())  # type: ignore[union-attr]
-        os.close(nowhere)
 
 
 @contextlib.contextmanager

@@ -51,7 +51,7 @@ def run(
     console.print(facts(rows))
     console.print()
     for line in found["description"]:
-        console.print(shown_text(line), markup=False, style="dim")
+        console.print(shown_text(line), style="dim")
 
 
 def _facts(annotator: Annotator, folder: Path) -> dict[str, Any]:

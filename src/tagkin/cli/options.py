@@ -17,6 +17,7 @@ __all__ = [
     "Column",
     "MinCount",
     "Model",
+    "NKin",
     "NoCache",
     "NoDenoise",
     "Overwrite",
@@ -110,6 +111,9 @@ NoDenoise = Annotated[
         "--no-denoise",
         help="Take the tags as they are; by default they are smoothed where that helps.",
     ),
+]
+NKin = Annotated[
+    int, typer.Option("--kin", metavar="N", min=0, help="Kin named for each tag; 0 names none.")
 ]
 Seed = Annotated[
     int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")

@@ -8,16 +8,15 @@ import json
 import math
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+
+from tagkin.cli.streams import StreamConsole, discard, foreign, write_data
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Kin
+    from tagkin.annotator import Kin, TagSuggestion
 
 __all__ = [
     "csv_text",
@@ -32,55 +31,55 @@ __all__ = [
     "send",
     "shown",
     "shown_tag",
+    "shown_text",
+    "suggestion_rows",
 ]
-
-_WIDE = 160  # columns where nobody's window is known, so that little is cut
 
 
 # --- to people ---------------------------------------------------------------------------
 
 
-def data() -> Console:
+def data() -> StreamConsole:
     """Standard output, for tables; without colours where it is not a terminal."""
-    return _console(stderr=False)
+    return StreamConsole(stderr=False)
 
 
-def messages() -> Console:
+def messages() -> StreamConsole:
     """Standard error, for words and progress."""
-    return _console(stderr=True)
-
-
-def _console(stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False, emoji=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDE
-    return console
+    return StreamConsole(stderr=True)
 
 
 def say(text: str) -> None:
-    """A sentence for the person at the terminal; `text` may have rich's markup."""
+    """A sentence for the person at the terminal; `text` may have rich's markup.
+
+    What is not ours goes into it by `shown`, `shown_tag` or `shown_text`. Words that nobody can
+    read any more stop nothing.
+    """
     console = messages()
-    console.print(text, soft_wrap=not console.is_terminal)
+    try:
+        console.print(text, soft_wrap=not console.is_terminal)
+    except OSError:
+        discard(sys.stderr)
 
 
 def note(text: str) -> None:
     """Something to know that stops nothing; plain text."""
-    say(f"[yellow]Note:[/yellow] {escape(shown_text(text))}")
+    say(f"[yellow]Note:[/yellow] {shown_text(text)}")
 
 
 def shown_text(text: str) -> str:
-    """Text that does nothing to a terminal: control characters and broken ones are replaced."""
-    return "".join("�" if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} else c for c in text)
+    """Text that is not ours, such as a reason, as a person is shown it: never read as markup."""
+    return foreign(text)
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A path as a person is shown it, safe in rich's markup."""
-    return escape(shown_text(relative(path)))
+    """A path as a person is shown it, never read as markup."""
+    return foreign(relative(path))
 
 
 def shown_tag(tag: str) -> str:
-    """A tag as a person is shown it, safe in rich's markup."""
-    return escape(shown_text(tag))
+    """A tag as a person is shown it, never read as markup."""
+    return foreign(tag)
 
 
 def relative(path: str | os.PathLike[str]) -> str:
@@ -100,8 +99,8 @@ def relative(path: str | os.PathLike[str]) -> str:
 
 
 def send(text: str) -> None:
-    """Write data to standard output as it is."""
-    sys.stdout.write(text)
+    """Write data to standard output as UTF-8, whatever the terminal."""
+    write_data(text)
 
 
 def json_line(value: Any) -> str:
@@ -131,6 +130,14 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     writer.writerow(header)
     writer.writerows([_plain(cell) for cell in row] for row in rows)
     return text.getvalue()
+
+
+def suggestion_rows(suggestions: Iterable[TagSuggestion]) -> list[dict[str, Any]]:
+    """Suggestions for JSON."""
+    return [
+        {"tag": one.tag, "confidence": one.confidence, "kin": kin_rows(one.kin)}
+        for one in suggestions
+    ]
 
 
 def kin_rows(kin: Iterable[Kin]) -> list[dict[str, Any]]:

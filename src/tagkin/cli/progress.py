@@ -44,8 +44,8 @@ def progress_bar() -> Iterator[Step]:
         yield _silent
         return
     bar = Progress(
-        SpinnerColumn(style="dim"),
-        TextColumn("{task.description}"),
+        SpinnerColumn("line" if console.options.ascii_only else "dots", style="dim"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         _WhereCounted(MofNCompleteColumn()),
         _WhereCounted(TimeRemainingColumn(compact=True, elapsed_when_finished=True)),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.table import Table
 
-from tagkin.cli.output import data, shown_tag
-from tagkin.cli.tables import bar, percent
+from tagkin.cli.output import data, shown_tag, shown_text
+from tagkin.cli.tables import bar, percent, rule
 
 if TYPE_CHECKING:
     from tagkin.annotator import Quality
@@ -27,14 +26,14 @@ _EACH = 8  # of the best tags, and of the worst
 def show_quality(quality: Quality) -> None:
     """Three tables: against looks alone, what can be asked for, and tag by tag."""
     console = data()
-    console.print(f"Measured by {quality.how}.")
+    console.print(f"Measured by {shown_text(quality.how)}.")
     for table in (_against_looks(quality), _reached(quality), _tag_by_tag(quality)):
         console.print()
         console.print(table)
 
 
 def _table(*heads: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    table = Table(box=rule(), header_style="bold", pad_edge=False, show_edge=False)
     for k, head in enumerate(heads):
         table.add_column(head, justify="right" if k else "left", overflow="ellipsis")
     return table

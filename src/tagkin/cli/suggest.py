@@ -11,14 +11,15 @@ from tagkin.cli import options
 from tagkin.cli.files import check_target, write_file
 from tagkin.cli.output import (
     csv_text,
+    data,
     json_line,
-    kin_rows,
     only_one,
     relative,
     say,
     send,
     shown,
     shown_tag,
+    suggestion_rows,
 )
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import open_model, photographs, report_problems
@@ -70,9 +71,7 @@ def run(
         int | None,
         typer.Option("--top", metavar="N", min=1, help="At most so many tags a photograph."),
     ] = None,
-    kin: Annotated[
-        int, typer.Option("--kin", metavar="N", min=1, help="Kin named for each suggestion.")
-    ] = 5,
+    kin: options.NKin = 5,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a .csv or .jsonl file."),
@@ -114,7 +113,7 @@ def run(
     elif as_json or as_csv:
         send(_json(suggested) if as_json else _csv(suggested))
     else:
-        _show(suggested)
+        _show(suggested, with_kin=kin > 0)
 
 
 def _suggested(
@@ -131,15 +130,7 @@ def _suggested(
 
 def _json(suggested: list[PhotoSuggestions]) -> str:
     return "".join(
-        json_line(
-            {
-                "file": relative(one.file),
-                "suggestions": [
-                    {"tag": s.tag, "confidence": s.confidence, "kin": kin_rows(s.kin)}
-                    for s in one.suggestions
-                ],
-            }
-        )
+        json_line({"file": relative(one.file), "suggestions": suggestion_rows(one.suggestions)})
         for one in suggested
     )
 
@@ -156,18 +147,21 @@ def _csv(suggested: list[PhotoSuggestions]) -> str:
     )
 
 
-def _show(suggested: list[PhotoSuggestions]) -> None:
-    table = file_table("Photograph", "Tag", "Sure", "Kin")
+def _show(suggested: list[PhotoSuggestions], with_kin: bool) -> None:
+    # a column for kin, unless none are asked for
+    some = ("Kin",) if with_kin else ()
+    table = file_table("Photograph", "Tag", "Sure", *some)
     for one in suggested:
         name = shown(one.file)
         if not one.suggestions:
-            table.add_row(name, "[dim]none[/dim]", "", "")
+            table.add_row(name, "[dim]none[/dim]")
         for s in one.suggestions:
-            table.add_row(name, shown_tag(s.tag), percent(s.confidence), kin_text(s.kin))
+            kin = (kin_text(s.kin),) if with_kin else ()
+            table.add_row(name, shown_tag(s.tag), percent(s.confidence), *kin)
             name = ""
     if suggested:
         show(table)
-        send("\n")
+        data().print()
     say(_summary(suggested))
 
 

@@ -6,26 +6,43 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rich import box
+from rich.box import SIMPLE_HEAD, Box
+from rich.console import Console
 from rich.table import Column, Table
-from rich.text import Text
 
 from tagkin.cli.output import data, shown
 
 if TYPE_CHECKING:
     from tagkin.annotator import Kin
 
-__all__ = ["bar", "count", "facts", "file_table", "kin_text", "percent", "seconds", "show", "size"]
+__all__ = [
+    "bar",
+    "count",
+    "facts",
+    "file_table",
+    "kin_text",
+    "percent",
+    "rule",
+    "seconds",
+    "show",
+    "size",
+]
 
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _NUMBERS = {"Sure", "Share", "Alike"}
+_PLAIN_HEAD = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+
+
+def rule() -> Box:
+    """A line under the head of a table, of characters that standard output has."""
+    return _PLAIN_HEAD if data().options.ascii_only else SIMPLE_HEAD
 
 
 def file_table(*columns: str) -> Table:
     """A table whose first column is a file and whose last is a list; `show` makes them fit."""
     table = Table(
-        box=box.SIMPLE_HEAD,
+        box=rule(),
         header_style="bold",
         padding=(0, 1, 0, 0),
         pad_edge=False,
@@ -50,16 +67,16 @@ def show(table: Table) -> None:
     """Print a table of files: long names go on in the next line, a long list is cut."""
     console = data()
     first, *middle, last = table.columns
-    taken = sum(_width(column) + _GAP for column in middle)
+    taken = sum(_width(column, console) + _GAP for column in middle)
     first.max_width = max(_LEAST, (console.width - taken) // 2)
-    taken += min(_width(first), first.max_width) + _GAP
+    taken += min(_width(first, console), first.max_width) + _GAP
     last.max_width = max(_LEAST, console.width - taken)
     console.print(table)
 
 
-def _width(column: Column) -> int:
-    cells = [str(column.header), *column.cells]
-    return max(Text.from_markup(str(cell)).cell_len for cell in cells)
+def _width(column: Column, console: Console) -> int:
+    cells = [column.header, *column.cells]
+    return max(console.render_str(str(cell)).cell_len for cell in cells)
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:

@@ -1,0 +1,143 @@
+"""Standard streams: any text on any terminal, in what its encoding has."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import os
+import sys
+import unicodedata
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+__all__ = [
+    "StreamConsole",
+    "discard",
+    "foreign",
+    "is_closed_pipe",
+    "prepare_streams",
+    "write_data",
+]
+
+_WIDE = 160  # columns where nobody's window is known, so that little is cut
+_ERRORS = "tagkin-plain"
+
+# What we draw with, in characters that every encoding has; all else is escaped.
+_PLAIN = {"━": "#", "┄": "-", "─": "-", "–": "-", "—": "-", "…": "...", "·": "-", "�": "?"}
+
+# Text that is not ours carries its brackets and backslashes as characters that no text has, so
+# that rich reads no markup in it, whatever stands before and after it.
+_FOREIGN = {ord("["): "\ufdd0", ord("\\"): "\ufdd1"}
+_OWN = {ord(there): chr(char) for char, there in _FOREIGN.items()}
+
+
+def foreign(text: str) -> str:
+    """Text that is not ours, for a `StreamConsole`: never markup, and nothing to a terminal.
+
+    Control characters and broken ones are replaced.
+    """
+    return "".join("�" if _is_harmful(c) else c for c in text).translate(_FOREIGN)
+
+
+def _is_harmful(char: str) -> bool:
+    return unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or ord(char) in _OWN
+
+
+class StreamConsole(Console):
+    """A standard stream for people: colours on a terminal, and only characters that it has.
+
+    Characters that the encoding lacks are replaced before anything is laid out, so that columns
+    stay in line.
+    """
+
+    def __init__(self, *, stderr: bool) -> None:
+        super().__init__(stderr=stderr, highlight=False, emoji=False)
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = _WIDE
+        # where rich cuts a text, it writes one character: room for those in its place
+        self.width -= len(_encodable("…", self.encoding)) - 1
+
+    def render_str(self, text: str, **kwargs: Any) -> Text:
+        """Text with its markup applied, as it is laid out and written."""
+        rendered = super().render_str(_encodable(text, self.encoding), **kwargs)
+        rendered.plain = rendered.plain.translate(_OWN)
+        return rendered
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to whoever prints what a reader that has gone means."""
+        raise  # noqa: PLE0704 - rich calls this while it handles the error
+
+
+def _encodable(text: str, encoding: str) -> str:
+    """The text in characters of an encoding."""
+    try:
+        text.translate(_OWN).encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(_replaced(char, encoding) for char in text)
+    return text
+
+
+def _replaced(char: str, encoding: str) -> str:
+    try:
+        char.translate(_OWN).encode(encoding)
+    except UnicodeEncodeError:
+        return _plain(char).translate(_FOREIGN)
+    return char
+
+
+def _plain(char: str) -> str:
+    """A character in ASCII."""
+    return _PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode("ascii")
+
+
+# --- the streams themselves --------------------------------------------------------------
+
+
+def prepare_streams() -> None:
+    """Let standard output and standard error take any text; where one is closed, it goes nowhere.
+
+    Bytes of a file name that are not UTF-8 go out as the bytes that they are.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_ERRORS)
+
+
+def _replace_error(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    char = error.object[error.start]
+    kept = "\udc80" <= char <= "\udcff"
+    return char.encode("utf-8", "surrogateescape") if kept else _plain(char), error.start + 1
+
+
+codecs.register_error(_ERRORS, _replace_error)
+
+
+def write_data(text: str) -> None:
+    """Write data to standard output: UTF-8 and plain line ends, whatever the terminal."""
+    stream = sys.stdout
+    if not hasattr(stream, "buffer"):
+        stream.write(text)
+        return
+    stream.flush()
+    stream.buffer.write(text.encode("utf-8", "surrogateescape"))
+
+
+def is_closed_pipe(error: BaseException | None) -> bool:
+    """Whether an error says that whoever read, such as head, has gone."""
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
+def discard(stream: TextIO) -> None:
+    """Let nothing more go to a standard stream: at the end Python would try again, and complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

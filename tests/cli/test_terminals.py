@@ -1,0 +1,249 @@
+"""Any text on any terminal: encodings that lack characters, and texts that look like markup."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from .conftest import World
+from .made import make_photographs, write_tag_file
+from .terminals import Closed, Said, ended, speak, write_broken_png
+
+ENCODINGS = ("utf-8", "cp1252", "ascii", "latin-1", "cp437", "shift_jis")
+# two that look like one tag of rich's markup when a comma joins them, and other scripts
+TAGS = {"red": "[/夕焼け", "green": "é]", "blue": "[/a]", "circle": "[bold", "square": "[red]🏖\\"}
+# of photographs, in a folder whose name ends in [
+NAME = "a] 夕é"
+
+
+class Odd(NamedTuple):
+    """A collection of odd names and tags, others with a broken file, and a model of the first."""
+
+    photos: Path
+    fresh: Path
+    photo: Path
+    model: Path
+    train: Said
+
+
+@pytest.fixture(scope="module")
+def odd(world: World, tmp_path_factory: pytest.TempPathFactory) -> Odd:
+    home = tmp_path_factory.mktemp("odd")
+    photos, fresh = home / "photos [", home / "fresh ["
+    for folder, n_each, seed in ((photos, 4, 0), (fresh, 2, 1)):
+        tags = make_photographs(folder, n_each, seed)
+        named = {f"{NAME} {name}": [TAGS[t] for t in row] for name, row in tags.items()}
+        for name in tags:
+            (folder / name).rename(folder / f"{NAME} {name}")
+        named[f"{NAME} red-circle-0.jpg"].append("once[/b]")
+        write_broken_png(folder / f"{NAME} broken.png")
+        named[f"{NAME} broken.png"] = ["[/a]"]
+        named["[/gone].jpg"] = ["[/a]"]
+        write_tag_file(folder / "metadata.jsonl", named)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGKIN_CACHE", str(world.cache))
+        train = ("train", photos, "--model", home / "model [bold")
+        said = speak(patch, *train, encoding="ascii")
+    assert said.exit_code == 0, said.err
+    photo = min(fresh.glob("*.jpg"))
+    return Odd(photos, fresh, photo, home / "model [bold", said)
+
+
+Speak = Callable[..., Said]
+
+
+@pytest.fixture
+def say(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
+    """Run ``tagkin`` in a folder of its own, with standard streams of an encoding."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    return lambda *args, **kwargs: speak(monkeypatch, *args, **kwargs)
+
+
+def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
+    """Every command but train, in words."""
+    model = ("--model", odd.model)
+    return {
+        "suggest": ("suggest", odd.fresh, *model, "--threshold", 0, "--verbose"),
+        "explain": ("explain", odd.photo, *model),
+        "similar": ("similar", odd.photo, *model),
+        "audit": ("audit", *model, "-n", 8),
+        "evaluate": ("evaluate", odd.fresh, *model),
+        "map": ("map", odd.fresh, *model, "--output", "map[/a].png"),
+        "info": ("info", odd.model),
+    }
+
+
+# --- encodings ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_command_speaks_every_encoding(say, odd, encoding):
+    for name, command in commands(odd).items():
+        if name == "map" and encoding != "ascii":
+            continue  # all that it says is said on standard error, as by others
+        said = say(*command, encoding=encoding)
+        assert said.exit_code == 0, (name, said.err)
+        text = said.out.decode(encoding) + said.err.decode(encoding)
+        assert "Error" not in text, name
+        assert "\ufdd0" not in text, name
+        assert "\ufdd1" not in text, name
+
+
+def test_a_terminal_with_colours_and_progress_speaks_every_encoding(say, odd, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for encoding in ENCODINGS:
+        said = say(*commands(odd)["explain"], encoding=encoding, is_terminal=True)
+        assert said.exit_code == 0, said.err
+        assert b"\x1b[" in said.out
+        said.err.decode(encoding)
+
+
+def test_an_encoding_keeps_what_it_has_and_escapes_the_rest(say, odd):
+    tags = {
+        "utf-8": ("[/夕焼け", "é]", "[red]🏖\\"),
+        "cp1252": ("[/\\u5915\\u713c\\u3051", "é]", "[red]\\U0001f3d6\\"),
+        "ascii": ("[/\\u5915\\u713c\\u3051", "\\xe9]", "[red]\\U0001f3d6\\"),
+        "shift_jis": ("[/夕焼け", "\\xe9]", "[red]\\U0001f3d6\\"),
+    }
+    for encoding, expected in tags.items():
+        said = say("info", odd.model, encoding=encoding).out.decode(encoding)
+        for tag in expected:
+            assert f"{tag} (" in said, encoding
+
+
+def test_bars_and_lines_have_a_plain_form(say, odd):
+    plain = say(*commands(odd)["explain"], encoding="cp1252").out.decode("cp1252")
+    fine = say(*commands(odd)["explain"], encoding="utf-8").out.decode()
+    assert "━" in fine
+    assert "#" in plain
+    assert fine.count("━") == plain.count("#")
+    assert not set("━┄─") & set(plain)
+
+
+def test_tables_stay_aligned_where_characters_are_escaped(say, odd):
+    said = say(*commands(odd)["audit"], encoding="ascii").out.decode("ascii")
+    head, line, *rows = said.rstrip("\n").splitlines()
+    assert set(line.strip()) <= {"-", "+"}
+    place = head.index("Seems")
+    assert {row[place:].split()[0] for row in rows if row[place:].strip()} <= {"wrong", "missing"}
+    assert max(map(len, rows)) <= 120
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "shift_jis"])
+def test_data_are_utf8_whatever_the_terminal(say, odd, encoding):
+    model = ("--model", odd.model)
+    for command in (
+        ("suggest", odd.photo, *model, "--threshold", 0),
+        ("explain", odd.photo, *model),
+        ("similar", odd.photo, *model),
+        ("audit", *model, "-n", 4),
+        ("info", odd.model),
+    ):
+        out = say(*command, "--json", encoding=encoding).out
+        assert b"\r" not in out
+        assert [json.loads(line) for line in out.decode("utf-8").splitlines()], command
+        assert "夕" in out.decode("utf-8"), command
+    for command in (("suggest", odd.photo, *model, "--top", 5), ("audit", *model, "-n", 4)):
+        out = say(*command, "--csv", encoding=encoding).out
+        rows = list(csv.DictReader(io.StringIO(out.decode("utf-8"))))
+        assert {row["tag"] for row in rows} <= set(TAGS.values()), command
+
+
+def test_wrong_usage_and_errors_speak_every_encoding(say, odd):
+    for encoding in ENCODINGS:
+        said = say("suggest", odd.photo, "--model", "夕é[/a", encoding=encoding)
+        assert (said.exit_code, said.out) == (1, b"")
+        assert "[/a" in said.err.decode(encoding)
+        wrong = ("suggest", odd.photo, "--model", odd.model, "--output", "夕é[/a].txt")
+        said = say(*wrong, encoding=encoding)
+        assert (said.exit_code, said.out) == (2, b"")
+        # what reads commands takes ASCII for a setting gone wrong and writes UTF-8
+        assert "[/a].txt" in said.err.decode("utf-8" if encoding == "ascii" else encoding)
+
+
+# --- texts that look like markup ---------------------------------------------------------
+
+
+def test_train_shows_tags_names_and_reasons_as_they_are(odd):
+    out, err = odd.train.out.decode("ascii"), odd.train.err.decode("ascii")
+    assert "once[/b]" in out
+    assert "model [bold" in out
+    assert "[/gone].jpg" in err
+    assert "(chunk b'[/a]')" in err
+
+
+def test_every_command_shows_tags_and_names_as_they_are(say, odd):
+    found = {
+        name: say(*command, encoding="utf-8", columns=400)
+        for name, command in commands(odd).items()
+    }
+    out = {name: said.out.decode() for name, said in found.items()}
+    err = {name: said.err.decode() for name, said in found.items()}
+    assert "[/夕焼け" in out["suggest"]
+    assert "[bold" in out["suggest"]
+    for name in ("suggest", "explain", "similar", "audit"):
+        assert f"[{os.sep}{NAME} " in out[name], name
+    for name in ("suggest", "evaluate", "map"):
+        assert "(chunk b'[/a]')" in err[name], name
+        assert f"[{os.sep}{NAME} broken.png: " in err[name], name
+    # tags in a row, one that begins like markup before one that ends like it
+    assert "[/a], [bold" in out["similar"]
+    assert "é], [bold" in out["similar"]
+    for tag in TAGS.values():
+        assert tag in out["evaluate"], tag
+        assert f"{tag} (" in out["info"], tag
+    assert "map[/a].png" in err["map"]
+
+
+def test_markup_that_is_split_over_two_texts(say, world, tmp_path):
+    tags = make_photographs(tmp_path / "photos", n_each=2)
+    odd = {name: ["[/a", "b]", f"{row[0]}\\"] for name, row in tags.items()}
+    write_tag_file(tmp_path / "photos" / "metadata.jsonl", odd)
+    assert say("train", "photos", "--model", "m", encoding="utf-8").exit_code == 0
+    said = say("similar", "photos/red-circle-0.jpg", "--model", "m", encoding="utf-8")
+    assert said.exit_code == 0, said.err
+    assert "[/a, b], red\\" in said.out.decode()
+
+
+# --- readers that go away ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_data", [False, True])
+def test_a_reader_that_has_gone_is_no_error(world, odd, tmp_path, monkeypatch, as_data):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    everything = commands(odd) | {
+        "train": ("train", odd.photos, "--model", "m", "--no-denoise"),
+        "help": ("--help",),
+        "version": ("--version",),
+        "help of a command": ("suggest", "--help"),
+    }
+    for name, command in everything.items():
+        if as_data and name in {"map", "help", "version", "help of a command"}:
+            continue
+        args = (*command, "--json") if as_data else command
+        err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        closed = io.TextIOWrapper(io.BufferedWriter(Closed()), encoding="utf-8")
+        with monkeypatch.context() as patch:
+            code = ended(patch, closed, err, *args)
+        assert code == 0, name
+        assert b"Error" not in err.buffer.getvalue(), name
+    assert (tmp_path / "m" / "model.json").is_file()
+
+
+def test_words_that_nobody_reads_stop_nothing(world, odd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    for name, command in commands(odd).items():
+        out = io.BytesIO()
+        closed = io.TextIOWrapper(io.BufferedWriter(Closed()), encoding="utf-8")
+        code = ended(monkeypatch, io.TextIOWrapper(out, encoding="utf-8"), closed, *command)
+        assert code == 0, name
+        assert bool(out.getvalue()) == (name != "map"), name
+    assert (tmp_path / "map[/a].png").is_file()
