@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import glob
 import hashlib
+import inspect
 import json
 import os
 import shutil
@@ -111,6 +112,8 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
             f"Could not save the model to {folder}: {getattr(error, 'strerror', None) or error}. "
             "What was there before is still there; free some space or choose another folder."
         ) from error
+    if hasattr(model, "_saved_to"):
+        model._saved_to(folder)
     return folder
 
 
@@ -290,6 +293,8 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
         ) from error
     if not hasattr(model, "describe"):
         raise DamagedModel(f"{folder} holds {type(model).__name__}, which is not a model.")
+    if hasattr(model, "_opened_from"):
+        model._opened_from(folder)
     return model
 
 
@@ -373,6 +378,9 @@ def _build(name: str, encoded: Any, arrays: dict[str, np.ndarray], device: Any) 
         fits = set(state) == {field.name for field in fields(cls)}
     else:
         parameters = set(cls._get_param_names())
+        # a model of an earlier version does without the parameters that came later
+        of_init, later = inspect.signature(cls.__init__).parameters, getattr(cls, "_later", ())
+        state = {name: of_init[name].default for name in later} | state
         fits = parameters <= set(state) and not (set(state) - parameters) & set(dir(cls))
     if not fits:
         raise DamagedModel(f"{name} cannot have the attributes {sorted(state)}.")

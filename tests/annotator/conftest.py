@@ -33,6 +33,13 @@ class Made:
         return {NAMES[t] for t in np.flatnonzero(self.truth[i])}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _a_cache_of_its_own(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGKIN_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def made():
     return Made(400)

@@ -38,6 +38,14 @@ def test_what_cannot_be_read_is_a_grey_square(tmp_path, name):
     assert len(np.unique(found.reshape(-1, 3), axis=0)) > 1  # with a cross
 
 
+def test_a_grey_square_says_what_is_wrong(tmp_path):
+    (tmp_path / "damaged.jpg").write_bytes(b"\xff\xd8\xff\xe0 not a picture")
+    gone, other, damaged = (picture(f"{tmp_path}/{n}.jpg", 160) for n in ("gone", "x", "damaged"))
+    assert (gone == other).all()
+    assert (gone[:100] == damaged[:100]).all()
+    assert (gone[100:] != damaged[100:]).any()
+
+
 def test_jpeg_says_its_size(files):
     data, width, height = jpeg(files[1], 60)
     with Image.open(io.BytesIO(data)) as image:

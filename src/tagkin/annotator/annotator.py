@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from tagkin import storage
 from tagkin.annotator import quality
 from tagkin.annotator.audit import findings
 from tagkin.annotator.collection import Collection, Progress
+from tagkin.annotator.growing import grown
 from tagkin.annotator.learning import Recipe, check_enough, learn, tuned, usual_recipe
 from tagkin.annotator.photographs import (
     Photographs,
@@ -26,15 +26,10 @@ from tagkin.annotator.photographs import (
     rows_of,
     tag_rows,
 )
-from tagkin.annotator.picking import (
-    check_whole,
-    heard,
-    kin_of,
-    rule_for,
-    similar_of,
-    without_itself,
-)
-from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar, TagSuggestion
+from tagkin.annotator.picking import check_whole, rule_for, similar_of, without_itself
+from tagkin.annotator.relocation import Relocation
+from tagkin.annotator.suggesting import suggestions_of
+from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import (
@@ -57,7 +52,7 @@ TagLists = Sequence[Iterable[str] | None]
 _KIN = 5
 
 
-class Annotator(BaseEstimator):
+class Annotator(Relocation, BaseEstimator):
     """Learns from tagged photographs and suggests tags for others, with the kin that carry them.
 
     Photographs become features once (they are kept by content). Their tags, denoised as far as
@@ -86,7 +81,11 @@ class Annotator(BaseEstimator):
     Attributes
     ----------
     files_, digests_ : arrays of N str
-        The photographs learned from, each once, and their contents' digests.
+        The photographs learned from, each once, and their contents' digests. Names are relative
+        to the folder that they have in common, with / between folders.
+    paths_ : sequence of N str
+        Where these photographs are on this machine, as far as it is known. It is not stored in
+        a model: see `relocate`.
     tags_ : list of N lists of str
         Their tags, as they were given.
     vocabulary_ : Vocabulary
@@ -101,9 +100,8 @@ class Annotator(BaseEstimator):
         Photographs that could not be read by the last `fit` or `add`.
     """
 
-    _not_stored = ("failures_",)
+    _not_stored = ("failures_", "paths_")
     failures_: Sequence[Failure] = ()
-    files_: Any
     method_: Any
 
     def __init__(
@@ -185,37 +183,22 @@ class Annotator(BaseEstimator):
         self._check_backbone()
         seen, rows = self._tagged(photographs, tags, progress or _silent)
         known = self._rows_of(seen.digests)
+        added = grown(self, seen, rows, known)
+        self.vocabulary_, self.method_ = added.vocabulary, added.method
+        self.calibrator_, self.held_out_ = added.calibrator, added.held_out
         fresh = np.flatnonzero(known < 0)
-        all_rows = [*self.tags_, *(rows[i] for i in fresh)]
-        files = [*self.files_, *(seen.files[i] for i in fresh)]
+        paths = [*self.paths_, *(seen.files[i] for i in fresh)]
         for i in np.flatnonzero(known >= 0):
-            all_rows[known[i]], files[known[i]] = rows[i], seen.files[i]
-        # of tags that a photograph carried before it was counted already
-        old = [self.tags_[k] if k >= 0 else () for k in known]
-        news = [[t for t in row if t not in had] for row, had in zip(rows, old, strict=True)]
-        vocabulary = deepcopy(self.vocabulary_).extend(news)
-        Y = vocabulary.transform(all_rows)
-        method, n_known = deepcopy(self.method_), len(self.tags_)
-        if len(fresh):
-            method.partial_fit(self.space_.transform(seen.features[fresh]), Y[n_known:])
-        elif Y.shape[1] > method.n_labels_:
-            raise InvalidInput(
-                "New tags on photographs that are known already need a new fit: run fit again."
-            )
-        self.method_ = method.relabel(Y)
-        self.vocabulary_ = vocabulary
-        self.calibrator_ = deepcopy(self.calibrator_).extend(Y.shape[1])
-        self.held_out_ = self.held_out_.copy()
-        self.held_out_.resize(Y.shape)
+            paths[known[i]] = seen.files[i]
         digests = [*self.digests_, *(seen.digests[i] for i in fresh)]
-        self._keep(seen, files, digests, all_rows)
+        self._keep(seen, paths, digests, added.tags)
         return self
 
     def _keep(
-        self, seen: Extraction, files: Sequence[str], digests: Sequence[str], rows: list[list[str]]
+        self, seen: Extraction, paths: Sequence[str], digests: Sequence[str], rows: list[list[str]]
     ) -> None:
-        self.files_ = np.array([os.path.abspath(file) for file in files], dtype=object)
         self.digests_, self.tags_ = np.array(digests, dtype=object), rows
+        self._place(paths)
         self.failures_ = seen.failures
 
     def _recipe(self) -> Recipe:
@@ -304,31 +287,15 @@ class Annotator(BaseEstimator):
         carried: dict[str, Sequence[str]] = {}
         if isinstance(photographs, Collection):
             carried = dict(zip(photographs.files, photographs.tags, strict=True))
-        seen = self._readable(photographs, progress)
-        names, result = self.vocabulary_.names, []
+        seen = self._met(self._readable(photographs, progress))
+        result: list[PhotoSuggestions] = []
         for rows in row_blocks(len(seen.files), 64 * (self.method_.n_labels_ + 256)):
             files, known = seen.files[rows], self._rows_of(seen.digests[rows])
             own = [
                 list(carried.get(file) or (self.tags_[k] if k >= 0 else ()))
                 for file, k in zip(files, known, strict=True)
             ]
-            places = self.space_.transform(seen.features[rows])
-            found = without_itself(self.method_.kneighbors(places), known)
-            scores = to_numpy(self.method_.score_neighbors(*found))
-            P = to_numpy(self.calibrator_.predict_proba(scores))
-            free = heard(found, self.method_.labels_)
-            free[self.vocabulary_.transform(own).nonzero()] = False
-            wanted = rule.picked(scores, P, free)
-            evidence = self.method_.explain_neighbors(*found, wanted)
-            for i, file in enumerate(files):
-                suggested = tuple(
-                    TagSuggestion(
-                        names[e.label], float(P[i, e.label]), kin_of(e, self.files_, n_kin)
-                    )
-                    for e in evidence[i]
-                    if len(e.indices)
-                )
-                result.append(PhotoSuggestions(file, suggested, tuple(own[i])))
+            result += suggestions_of(self, files, seen.features[rows], known, own, rule, n_kin)
         return result
 
     def similar(self, photographs: Photographs, n: int = 10) -> list[list[Similar]]:
@@ -336,13 +303,13 @@ class Annotator(BaseEstimator):
         self._check_fitted()
         self._check_backbone()
         check_whole("n", n, 1)
-        seen = self._readable(photographs, None)
+        seen = self._met(self._readable(photographs, None))
         places = self.space_.transform(seen.features)
         found = self.method_.nearest(places, n + 1)
         found = without_itself(found, self._rows_of(seen.digests))
         metric = getattr(self.method_.index_, "metric", self.method_.metric)
         return [
-            similar_of(*one, metric, self.files_, self.tags_, n) for one in zip(*found, strict=True)
+            similar_of(*one, metric, self.paths_, self.tags_, n) for one in zip(*found, strict=True)
         ]
 
     # --- judging -------------------------------------------------------------------------
@@ -363,7 +330,7 @@ class Annotator(BaseEstimator):
         """
         self._check_fitted()
         return findings(
-            self.held_out_, self.method_, self.files_, self.vocabulary_.names, n, kind, n_kin
+            self.held_out_, self.method_, self.paths_, self.vocabulary_.names, n, kind, n_kin
         )
 
     def cross_validate(
@@ -400,7 +367,7 @@ class Annotator(BaseEstimator):
         self._check_fitted()
         self._check_backbone()
         seen, rows = self._tagged(photographs, tags, progress or _silent)
-        fresh = np.flatnonzero(self._rows_of(seen.digests) < 0)
+        fresh = np.flatnonzero(self._rows_of(self._met(seen).digests) < 0)
         if not len(fresh):
             raise InvalidInput(
                 f"The model was learned from all of these {len(seen.files)} photographs. Pass "
@@ -413,7 +380,7 @@ class Annotator(BaseEstimator):
         return quality.held_out(Y, scores, by_looks, self.calibrator_, self.vocabulary_.names)
 
     def _scores_by_looks(self, features: np.ndarray, progress: Progress | None) -> Any:
-        known = self.look([str(file) for file in self.files_], progress=progress)
+        known = self.look(list(self.paths_), progress=progress)
         rows = self._rows_of(known.digests)
         if not (rows >= 0).any():
             return None

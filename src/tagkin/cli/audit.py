@@ -23,7 +23,7 @@ from tagkin.cli.output import (
     shown_tag,
 )
 from tagkin.cli.progress import progress_bar
-from tagkin.cli.sources import open_model
+from tagkin.cli.sources import missing_text, open_model, report_missing
 from tagkin.cli.tables import count, file_table, kin_text, percent, show
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def run(
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page to look at.")
     ] = None,
     overwrite: options.Overwrite = False,
+    collection: options.Collection = None,
 ) -> None:
     """Find tags that seem wrong, and tags that seem to be missing.
 
@@ -75,12 +76,13 @@ def run(
     only_one(json=as_json, csv=as_csv)
     check_target(report, overwrite, (".html", ".htm"))
     with progress_bar() as step:
-        annotator = open_model(model)
+        annotator = open_model(model, collection=collection, step=step)
         step("Judging tags", 0, 1)
         found = annotator.audit(n, kind=None if kind is None else kind.value)
         if report is not None:
             step("Writing the report", 0, 1)
             _write(annotator, found, report)
+    report_missing(_named(found))
     if as_json:
         for one in found:
             send(json_line(_plain(one)))
@@ -90,6 +92,10 @@ def run(
         _show(found)
     if report is not None:
         say(f"Report: {shown(report)}")
+
+
+def _named(found: list[Finding]) -> list[str]:
+    return [file for one in found for file in (one.file, *(kin.file for kin in one.kin))]
 
 
 def _plain(one: Finding) -> dict[str, object]:
@@ -152,6 +158,8 @@ def _write(annotator: Annotator, found: list[Finding], path: Path) -> None:
     notes = [_summary(found)]
     if len(found) > _SHOWN:
         notes.append(f"The {_SHOWN} surest are shown; --csv lists all.")
+    if missing := missing_text(_named(found[:_SHOWN])):
+        notes.append(missing)
     facts = [
         ("tagged photographs", f"{len(annotator.files_):,}"),
         ("tags", f"{len(annotator.vocabulary_.names):,}"),

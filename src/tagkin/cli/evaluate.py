@@ -14,7 +14,14 @@ from tagkin.cli.output import json_line, say, send, shown
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.quality_page import write_quality
 from tagkin.cli.quality_tables import show_quality
-from tagkin.cli.sources import open_model, photographs, report_problems, seen_of, use_cache
+from tagkin.cli.sources import (
+    open_model,
+    photographs,
+    report_missing,
+    report_problems,
+    seen_of,
+    use_cache,
+)
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Quality
@@ -50,6 +57,7 @@ def run(
         Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write figures tag by tag.")
     ] = None,
     overwrite: options.Overwrite = False,
+    collection: options.Collection = None,
     as_json: options.AsJson = False,
     backbone: options.Backbone = options.BACKBONES[0],
     min_count: options.MinCount = 2,
@@ -73,7 +81,7 @@ def run(
         if model is None:
             annotator = _like_train(backbone, min_count, no_denoise, seed, cache, no_cache)
         else:
-            annotator = open_model(model, cache, no_cache)
+            annotator = open_model(model, cache, no_cache, collection, step)
         found = photographs(photos, tags, column, step)
         seen, rows = seen_of(annotator, found, step)
         judge = annotator.cross_validate if model is None else annotator.evaluate
@@ -84,6 +92,8 @@ def run(
             shown_by = None if model is None else annotator
             write_quality(quality, report, failures, shown_by, seen, rows)
     report_problems([*found.failures, *seen.failures], verbose)
+    if model is not None:
+        report_missing(annotator.paths_)
     if csv is not None:
         write_file(csv, quality.labels.to_csv())
     if as_json:

@@ -21,7 +21,7 @@ from tagkin.cli.output import (
     suggestion_rows,
 )
 from tagkin.cli.progress import progress_bar
-from tagkin.cli.sources import open_model
+from tagkin.cli.sources import open_model, report_missing
 from tagkin.cli.tables import bar, file_table, percent, show
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def run(
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.AsJson = False,
+    collection: options.Collection = None,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
 ) -> None:
@@ -62,14 +63,15 @@ def run(
     """
     check_target(sheet, overwrite, (".png",))
     with progress_bar() as step:
-        annotator = open_model(model, cache, no_cache)
+        annotator = open_model(model, cache, no_cache, collection, step)
         found = annotator.suggest([photo], top=top, n_kin=kin, progress=step)[0]
         if sheet is not None:
             from tagkin.pages import contact_sheet
 
             step("Drawing", 0, 1)
             contact_sheet(found, sheet)
-    tags_of = dict(zip(annotator.files_, annotator.tags_, strict=True))
+    report_missing(kin.file for one in found.suggestions for kin in one.kin)
+    tags_of = dict(zip(annotator.paths_, annotator.tags_, strict=True))
     if as_json:
         send(json_line(_plain(found, tags_of)))
     else:

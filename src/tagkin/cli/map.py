@@ -46,6 +46,7 @@ def run(
         typer.Option("--n", "-n", metavar="N", min=1, help="At most so many, drawn at random."),
     ] = 2000,
     overwrite: options.Overwrite = False,
+    collection: options.Collection = None,
     seed: options.Seed = 0,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
@@ -60,13 +61,14 @@ def run(
     """
     check_target(output, overwrite, (".png",))
     with progress_bar() as step:
-        annotator = open_model(model, cache, no_cache)
+        annotator = open_model(model, cache, no_cache, collection, step)
         files, rows, problems = _chosen(annotator, photos, tags, column, n, seed, step)
         seen = annotator.look(files, progress=step)
         if not seen.files:
             raise InvalidInput(
                 f"None of the {len(files):,} photographs can be read any more; the first was "
-                f"{files[0]} ({seen.failures[0].reason}). Name photographs to draw."
+                f"{files[0]} ({seen.failures[0].reason}). Where they were moved, --collection DIR "
+                "finds them again; or name photographs to draw."
             )
         tags_of = dict(zip(files, rows, strict=True))
         _draw(annotator, seen, [tags_of[file] for file in seen.files], output, seed, step)
@@ -91,7 +93,7 @@ def _chosen(
         files, rows, problems = list(found.files), list(found.tags), list(found.failures)
     else:
         problems = []
-        files, rows = [str(file) for file in annotator.files_], list(annotator.tags_)
+        files, rows = list(annotator.paths_), list(annotator.tags_)
     few = random.Random(seed).sample(range(len(files)), min(n, len(files)))  # noqa: S311
     return [files[i] for i in sorted(few)], [rows[i] for i in sorted(few)], problems
 

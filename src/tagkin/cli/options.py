@@ -14,6 +14,7 @@ __all__ = [
     "AsJson",
     "Backbone",
     "Cache",
+    "Collection",
     "Column",
     "MinCount",
     "Model",
@@ -60,6 +61,15 @@ Photo = Annotated[
 Model = Annotated[
     Path,
     typer.Option("--model", "-m", metavar="DIR", show_default=False, help="The model's folder."),
+]
+Collection = Annotated[
+    Path | None,
+    typer.Option(
+        "--collection",
+        metavar="DIR",
+        help="Where the photographs that the model was learned from are now, if they were moved; "
+        "they are found again by name and content.",
+    ),
 ]
 Tags = Annotated[
     Path | None,

@@ -9,7 +9,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.output import json_line, relative, send, shown, shown_tag
 from tagkin.cli.progress import progress_bar
-from tagkin.cli.sources import open_model
+from tagkin.cli.sources import open_model, report_missing
 from tagkin.cli.tables import file_table, show
 
 __all__ = ["EXAMPLES", "run"]
@@ -26,6 +26,7 @@ def run(
     model: options.Model,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="So many photographs.")] = 10,
     as_json: options.AsJson = False,
+    collection: options.Collection = None,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
 ) -> None:
@@ -34,9 +35,10 @@ def run(
     PHOTO is the photograph. Those found are near to it in the semantic space: alike in what they
     show, not only in how they look.
     """
-    with progress_bar():
-        annotator = open_model(model, cache, no_cache)
+    with progress_bar() as step:
+        annotator = open_model(model, cache, no_cache, collection, step)
         found = annotator.similar([photo], n)[0]
+    report_missing(one.file for one in found)
     if as_json:
         similar = [
             {"file": relative(one.file), "similarity": one.similarity, "tags": list(one.tags)}

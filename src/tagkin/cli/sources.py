@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.output import note, only_one, relative, say, shown, shown_text
 from tagkin.cli.progress import Step
+from tagkin.cli.tables import count
 from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Collection
 
-__all__ = ["open_model", "photographs", "report_problems", "seen_of", "tagged", "use_cache"]
+__all__ = [
+    "open_model",
+    "photographs",
+    "report_missing",
+    "report_problems",
+    "seen_of",
+    "tagged",
+    "use_cache",
+]
 
 _NAMED = 3
 
@@ -29,14 +38,46 @@ def use_cache(folder: Path | None, no_cache: bool) -> bool:
     return not no_cache
 
 
-def open_model(folder: Path, cache: Path | None = None, no_cache: bool = False) -> Annotator:
-    """Read a model that ``tagkin train`` made."""
+def open_model(
+    folder: Path,
+    cache: Path | None = None,
+    no_cache: bool = False,
+    collection: Path | None = None,
+    step: Step | None = None,
+) -> Annotator:
+    """Read a model that ``tagkin train`` made; its photographs are looked for in `collection`."""
     kept = use_cache(cache, no_cache)
     from tagkin.annotator import Annotator
 
     model = Annotator.load(folder)
     model.cache = kept
+    if collection is not None:
+        if not collection.is_dir():
+            raise InvalidInput(f"{relative(collection)} is not a folder. Check the path.")
+        model.relocate(collection, progress=step)
     return model
+
+
+def missing_text(files: Iterable[str]) -> str:
+    """Which of a model's photographs are not where they were, in words; none is no word."""
+    asked = list(dict.fromkeys(files))
+    gone = [file for file in asked if not os.path.exists(file)]
+    if not gone:
+        return ""
+    named = ", ".join(relative(file) for file in gone[:_NAMED])
+    more = ", …" if len(gone) > _NAMED else ""
+    verb = "is" if len(gone) == 1 else "are"
+    return (
+        f"{len(gone):,} of the {count(len(asked), 'photograph', 'photographs')} that the model "
+        f"names {verb} not there: {named}{more}. Where they were moved, --collection DIR finds "
+        "them again."
+    )
+
+
+def report_missing(files: Iterable[str]) -> None:
+    """Say on standard error which of a model's photographs are not where they were."""
+    if text := missing_text(files):
+        note(text)
 
 
 def photographs(

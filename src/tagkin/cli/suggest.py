@@ -22,7 +22,7 @@ from tagkin.cli.output import (
     suggestion_rows,
 )
 from tagkin.cli.progress import Step, progress_bar
-from tagkin.cli.sources import open_model, photographs, report_problems
+from tagkin.cli.sources import open_model, photographs, report_missing, report_problems
 from tagkin.cli.tables import count, file_table, kin_text, percent, show
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def run(
         bool, typer.Option("--json", help="JSON Lines on standard output, one photograph a line.")
     ] = False,
     as_csv: options.AsCsv = False,
+    collection: options.Collection = None,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
     verbose: options.Verbose = False,
@@ -98,7 +99,7 @@ def run(
     check_target(output, overwrite, (".csv", ".jsonl"))
     wanted = {"threshold": threshold, "precision": precision, "top": top, "n_kin": kin}
     with progress_bar() as step:
-        annotator = open_model(model, cache, no_cache)
+        annotator = open_model(model, cache, no_cache, collection, step)
         found = photographs(photos, tags, column, step)
         if only_untagged:
             found = found.untagged()
@@ -106,6 +107,7 @@ def run(
         if only_untagged:
             suggested = [one for one in suggested if not one.tags]
     report_problems([*found.failures, *failures], verbose)
+    report_missing(k.file for one in suggested for s in one.suggestions for k in s.kin)
     if output is not None:
         text = _csv(suggested) if output.suffix.lower() == ".csv" else _json(suggested)
         write_file(output, text)

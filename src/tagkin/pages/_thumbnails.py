@@ -1,27 +1,30 @@
-"""Small pictures of photographs; a grey one where the photograph is gone or cannot be read."""
+"""Small pictures of photographs; a grey one where a photograph is missing or unreadable."""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from tagkin.errors import UnreadableImage
 from tagkin.images import encode_jpeg, thumbnail
+from tagkin.pages._text import write
 
 __all__ = ["jpeg", "picture", "square"]
 
-_GREY, _DARKER = (214, 214, 218), (168, 168, 176)
+_GREY, _DARKER, _WORD = (214, 214, 218), (168, 168, 176), "#6b6b70"
 
 
 def picture(file: str, size: int) -> np.ndarray:
     """A photograph with its longer side `size` pixels at most, (h, w, 3) of uint8.
 
-    Where it has vanished or is damaged, a grey square with a cross stands for it.
+    Where it is missing or damaged, a grey square that says so stands for it.
     """
     try:
         return thumbnail(file, size)
     except (UnreadableImage, OSError, ValueError):  # ValueError: a name with a zero byte
-        return _placeholder(size)
+        return _placeholder(size, "unreadable" if _is_there(file) else "missing")
 
 
 def square(file: str, size: int) -> np.ndarray:
@@ -42,10 +45,18 @@ def jpeg(file: str, size: int) -> tuple[bytes, int, int]:
     return encode_jpeg(pixels, quality=70), width, height
 
 
-def _placeholder(size: int) -> np.ndarray:
+def _is_there(file: str) -> bool:
+    try:
+        return os.path.exists(file)
+    except ValueError:
+        return False
+
+
+def _placeholder(size: int, word: str) -> np.ndarray:
     image = Image.new("RGB", (size, size), _GREY)
     near, far, width = round(0.36 * size), round(0.64 * size), max(1, size // 40)
     draw = ImageDraw.Draw(image)
     draw.line([(near, near), (far, far)], _DARKER, width)
     draw.line([(near, far), (far, near)], _DARKER, width)
+    write(draw, (size / 2, 0.72 * size), word, max(10, size // 8), _WORD, "mt")
     return np.asarray(image)

@@ -1,0 +1,215 @@
+"""Where the photographs of a model are. The model knows names; folders belong to a machine.
+
+A model is handed on and photographs are moved. So a model stores the names of its photographs
+relative to the folder that they have in common, and of that folder its last name alone. Where
+the folder is, is kept in the user's cache, and found again by content when it has moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from tagkin.errors import UnreadableImage
+from tagkin.features import FeatureCache, default_cache_folder
+from tagkin.images import content_digest, find_photographs, read_bytes
+
+__all__ = ["Whereabouts", "digest_reader", "rooted"]
+
+# Whether a folder is the one: so many names are asked for, and so many contents read.
+_ASKED_FOR, _READ = 100, 3
+
+Progress = Callable[[str, int, int], None]
+
+
+def rooted(paths: Iterable[str | os.PathLike[str]]) -> tuple[str | None, list[str]]:
+    """The folder that files have in common, and their names in it with / between folders.
+
+    Where they have none in common (drives of Windows), the names are whole paths.
+    """
+    whole = [os.path.abspath(path) for path in paths]
+    try:
+        root = os.path.commonpath([os.path.dirname(path) for path in whole])
+    except ValueError:  # no path at all, or several drives
+        return None, [PurePath(path).as_posix() for path in whole]
+    return root, [PurePath(os.path.relpath(path, root)).as_posix() for path in whole]
+
+
+class Whereabouts(Sequence[str]):
+    """Paths of N photographs, as far as it is known where they are.
+
+    Parameters
+    ----------
+    names : sequence of N str
+        Relative to the root, with / between folders.
+    digests : sequence of N str
+        SHA-256 of the content of each.
+    root : str, optional
+        The folder that they are in. Without it, a path is the name alone.
+    moved : dict of int to str, optional
+        Whole paths of photographs, by their number, that are not under their name in the root.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        digests: Sequence[str],
+        root: str | None = None,
+        moved: dict[int, str] | None = None,
+    ):
+        self.names, self.digests, self.root = names, digests, root
+        self.moved = dict(moved or {})
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        i = range(len(self))[number]
+        return self.moved.get(i) or self._under(self.root, i)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[i] for i in range(len(self)))
+
+    def _under(self, root: str | os.PathLike[str] | None, i: int) -> str:
+        name = str(self.names[i])
+        return name if root is None else os.path.join(root, *name.split("/"))
+
+    def missing(self) -> list[int]:
+        """Numbers of the photographs that are not there."""
+        return [i for i, path in enumerate(self) if not _is_there(path)]
+
+    # --- after a move --------------------------------------------------------------------
+
+    def meet(self, files: Sequence[str], digests: Sequence[str]) -> bool:
+        """Learn from photographs that were looked at where lost ones are; whether any was."""
+        numbers = {digest: i for i, digest in enumerate(self.digests)}
+        lost = []
+        for file, digest in zip(files, digests, strict=True):
+            i = numbers.get(digest)
+            if i is not None and not _is_there(self[i]):
+                lost.append((i, os.path.abspath(file)))
+        for i, path in lost:
+            if _is_there(self[i]):
+                continue  # found with the root of another
+            ending = os.path.join(os.sep, *str(self.names[i]).split("/"))
+            if path.endswith(ending):
+                self.root = path.removesuffix(ending) or os.sep
+            else:
+                self.moved[i] = path
+        return bool(lost)
+
+    def search(
+        self,
+        folder: str | os.PathLike[str],
+        digest_of: Callable[[str], str | None],
+        progress: Progress | None = None,
+    ) -> None:
+        """Look for the photographs under a folder: by name in it, the rest by content.
+
+        Names are believed where one of a few has the right content, or where all are there:
+        content changes when a program writes tags into a photograph.
+        """
+        whole = os.path.abspath(folder)
+        if self._is_root(whole, digest_of) or (
+            len(self) and all(_is_there(self._under(whole, i)) for i in range(len(self)))
+        ):
+            self.root, self.moved = whole, {}
+        lost = {str(self.digests[i]): i for i in self.missing()}
+        if not lost:
+            return
+        files = [str(path) for path in find_photographs(whole)]
+        names = {PurePath(str(self.names[i])).name for i in lost.values()}
+        files.sort(key=lambda file: os.path.basename(file) not in names)  # likely ones first
+        for done, file in enumerate(files):
+            if progress is not None:
+                progress("Looking for photographs", done, len(files))
+            digest, root = digest_of(file), self.root
+            if digest not in lost:
+                continue
+            self.meet([file], [str(digest)])
+            del lost[str(digest)]
+            if self.root != root:  # one tells where others are
+                lost = {key: i for key, i in lost.items() if not _is_there(self[i])}
+            if not lost:
+                break
+
+    def _is_root(self, folder: str, digest_of: Callable[[str], str | None]) -> bool:
+        """Whether one of a few photographs that have these names there has the right content."""
+        some = range(0, len(self), max(1, len(self) // _ASKED_FOR))
+        there = [i for i in some if _is_there(self._under(folder, i))]
+        return any(digest_of(self._under(folder, i)) == self.digests[i] for i in there[:_READ])
+
+    # --- from one run to the next --------------------------------------------------------
+
+    def find_root(self, model: Path, root_name: str) -> None:
+        """Where the photographs are, for a model that was just opened.
+
+        Beside the model or around it, by content, so that both can be moved together; else
+        where they were last.
+        """
+        digest_of = digest_reader(None)
+        beside = model.absolute().parent
+        for folder in dict.fromkeys([beside / root_name, beside]):
+            if folder.is_dir() and self._is_root(str(folder), digest_of):
+                self.root = str(folder)
+                return
+        try:
+            kept = json.loads(self._memory().read_text(encoding="utf-8"))
+            root, moved = kept["root"], {int(i): str(path) for i, path in kept["moved"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return  # nothing is remembered, or nothing that can be used
+        if isinstance(root, str) and max(moved, default=0) < len(self):
+            self.root, self.moved = root, moved
+
+    def remember(self) -> None:
+        """Keep where the photographs are in the user's cache, for the next run on this machine."""
+        path = self._memory()
+        text = json.dumps({"root": self.root, "moved": self.moved})
+        fresh = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                fresh.write_text(text, encoding="utf-8")
+                fresh.replace(path)
+            finally:
+                fresh.unlink(missing_ok=True)
+        except OSError:
+            return  # a convenience: without it the folder has to be named
+
+    def _memory(self) -> Path:
+        content = "\0".join([*map(str, self.names), *map(str, self.digests)])
+        key = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        return default_cache_folder() / "whereabouts" / f"{key}.json"
+
+
+def digest_reader(cache: FeatureCache | None) -> Callable[[str], str | None]:
+    """A function that tells the digest of a file's content, or None where it cannot be read."""
+
+    def digest_of(file: str) -> str | None:
+        try:
+            status = os.stat(file)
+            if cache is None:
+                return content_digest(read_bytes(file))
+            digest = cache.contents.digest(file, status)
+            if digest is None:
+                digest = content_digest(read_bytes(file))
+                cache.contents.remember(file, status, digest)
+            return digest
+        except (OSError, ValueError, UnreadableImage):
+            return None
+
+    return digest_of
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return os.path.exists(path)
+    except ValueError:  # a name that no file can have
+        return False

@@ -1,0 +1,264 @@
+"""Photographs that were moved or renamed since they were learned from."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tagkin
+from tagkin import Annotator
+from tagkin.annotator.whereabouts import Whereabouts, digest_reader, rooted
+from tagkin.images import content_digest
+
+from .conftest import Made, seen
+
+OLD_MODEL = Path(__file__).parent / "model-0.1"
+N = 12
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def make_photographs(folder):
+    """Twelve files in two sub-folders; contents differ, names repeat."""
+    for i in range(N):
+        path = folder / ("spring", "summer")[i % 2] / f"{i // 2}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4), (20 * i, 0, 0)).save(path)
+    return sorted(map(str, folder.rglob("*.png")))
+
+
+def learned_from(files):
+    made = Made(N, d=8)
+    photos = seen(made.X)
+    photos.files[:] = files
+    photos.digests[:] = [content_digest(Path(file).read_bytes()) for file in files]
+    return Annotator(denoise=False).fit(photos, made.tags)
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home" / "jane"
+
+
+@pytest.fixture
+def annotator(home):
+    return learned_from(make_photographs(home / "Pictures"))
+
+
+def named(annotator):
+    return {kin.file for one in annotator.audit(50) for kin in one.kin}
+
+
+# --- names and roots ---------------------------------------------------------------------
+
+
+def test_names_are_relative_to_the_folder_in_common():
+    root, names = rooted(["/a/b/c/1.jpg", "/a/b/2.jpg", "/a/b/c/d/3.jpg"])
+    assert (root, names) == (os.path.abspath("/a/b"), ["c/1.jpg", "2.jpg", "c/d/3.jpg"])
+    assert rooted(["x/1.jpg"]) == (os.path.abspath("x"), ["1.jpg"])
+    assert rooted([]) == (None, [])
+
+
+def test_paths_are_a_sequence():
+    paths = Whereabouts(["a/1.jpg", "2.jpg"], ["0", "1"], "/root", {1: "/else/x.jpg"})
+    assert list(paths) == [os.path.join("/root", "a", "1.jpg"), "/else/x.jpg"]
+    assert (paths[-1], paths[:1], len(paths)) == ("/else/x.jpg", [paths[0]], 2)
+    assert list(Whereabouts(["a/1.jpg"], ["0"])) == ["a/1.jpg"]
+    with pytest.raises(IndexError):
+        paths[2]
+
+
+def test_a_model_holds_no_path_of_the_machine(annotator, home, tmp_path):
+    folder = annotator.save(tmp_path / "model")
+    for file in folder.iterdir():
+        assert b"jane" not in file.read_bytes()
+    assert json.loads((folder / "model.json").read_text())["content"]["state"]["files_"] == {
+        "$strings": [f"{season}/{i}.png" for season in ("spring", "summer") for i in range(6)]
+    }
+
+
+# --- found again -------------------------------------------------------------------------
+
+
+def test_photographs_that_stayed_are_known_on_this_machine(annotator, tmp_path):
+    folder = annotator.save(tmp_path / "elsewhere" / "model")
+    loaded = tagkin.load(folder)
+    assert list(loaded.paths_) == list(annotator.paths_)
+    assert all(map(os.path.isfile, named(loaded)))
+
+
+def test_model_and_photographs_can_be_moved_together(annotator, home, tmp_path, cache):
+    annotator.save(home / "my-tags")
+    annotator.save(home / "Pictures" / "inside")
+    shutil.rmtree(cache)
+    home.rename(tmp_path / "joe")
+    for model in ("my-tags", "Pictures/inside"):
+        loaded = Annotator.load(tmp_path / "joe" / model)
+        assert loaded.paths_.root == str(tmp_path / "joe" / "Pictures")
+        assert all(map(os.path.isfile, named(loaded)))
+
+
+def test_other_photographs_of_the_same_names_beside_a_model_are_not_taken(annotator, tmp_path):
+    folder = annotator.save(tmp_path / "model")
+    for file in annotator.files_:
+        other = tmp_path / "Pictures" / file
+        other.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4), (0, 0, 200)).save(other)
+    assert list(Annotator.load(folder).paths_) == list(annotator.paths_)
+
+
+def test_a_model_whose_photographs_nobody_knows_names_them_as_they_were(annotator, tmp_path, cache):
+    folder = annotator.save(tmp_path / "model")
+    shutil.rmtree(cache)
+    loaded = Annotator.load(folder)
+    assert loaded.paths_.root is None
+    assert list(loaded.paths_) == list(loaded.files_)
+    assert loaded.paths_.missing() == list(range(N))
+
+
+def test_without_a_cache_nothing_is_kept(annotator, tmp_path, cache):
+    annotator.cache = False
+    annotator.save(tmp_path / "model")
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"root": 3, "moved": {}}', '{"moved": {"x": 1}}']
+)
+def test_a_damaged_memory_is_none(annotator, tmp_path, cache, text):
+    folder = annotator.save(tmp_path / "model")
+    (memory,) = (cache / "whereabouts").iterdir()
+    memory.write_text(text)
+    assert Annotator.load(folder).paths_.root is None
+
+
+def test_where_a_cache_cannot_be_written_saving_goes_on(annotator, tmp_path, cache):
+    cache.write_text("a file, not a folder")
+    assert Annotator.load(annotator.save(tmp_path / "model")).paths_.root is None
+
+
+def test_a_renamed_folder_is_found_again(annotator, home, tmp_path):
+    folder = annotator.save(tmp_path / "model")
+    (home / "Pictures").rename(home / "Photos")
+    loaded = Annotator.load(folder)
+    assert loaded.paths_.missing() == list(range(N))
+    assert loaded.relocate(home / "Photos") == []
+    assert loaded.paths_.root == str(home / "Photos")
+    again = Annotator.load(folder)  # and remembered
+    assert all(map(os.path.isfile, named(again)))
+
+
+def test_renamed_and_scattered_photographs_are_found_by_content(annotator, home, tmp_path):
+    folder = annotator.save(tmp_path / "model")
+    before = dict(zip(annotator.digests_, annotator.paths_, strict=True))
+    new = home / "sorted"
+    new.mkdir()
+    for k, file in enumerate(before.values()):
+        shutil.move(file, new / f"photo-{k:03}.png")
+    (new / "photo-003.png").unlink()
+    loaded = Annotator.load(folder)
+    assert loaded.relocate(home) == [annotator.files_[3]]
+    for digest, path in zip(loaded.digests_, loaded.paths_, strict=True):
+        there = os.path.isfile(path)
+        assert there == (digest != annotator.digests_[3])
+        if there:
+            assert content_digest(Path(path).read_bytes()) == digest
+    assert list(Annotator.load(folder).paths_) == list(loaded.paths_)
+
+
+def test_a_folder_above_or_below_finds_them_too(annotator, home, tmp_path):
+    (home / "Pictures").rename(home / "Photos")
+    assert annotator.relocate(home) == []
+    assert annotator.paths_.root == str(home / "Photos")
+    assert annotator.paths_.moved == {}
+    (home / "Photos").rename(home / "Bilder")
+    missing = annotator.relocate(home / "Bilder" / "spring")
+    assert missing == []  # one tells where the others are
+
+
+def test_photographs_that_were_tagged_in_place_are_found_by_name(annotator, home):
+    (home / "Pictures").rename(home / "Photos")
+    for file in (home / "Photos").rglob("*.png"):
+        file.write_bytes(file.read_bytes() + b"keywords")
+    assert annotator.relocate(home / "Photos") == []
+
+
+def test_another_folder_with_some_of_the_names_is_not_believed(annotator, home, tmp_path):
+    shutil.rmtree(home / "Pictures")
+    other = tmp_path / "other" / "spring"
+    other.mkdir(parents=True)
+    Image.new("RGB", (4, 4), "blue").save(other / "0.png")
+    assert len(annotator.relocate(tmp_path / "other")) == N
+
+
+def test_photographs_that_are_looked_at_tell_where_they_are(annotator, home):
+    (home / "Pictures").rename(home / "Photos")
+    photos = seen(Made(N, d=8).X[:1])
+    photos.files[:], photos.digests[:] = (
+        [str(home / "Photos/spring/0.png")],
+        [annotator.digests_[0]],
+    )
+    assert annotator.paths_.missing()
+    annotator.similar(photos, 3)
+    assert annotator.paths_.missing() == []
+
+
+def test_a_copy_does_not_take_the_place_of_a_photograph_that_is_there(annotator, tmp_path):
+    paths = list(annotator.paths_)
+    copy = shutil.copy(paths[0], tmp_path / "copy.png")
+    assert not annotator.paths_.meet([copy], [annotator.digests_[0]])
+    assert list(annotator.paths_) == paths
+
+
+def test_what_is_added_is_named_from_the_new_folder_in_common(annotator, home):
+    more = home / "More" / "a.png"
+    more.parent.mkdir()
+    Image.new("RGB", (4, 4), "white").save(more)
+    photos = seen(Made(1, seed=5, d=8).X, first=500)
+    photos.files[:] = [str(more)]
+    annotator.add(photos, [["snow"]])
+    assert annotator.files_[0] == "Pictures/spring/0.png"
+    assert annotator.files_[-1] == "More/a.png"
+    assert annotator.paths_.root == str(home)
+    assert annotator.paths_.missing() == []
+
+
+def test_digests_come_from_the_cache_where_a_file_stayed_as_it_was(tmp_path):
+    from tagkin.features import FeatureCache
+
+    path = tmp_path / "a.png"
+    path.write_bytes(b"content")
+    os.utime(path, (1, 1))
+    with FeatureCache(tmp_path / "cache") as cache:
+        digest_of = digest_reader(cache)
+        assert digest_of(str(path)) == content_digest(b"content")
+        cache.contents._known = dict.fromkeys(cache.contents._known, bytes(32))
+        assert digest_of(str(path)) == "0" * 64
+    assert digest_reader(None)(str(path)) == content_digest(b"content")
+    assert digest_reader(None)(str(tmp_path / "gone.png")) is None
+
+
+# --- models of 0.1 -----------------------------------------------------------------------
+
+
+def test_a_model_of_the_first_version_loads_and_loses_its_whole_paths(tmp_path):
+    loaded = tagkin.load(OLD_MODEL)
+    assert loaded.files_[0] == "2019/0000.jpg"
+    assert loaded.paths_[-1] == os.path.join(os.sep, "home", "jane", "Pictures", "2020", "0023.jpg")
+    names = loaded.vocabulary_.names
+    assert {"dog", "animal", "animal|dog"} <= set(names)  # as it was learned
+    made = Made(24, d=8)
+    assert len(loaded.similar(seen(made.X[:1]), 3)[0]) == 3
+    found = loaded.suggest(seen(made.X, first=100), top=2)
+    assert all(np.isfinite(s.confidence) for one in found for s in one.suggestions)
+    folder = loaded.save(tmp_path / "model")
+    assert "jane" not in (folder / "model.json").read_text()
+    assert loaded.describe() == tagkin.load(folder).describe()

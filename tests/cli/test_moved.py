@@ -1,0 +1,105 @@
+"""Photographs that were moved since the model was made: said, and found again."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from .conftest import call
+
+
+class Moved(NamedTuple):
+    """A model that was handed on, and the photographs in a place that it does not know."""
+
+    model: Path
+    photos: Path
+    new: Path
+    cache: Path
+
+    def run(self, *args: object) -> tuple[str, str]:
+        said = call(self.cache, *args, "--model", self.model)
+        assert said.exit_code == 0, said.stderr
+        return said.stdout, said.stderr
+
+
+@pytest.fixture
+def moved(world, tmp_path):
+    shutil.copytree(world.model, tmp_path / "models" / "model")
+    shutil.copytree(world.photos, tmp_path / "new place")
+    new = shutil.copy(world.fresh / "red-circle-0.jpg", tmp_path / "new.jpg")
+    return Moved(tmp_path / "models" / "model", tmp_path / "new place", Path(new), tmp_path / "c")
+
+
+def commands(moved, tmp_path):
+    return {
+        "suggest": ("suggest", moved.new, "--top", 2, "--json"),
+        "explain": ("explain", moved.new, "--top", 2, "--json", "--sheet", tmp_path / "why.png"),
+        "similar": ("similar", moved.new, "--json"),
+        "audit": ("audit", "-n", 3, "--json", "--report", tmp_path / "audit.html"),
+    }
+
+
+@pytest.mark.parametrize("command", ["suggest", "explain", "similar", "audit"])
+def test_what_cannot_be_found_is_said_and_found_with_its_folder(moved, tmp_path, command):
+    args = commands(moved, tmp_path)[command]
+    _, stderr = moved.run(*args)
+    assert "photographs that the model names are not there: " in stderr
+    assert ".jpg, " in stderr
+    assert "--collection DIR finds them again" in stderr
+    stdout, stderr = moved.run(*args, *overwritten(command), "--collection", moved.photos)
+    assert "not there" not in stderr
+    assert "new place" in stdout
+    stdout, stderr = moved.run(*args, *overwritten(command))  # remembered
+    assert "not there" not in stderr
+
+
+def overwritten(command):
+    return ("--overwrite",) if command in ("explain", "audit") else ()
+
+
+def test_a_report_says_what_is_missing(moved, tmp_path):
+    moved.run("audit", "-n", 3, "--report", tmp_path / "audit.html")
+    assert "that the model names are not there" in (tmp_path / "audit.html").read_text()
+
+
+def test_a_single_photograph_that_is_gone_is_named(moved):
+    stdout, _ = moved.run("similar", moved.new, "-n", 3, "--json", "--collection", moved.photos)
+    gone = Path(json.loads(stdout)["similar"][1]["file"])
+    gone.unlink()
+    _, stderr = moved.run("similar", moved.new, "-n", 3, "--json")
+    assert "1 of the 3 photographs that the model names is not there: " in stderr
+    assert gone.name in stderr
+
+
+def test_suggesting_for_the_photographs_themselves_finds_them(moved):
+    _, stderr = moved.run("suggest", moved.photos, "--threshold", 0, "--json")
+    assert "not there" not in stderr
+    stdout, stderr = moved.run("similar", moved.new, "--json")
+    assert "not there" not in stderr
+    assert all(Path(one["file"]).is_file() for one in json.loads(stdout)["similar"])
+
+
+def test_map_and_evaluate_need_the_photographs(moved, world, tmp_path):
+    drawn = ("map", "--model", moved.model, "--output", tmp_path / "map.png")
+    said = call(moved.cache, *drawn)
+    assert said.exit_code == 1
+    assert "--collection DIR" in said.stderr
+    evaluate = ("evaluate", world.fresh, "--model", moved.model)
+    assert "42 of the 42 photographs that the model names" in call(moved.cache, *evaluate).stderr
+    said = call(moved.cache, *drawn, "--collection", moved.photos)
+    assert (said.exit_code, said.stderr.count("42 photographs drawn")) == (0, 1)
+    assert "not there" not in call(moved.cache, *evaluate).stderr
+
+
+def test_a_collection_is_a_folder(moved):
+    args = ("audit", "--model", moved.model, "--collection", moved.new)
+    said = call(moved.cache, *args)
+    assert (said.exit_code, said.stdout) == (1, "")
+    assert "is not a folder" in said.stderr
+
+
+def test_a_model_in_its_folder_holds_no_whole_path(world):
+    for file in world.model.iterdir():
+        assert str(world.photos.parent).encode() not in file.read_bytes()
