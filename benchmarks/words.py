@@ -17,7 +17,7 @@ import scipy.sparse
 from benchmarks.data import made_features
 from benchmarks.process import ROOT, say
 from tagkin import SemanticSpace, TagDenoiser, Vocabulary
-from tagkin.labels.chi2 import Chi2View
+from tagkin.space.chi2_view import Chi2View
 
 FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 

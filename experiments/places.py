@@ -11,8 +11,8 @@ from experiments.config import Config
 from experiments.problem import Problem
 from tagkin import RidgeTransfer, SemanticSpace, TagDenoiser
 from tagkin.labels.ontology import OntologyView
-from tagkin.labels.views import Chi2View
 from tagkin.labels.word_view import WordVectorView
+from tagkin.space import Chi2View
 
 __all__ = ["RECIPES", "VISUAL", "Placed", "placed"]
 

@@ -16,7 +16,7 @@ from experiments.problem import Problem, drawn, split_problem
 from experiments.study import Step, Study
 from tagkin import LandmarkMap, SemanticSpace, TagDenoiser
 from tagkin.evaluation import mean_average_precision
-from tagkin.labels.views import Chi2View, IndicatorView
+from tagkin.space import Chi2View, IndicatorView
 
 __all__ = ["kinds", "map_of_images", "sizes_of", "steps", "subsampled", "timings"]
 

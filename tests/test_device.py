@@ -8,20 +8,18 @@ import scipy.sparse
 from sklearn.base import clone
 
 import tagkin
-import tagkin._moments as moments
+import tagkin.space.moments as moments
 from tagkin import (
     SemanticSpace,
-    _angular,
     arrays,
-    kernels,
     matmul_precision,
     memory_budget,
 )
 from tagkin.arrays import device
 from tagkin.errors import InvalidInput
-from tagkin.kernels import ArcCosine
-from tagkin.landmarks import Landmarks
+from tagkin.kernels import ArcCosine, angular, base
 from tagkin.neighbors import ExactNeighbors, nearest
+from tagkin.space.landmarks import Landmarks
 from tagkin.transfer import (
     LinearSVM,
     NeighborVoting,
@@ -149,7 +147,7 @@ def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32):
     """The device's C++ by a compiler of the host, in float32 and a little beyond ±1."""
     import torch
 
-    code = _angular.FUSED_IN_TF32 if in_tf32 else _angular.FUSED
+    code = angular.FUSED_IN_TF32 if in_tf32 else angular.FUSED
     rho = np.linspace(-1.001, 1.001, 2001, dtype=np.float32)
     numbers = ", ".join(f"{value!r}f" for value in rho.tolist())
     source = tmp_path / "kernel.cpp"
@@ -169,7 +167,7 @@ def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32):
         np.testing.assert_array_equal(values.numpy(), found.astype(np.float32))
     found += 0.25
     rounding = 2**-11 if in_tf32 else 5e-7
-    expected = _angular.angular(np.clip(rho.astype(np.float64), -1, 1), 2)
+    expected = angular.angular(np.clip(rho.astype(np.float64), -1, 1), 2)
     inside = np.abs(rho) <= 1
     np.testing.assert_allclose(found[inside], expected[inside], atol=rounding)
     assert in_tf32 == (np.abs(found - expected)[inside].max() > 5e-7)
@@ -182,12 +180,12 @@ def test_a_fused_kernel_is_used_where_there_is_one(accelerator, monkeypatch):
     def fused(code):
         def run(products, row_scale, shift):
             calls.append(code)
-            values = _angular.angular_order2_float32(products * row_scale)
+            values = angular.angular_order2_float32(products * row_scale)
             return values - shift
 
         return run
 
-    monkeypatch.setattr(_angular, "fused", fused)
+    monkeypatch.setattr(angular, "fused", fused)
     X, _, X_new = make_collection()
     X, X_new = X.astype(np.float32), X_new.astype(np.float32)
     shift = np.linspace(0, 1, len(X)).astype(np.float32)
@@ -204,7 +202,7 @@ def test_without_a_device_nothing_is_fused(accelerator):
     import torch
 
     one = torch.ones((1, 1))
-    function = device.fused(_angular.FUSED)
+    function = device.fused(angular.FUSED)
     assert function is None or function(one, one, one) is None
 
 
@@ -398,7 +396,7 @@ def test_sums_rounded_as_in_tf32_can_be_solved(monkeypatch):
     T = torch.from_numpy(Y.astype(np.float32))
     space = SemanticSpace(n_landmarks=400, selection="uniform", random_state=0)
     exact = space.fit(X, T).transform(X)
-    for module in (kernels, moments):
+    for module in (base, angular, moments):
         monkeypatch.setattr(module, "in_tf32", lambda array: True)
     rounded = space.fit(X, T).transform(X)
     cosines = torch.nn.functional.cosine_similarity(exact, rounded)

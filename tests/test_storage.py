@@ -18,7 +18,7 @@ import tagkin
 from tagkin import LandmarkMap, SemanticSpace, load, save, storage
 from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
-from tagkin.labels.views import IndicatorView
+from tagkin.space.views import IndicatorView
 from tests.conftest import make_collection, needs_torch
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tagkin.evaluation import choose as choose
     from tagkin.evaluation import evaluate as evaluate
     from tagkin.labels.vocabulary import Vocabulary as Vocabulary
-    from tagkin.landmarks import LandmarkMap as LandmarkMap
     from tagkin.space import SemanticSpace as SemanticSpace
+    from tagkin.space.landmarks import LandmarkMap as LandmarkMap
     from tagkin.storage import load as load
     from tagkin.storage import save as save
     from tagkin.transfer import LinearSVM as LinearSVM
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Annotator": "tagkin.annotator",
     "LabelCalibrator": "tagkin.evaluation",
-    "LandmarkMap": "tagkin.landmarks",
+    "LandmarkMap": "tagkin.space.landmarks",
     "LinearSVM": "tagkin.transfer",
     "NeighborVoting": "tagkin.transfer",
     "RidgeTransfer": "tagkin.transfer",

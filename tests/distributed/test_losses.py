@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tagkin import SemanticSpace
-from tagkin._moments import Moments
 from tagkin.distributed import compute, connect, fit_space, nearest, transform
 from tagkin.distributed.cluster import gathered, result
 from tagkin.errors import ClusterLost, TagkinError
 from tagkin.neighbors import nearest as nearest_here
+from tagkin.space.moments import Moments
 from tests.conftest import make_collection, relative_error
 from tests.distributed.conftest import local_cluster
 

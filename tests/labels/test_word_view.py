@@ -10,8 +10,9 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
-from tagkin.labels.views import TextView, WordVectorView, as_text_view
 from tagkin.labels.word_vectors import WordVectors
+from tagkin.labels.word_view import WordVectorView
+from tagkin.space.views import TextView, as_text_view
 from tests.conftest import make_collection, needs_torch
 from tests.labels.test_word_vectors import needs_words
 

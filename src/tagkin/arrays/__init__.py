@@ -17,6 +17,8 @@ from tagkin.arrays.checks import (
     check_features,
     check_finite,
     check_label_matrix,
+    check_labels,
+    check_n_labels,
 )
 from tagkin.arrays.device import (
     ROUND_TO_TF32,
@@ -62,6 +64,8 @@ __all__ = [
     "check_features",
     "check_finite",
     "check_label_matrix",
+    "check_labels",
+    "check_n_labels",
     "cholesky",
     "eigh",
     "expit",

@@ -13,7 +13,15 @@ from tagkin.arrays.blocks import row_blocks
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = ["any_nonzero", "as_block", "check_features", "check_finite", "check_label_matrix"]
+__all__ = [
+    "any_nonzero",
+    "as_block",
+    "check_features",
+    "check_finite",
+    "check_label_matrix",
+    "check_labels",
+    "check_n_labels",
+]
 
 
 def check_features(X: Array, *, name: str = "X", min_rows: int = 1) -> Array:
@@ -134,3 +142,21 @@ def check_finite(block: Array, name: str = "X", *, rows: Sequence[int] | None = 
         f"Input {name} contains NaN or infinity in row {row}{others}. Remove those images or "
         "compute their features again."
     )
+
+
+def check_n_labels(Y: Array, n_labels: int) -> None:
+    """Refuse labels (n×D) with another number of columns than were fitted."""
+    if Y.shape[1] != n_labels:
+        raise InvalidInput(
+            f"Found {Y.shape[1]} labels where {n_labels} were fitted. A label added later needs no "
+            "new space: neighbours carry it."
+        )
+
+
+def check_labels(Y: Array, n_labels: int | None = None) -> Array:
+    """Y as a finite dense array or CSR matrix (n×D), with `n_labels` columns where given."""
+    Y = Y if hasattr(Y, "shape") else np.asarray(Y)
+    Y = check_label_matrix(Y, Y.shape[0])
+    if n_labels is not None:
+        check_n_labels(Y, n_labels)
+    return Y

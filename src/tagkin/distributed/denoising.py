@@ -9,9 +9,14 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin._recipes import parted
-from tagkin.arrays import row_blocks
 from tagkin.denoising import TagDenoiser
+from tagkin.denoising.propagation import (
+    as_tags,
+    blended,
+    propagation_weights,
+    spread,
+)
+from tagkin.denoising.trials import parted
 from tagkin.distributed.blocks import (
     Block,
     as_features,
@@ -25,13 +30,11 @@ from tagkin.distributed.blocks import (
 )
 from tagkin.distributed.cluster import client_or_current, compute, dask
 from tagkin.distributed.search import best_of_shards, shards
-from tagkin.labels.denoising import (
-    as_tags,
-    blended,
+from tagkin.kernels.distances import (
     mean_distance,
+    mean_pair_distance,
     mean_squared_distance,
-    propagation_weights,
-    spread,
+    sample_pairs,
 )
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import unit_rows
@@ -70,7 +73,7 @@ def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any
     tags : Dask array of shape (N, D)
         Of CSR chunks of float32, cut as X is: it can be the Y of `fit_space`.
     """
-    denoiser._check_parameters()
+    denoiser.check_parameters()
     X = as_features(X)
     Y = as_labels(Y, X)
     how = _settings(denoiser, X, Y, client)
@@ -226,21 +229,9 @@ def _scale(denoiser: TagDenoiser, X: Any, client: Any) -> Any:
 
 def _mean_distance(denoiser: TagDenoiser, X: Any, client: Any) -> float:
     """The mean over the very pairs that one machine looks at, whose rows come here."""
-    first, second = _pairs(X.shape[0], denoiser.random_state)
-    rows, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+    pairs = sample_pairs(X.shape[0], random_state=denoiser.random_state)
+    rows, positions = np.unique(np.concatenate(pairs), return_inverse=True)
     points = rows_of(X, rows, client)
     if denoiser.metric == "cosine":
         points = unit_rows(points, "X")
-    total, (one, other) = 0.0, np.split(place, 2)
-    for some in row_blocks(len(first), 32 * X.shape[1]):
-        apart = points[one[some]].astype(np.float64) - points[other[some]]
-        total += float(np.linalg.norm(apart, axis=1).sum())
-    return total / len(first)
-
-
-def _pairs(n: int, random_state: int | None, n_pairs: int = 100_000) -> tuple[Any, Any]:
-    """The pairs that `mean_distance` looks at."""
-    if n * n <= n_pairs:
-        return np.divmod(np.arange(n * n), n)
-    first, second = np.random.default_rng(random_state).integers(0, n, (2, n_pairs))
-    return first, second
+    return mean_pair_distance(points, *np.split(positions, 2))

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from tagkin._moments import Moments
 from tagkin.arrays import Array, check_label_matrix
 from tagkin.distributed.blocks import (
     as_features,
@@ -27,9 +27,10 @@ from tagkin.distributed.blocks import (
 )
 from tagkin.distributed.cluster import bar, client_or_current, dask, quiet_about_size, result
 from tagkin.errors import ClusterLost, InvalidInput
-from tagkin.labels.views import TextView, as_text_view
-from tagkin.landmarks import Landmarks
 from tagkin.space import SemanticSpace
+from tagkin.space.landmarks import Landmarks
+from tagkin.space.moments import Moments
+from tagkin.space.views import TextView, as_text_view
 
 __all__ = ["fit_space", "transform"]
 
@@ -87,7 +88,7 @@ def fit_space(
     ClusterLost
         Where no worker is left. The space then holds the images whose sums had come in.
     """
-    space._check_parameters()
+    space.check_parameters()
     client = client_or_current(client)
     X = as_features(X)
     Y = as_labels(Y, X)
@@ -108,9 +109,9 @@ def fit_space(
         _add_all(learned, X, Y, client, progress)
     except ClusterLost as error:
         raise _kept(space, learned, n, error) from error
-    if not learned._sums().text_gram.any():
+    if not learned.moments_.text_gram.any():
         raise InvalidInput(f"No label at all: none of the {n} images carries any. Tag some first.")
-    learned._solved()
+    learned.solve()
     space.__dict__.update(vars(learned))
     return space
 
@@ -123,7 +124,7 @@ def _few(space: SemanticSpace, n: int) -> bool:
 
 
 def _continued(space: SemanticSpace, X: Any) -> SemanticSpace:
-    space._check_fitted()
+    check_is_fitted(space)
     n, d = X.shape
     if space.n_images_ > n or space.n_features_in_ != d:
         raise InvalidInput(
@@ -182,9 +183,7 @@ def _begun(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
     labels = _some_labels(Y, space.random_state, client)
     view.fit(labels)
     n_text = view.transform(labels[:1]).shape[1]
-    empty = Moments.zeros(shift, n_text)
-    space._keep(landmarks.points, view, landmarks, empty, None, None)
-    return space
+    return space.begin(landmarks, view, shift, n_text)
 
 
 def _some_labels(Y: Any, random_state: Any, client: Any) -> Array:
@@ -201,17 +200,15 @@ def _some_labels(Y: Any, random_state: Any, client: Any) -> Array:
 
 def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool) -> None:
     """Add the sums over all images, round after round, in their order."""
-    question = Question(space.text_view_, space.landmarks_, space._sums().shift)
+    question = Question(space.text_view_, space.landmarks_, space.moments_.shift)
     with quiet_about_size():
         asked = client.persist(carried(question, "landmarks"))
         # the first images first, so that what is finished at any time is of use
         rounds = enumerate(_rounds(asked, X, Y))
         futures = [client.compute(tree, priority=-i) for i, tree in rounds]
-    total = space._sums()
     with bar(futures, client, progress):
         while futures:
-            total.add(result(futures[0], client))
-            space._solution = None
+            space.add_moments(result(futures[0], client))
             futures.pop(0).release()
 
 
@@ -254,13 +251,13 @@ def _added(parts: Iterable[Moments]) -> Moments:
 
 
 def transform(space: SemanticSpace, X: Any) -> Any:
-    """Places of images in the space, as a Dask array (N × n_components_) like X (N×d).
+    """Embeddings of images, as a Dask array (N × n_components_) like X (N×d).
 
     Nothing is computed before it is asked for: by `compute`, or by Dask's own
     ``to_zarr``, ``to_npy_stack`` and so on, which keep what is finished.
     """
     X = as_features(X)
-    space._check_fitted()
+    check_is_fitted(space)
     if X.shape[1] != space.n_features_in_:
         raise InvalidInput(
             f"X has {X.shape[1]} features, but SemanticSpace is expecting {space.n_features_in_} "
@@ -275,21 +272,13 @@ def transform(space: SemanticSpace, X: Any) -> Any:
     return dask().array.map_blocks(
         _projected,
         X,
-        space=carried(_without_sums(space), "space"),
+        space=carried(space.without_moments(), "space"),
         claimed=X.dtype,
         dtype=dtype,
         chunks=(X.chunks[0], (space.n_components_,)),
         meta=np.empty((0, 0), dtype=dtype),
         name=key("project"),
     )
-
-
-def _without_sums(space: SemanticSpace) -> SemanticSpace:
-    """A copy that projects and nothing else: the sums are most of what a space weighs."""
-    space._solved()
-    light = copy.copy(space)
-    light._moments = light._exact_text = None
-    return light
 
 
 def _projected(

@@ -14,13 +14,13 @@ from tagkin.arrays import (
     Array,
     as_block,
     check_features,
+    check_labels,
     like,
     namespace,
     row_blocks,
     to_numpy,
 )
 from tagkin.errors import InvalidInput
-from tagkin.labels._checks import check_labels
 from tagkin.labels.word_vectors import WordVectors, covered
 
 __all__ = ["WordVectorView"]

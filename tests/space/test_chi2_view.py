@@ -8,8 +8,9 @@ from sklearn.exceptions import NotFittedError
 from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
 from tagkin.kernels import exp_chi2_kernel
-from tagkin.labels.chi2 import Chi2View, mean_chi2
-from tagkin.labels.views import TextView, as_text_view
+from tagkin.kernels.chi2 import mean_chi2
+from tagkin.space.chi2_view import Chi2View
+from tagkin.space.views import TextView, as_text_view
 from tests.conftest import needs_torch
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate
 from sklearn.metrics import pairwise
 
-from tagkin import _angular, memory_budget
+from tagkin import memory_budget
 from tagkin.errors import InvalidInput
 from tagkin.kernels import (
     RBF,
@@ -18,6 +18,7 @@ from tagkin.kernels import (
     linear_kernel,
     rbf_kernel,
 )
+from tagkin.kernels import angular as _angular
 
 ALL = [
     ArcCosine(0),
@@ -88,7 +89,7 @@ def test_rbf_default_gamma_is_one_over_the_mean_squared_distance():
     X = rows()
     mean = pairwise.euclidean_distances(X, squared=True).mean()
     np.testing.assert_allclose(rbf_kernel(X), pairwise.rbf_kernel(X, gamma=1 / mean), atol=1e-12)
-    assert RBF().settle(X).gamma == pytest.approx(1 / mean)
+    assert RBF().resolve(X).gamma == pytest.approx(1 / mean)
 
 
 def test_exp_chi2_by_hand():
@@ -98,7 +99,7 @@ def test_exp_chi2_by_hand():
     np.testing.assert_allclose(K, [[1, np.exp(-chi2 / 1.4)], [np.exp(-chi2 / 1.4), 1]])
     # by default the scale is the mean over all pairs, diagonal included
     np.testing.assert_allclose(exp_chi2_kernel(X), exp_chi2_kernel(X, scale=chi2 / 2))
-    assert ExpChi2().settle(X).scale == pytest.approx(chi2 / 2)
+    assert ExpChi2().resolve(X).scale == pytest.approx(chi2 / 2)
 
 
 def test_exp_chi2_is_scikit_learns():

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin._regression import Root
 from tagkin.arrays import Array, like, namespace, to_numpy
+from tagkin.denoising.propagation import blended, propagate, spread
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import average_precision
-from tagkin.labels.chi2 import Chi2View
-from tagkin.labels.denoising import blended, propagate, spread
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import unit_rows
 from tagkin.space import SemanticSpace
+from tagkin.space.chi2_view import Chi2View
+from tagkin.space.regression import Root
 
 __all__ = ["Bench", "folds", "parted", "squared_neighbors"]
 

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from tagkin import SemanticSpace, memory_budget
 from tagkin.errors import InvalidInput
 from tagkin.kernels import RBF, ArcCosine, Linear, arc_cosine_kernel
-from tagkin.labels.views import IndicatorView
 from tagkin.space import regularization_of_public_code
+from tagkin.space.views import IndicatorView
 from tests.conftest import make_collection, relative_error
 from tests.dense import dense_space
 

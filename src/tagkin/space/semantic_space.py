@@ -3,52 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
-import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tagkin._moments import Moments
-from tagkin._regression import Directions, from_kernel, from_moments, regularization_of_public_code
 from tagkin.arrays import (
     Array,
     any_nonzero,
     as_block,
     check_features,
     check_label_matrix,
-    like,
     namespace,
     row_blocks,
     smaller_blocks_when_full,
 )
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
-from tagkin.labels.views import TextView, as_text_view
-from tagkin.landmarks import Landmarks
+from tagkin.space.landmarks import Landmarks
+from tagkin.space.moments import Moments
+from tagkin.space.solution import SCALINGS, Projection, solve, solve_exactly
+from tagkin.space.views import TextView, as_text_view
 
-__all__ = ["SemanticSpace", "regularization_of_public_code"]
-
-SCALINGS = ("correlation", "unit", "none")
-
-
-@dataclass(frozen=True)
-class Projection:
-    """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
-
-    The ridge regression of the text features from the visual kernel is text_mean + ψ readout.
-    """
-
-    correlations: Array
-    coefficients: Array
-    kernel_mean: Array
-    text_mean: Array
-    readout: Array
+__all__ = ["SemanticSpace"]
 
 
 class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -169,12 +150,12 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         every = isinstance(self.selection, str) and n <= self.n_landmarks
         # of a kernel of low rank, the independent landmarks are few and just as exact
         if every and landmarks.kernel.max_rank(d) >= n:
-            solution, kept_text = self._solve_exactly(landmarks, text)
+            solution, kept_text = solve_exactly(landmarks, text, **self._solving())
             self._keep(X, view, landmarks, None, kept_text, solution)
         else:
             landmarks, gram, _ = landmarks.independent()
             moments = self._first_sums(features, text, landmarks)
-            solution = self._solve(landmarks, moments, gram)
+            solution = solve(landmarks, moments, gram, **self._solving())
             self._keep(X, view, landmarks, moments, None, solution)
         return self
 
@@ -205,8 +186,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             moments = self._first_sums(features, text, landmarks)
             self._keep(X, view, landmarks, moments, None, None)
         else:
-            self._sums().add(self._sums_of(features, Y))
-            self._solution = None
+            self.add_moments(self._sums_of(features, Y))
         return self
 
     def forget(self, X: Array, Y: Array) -> Self:
@@ -223,25 +203,26 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "Fit a new space instead."
             )
         gone = self._sums_of(X, Y)
-        if not self._sums().holds(gone):
+        if not self.moments_.holds(gone):
             raise InvalidInput(
                 "Cannot forget images that were not learned: their features or labels weigh more "
                 "than those of all images of the space. Pass images that are in it, with the "
                 "labels that they were learned with."
             )
-        self._sums().subtract(gone)
+        self.moments_.subtract(gone)
         self._solution = None
         return self
 
     def _validated(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
         """Features and labels as arrays, checked together with the parameters."""
-        self._check_parameters()
+        self.check_parameters()
         features = check_features(X, min_rows=2 if first else 1)
         if not first:
             validate_data(self, X, skip_check_array=True, reset=False)
         return features, check_label_matrix(Y, features.shape[0])
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters that no fit could use."""
         kappa = self.regularization
         if isinstance(kappa, bool) or not isinstance(kappa, Real) or not 0 < kappa < math.inf:
             raise InvalidInput(
@@ -297,8 +278,40 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         xp = namespace(sample)
         return xp.mean(xp.astype(sample, xp.float64), axis=0)
 
-    def _sums(self) -> Moments:
+    def _sums_of(self, X: Array, Y: Array) -> Moments:
+        """Sums over further images, to be added or taken out."""
+        text = check_label_matrix(self.text_view_.transform(Y), X.shape[0], name="text features")
+        return Moments.of(X, text, self.landmarks_, self.moments_.shift)
+
+    # --- sums that come from elsewhere ---------------------------------------------------
+
+    def begin(self, landmarks: Landmarks, view: TextView, shift: Array, n_text: int) -> Self:
+        """Take landmarks and a fitted view, and hold no image yet; `add_moments` brings them.
+
+        Parameters
+        ----------
+        landmarks : Landmarks
+            Independent of each other, see `Landmarks.independent`.
+        view : TextView
+        shift : array of shape (r,)
+            An estimate of the mean kernel column, see `Moments`.
+        n_text : int
+            Width q of the view's text features.
+        """
+        self.check_parameters()
+        self._keep(landmarks.points, view, landmarks, Moments.zeros(shift, n_text), None, None)
+        return self
+
+    def add_moments(self, moments: Moments) -> Self:
+        """Add images by their sums: `Moments.of` with this space's landmarks and shift."""
+        self.moments_.add(moments)
+        self._solution = None
+        return self
+
+    @property
+    def moments_(self) -> Moments:
         """The sums over all images; after an exact fit they are made when first needed."""
+        self._check_fitted()
         if self._moments is None:
             points = as_block(self.landmarks_.points, double=True)
             shift = self._solved().kernel_mean
@@ -306,102 +319,30 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self._exact_text = None
         return self._moments
 
-    def _sums_of(self, X: Array, Y: Array) -> Moments:
-        """Sums over further images, to be added or taken out."""
-        text = check_label_matrix(self.text_view_.transform(Y), X.shape[0], name="text features")
-        return Moments.of(X, text, self.landmarks_, self._sums().shift)
+    def without_moments(self) -> Self:
+        """A copy that projects and nothing else: the sums are most of what a space weighs."""
+        self._solved()
+        light = copy(self)
+        light._moments = light._exact_text = None
+        return light
 
     # --- solving -------------------------------------------------------------------------
 
-    def _solve_exactly(self, landmarks: Landmarks, text: Array) -> tuple[Projection, Array]:
-        """Every image is a landmark: the dual form, with one factor of the N×N kernel.
+    def solve(self) -> Self:
+        """Solve for the directions now, not when they are first asked for."""
+        self._solved()
+        return self
 
-        Returns the solution and the text features to keep for later sums, in float64.
-        """
-        points = landmarks.points
-        xp = namespace(points)
-        trace = float(xp.sum(landmarks.kernel.diagonal(points)))
-        # rounding of the kernel must stay small beside κ, or the solution is made of it
-        single = points.dtype == xp.float32 and trace * 1.2e-7 < 0.01 * self.regularization
-        K = landmarks.kernel(points) if single else landmarks.gram()
-        largest = float(xp.max(xp.linalg.diagonal(K)))
-        mean = xp.mean(K, axis=0, dtype=xp.float64)
-        K -= xp.astype(mean, K.dtype)
-        K -= xp.mean(K, axis=1)[:, None]
-        self._check_varied(float(xp.max(xp.linalg.diagonal(K))), landmarks, largest)
-        dense = like(text, mean)
-        text_mean = xp.mean(dense, axis=0)
-        directions = from_kernel(K, dense - text_mean, self.regularization)
-        kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
-        return self._scaled(directions, mean, text_mean), kept
-
-    def _solve(self, landmarks: Landmarks, moments: Moments, gram: Array = None) -> Projection:
-        """The directions from the sums; `gram` is k(S, S) where it is known."""
-        if moments.count < 2:
-            raise InvalidInput(
-                f"The space has learned from {moments.count} images, and needs 2 at least. Call "
-                "partial_fit(X, Y)."
-            )
-        gram = landmarks.gram() if gram is None else gram
-        xp = namespace(gram)
-        kernel_gram = moments.centred_kernel_gram()
-        variance = max(0.0, float(xp.max(xp.linalg.diagonal(kernel_gram)))) / moments.count
-        largest = float(xp.max(xp.linalg.diagonal(gram)))
-        self._check_varied(math.sqrt(variance), landmarks, largest)
-        directions = from_moments(
-            kernel_gram,
-            gram,
-            moments.centred_cross(),
-            moments.centred_text_gram(),
-            self.regularization,
-        )
-        return self._scaled(directions, moments.kernel_mean, moments.text_sum / moments.count)
-
-    @staticmethod
-    def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> None:
-        """Refuse images that look the same to the kernel, whose `largest` value is k(x, x)."""
-        if not variation > landmarks.rounding * largest:
-            raise InvalidInput(
-                "All images look the same to the kernel (constant features, "
-                f"n_features={landmarks.points.shape[1]}): nothing tells them apart. Check how "
-                "the features were made."
-            )
-
-    def _scaled(self, directions: Directions, kernel_mean: Array, text_mean: Array) -> Projection:
-        """The leading directions, with the length that `scaling` asks for."""
-        correlations = directions.correlations
-        if correlations.shape[0] == 0:
-            raise InvalidInput(
-                "Labels and features are unrelated in these images: every correlation is zero. "
-                "Do all images carry the same labels?"
-            )
-        if float(correlations[0]) > 1.01:
-            raise InvalidInput(
-                f"The leading correlation is {float(correlations[0]):.3g}, which no set of images "
-                "has. Either rounding outweighs the regularization: pass float64 features, or "
-                "scale them down. Or an image was forgotten that was not learned, or forgotten "
-                "twice: fit anew."
-            )
-        weights = correlations
-        if self.scaling == "unit":
-            correlations = directions.empirical_correlations
-            weights = correlations / directions.visual_norms
-        elif self.scaling == "none":
-            weights = namespace(weights).ones_like(weights)
-        keep = slice(0, self.n_components)
-        return Projection(
-            correlations[keep],
-            (directions.coefficients * weights)[:, keep],
-            kernel_mean,
-            text_mean,
-            (directions.readout / weights[:, None])[keep, :],
-        )
+    def _solving(self) -> dict[str, Any]:
+        """The parameters that the solution depends on."""
+        names = ("regularization", "scaling", "n_components")
+        return {name: getattr(self, name) for name in names}
 
     def _solved(self) -> Projection:
         self._check_fitted()
         if self._solution is None:
-            self._check_parameters()
-            self._solution = self._solve(self.landmarks_, self._sums())
+            self.check_parameters()
+            self._solution = solve(self.landmarks_, self.moments_, **self._solving())
         return self._solution
 
     # --- using ---------------------------------------------------------------------------
@@ -439,7 +380,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def readout_(self) -> Array:
-        """Text features from places in the space, shape (n_components_, q).
+        """Text features from embeddings, shape (n_components_, q).
 
         ``text_mean_ + psi @ readout_`` is the kernel ridge regression of the text features
         (of the labels, with the indicator view), which the space holds at no cost.

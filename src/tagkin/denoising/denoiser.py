@@ -14,16 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from tagkin._recipes import Bench, folds, squared_neighbors
 from tagkin.arrays import Array, check_features, row_blocks
-from tagkin.errors import InvalidInput
-from tagkin.labels.denoising import (
+from tagkin.denoising.propagation import (
     as_tags,
     blended,
-    mean_distance,
-    mean_squared_distance,
     propagate,
 )
+from tagkin.denoising.trials import Bench, folds, squared_neighbors
+from tagkin.errors import InvalidInput
+from tagkin.kernels.distances import mean_distance, mean_squared_distance
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors
 
@@ -132,7 +131,7 @@ class TagDenoiser(BaseEstimator):
 
         If it fails, what was learned before stays.
         """
-        self._check_parameters()
+        self.check_parameters()
         features = check_features(X)
         tags = as_tags(Y, features.shape[0])
         index = ExactNeighbors(self.metric).fit(features)
@@ -224,7 +223,8 @@ class TagDenoiser(BaseEstimator):
             return mean_distance(points, self.random_state)
         return float(self.scale)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters that no fit could use."""
         check_n_neighbors(self.n_neighbors, np.inf)
         check_metric(self.metric)
         blend, scale, least = self.blend, self.scale, self.min_weight

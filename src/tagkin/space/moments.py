@@ -22,7 +22,7 @@ from tagkin.arrays import (
     row_blocks,
     smaller_blocks_when_full,
 )
-from tagkin.landmarks import Landmarks
+from tagkin.space.landmarks import Landmarks
 
 __all__ = ["Moments"]
 

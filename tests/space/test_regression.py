@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tagkin._regression import Root, from_kernel, from_moments
 from tagkin.kernels import arc_cosine_kernel
+from tagkin.space.regression import Root, from_kernel, from_moments
 from tests.conftest import make_collection
 from tests.dense import dense_space
 

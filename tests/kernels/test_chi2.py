@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tagkin import _chi2
-from tagkin._chi2 import chi2_distances
+from tagkin.kernels import chi2 as _chi2
+from tagkin.kernels.chi2 import chi2_distances
 from tests.conftest import needs_torch
 
 CASES = [

@@ -4,18 +4,15 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-import tagkin
 from tagkin import TagDenoiser
-from tagkin.errors import InvalidInput
-from tagkin.labels.denoising import (
+from tagkin.denoising.propagation import (
     as_tags,
     blended,
-    mean_distance,
-    mean_squared_distance,
     propagate,
     propagation_weights,
     spread,
 )
+from tagkin.errors import InvalidInput
 from tests.conftest import make_collection, needs_torch
 
 
@@ -56,32 +53,6 @@ def test_sigma_can_be_given(scale):
     X, Y, _ = make_collection(50)
     found = TagDenoiser(8, blend=1.0, scale=scale).fit_transform(X, Y)
     np.testing.assert_allclose(found.toarray(), propagated_by_hand(X, Y, 8, scale=scale), atol=1e-6)
-
-
-# --- the scale of distances ---
-
-
-def test_the_mean_squared_distance_is_that_of_all_pairs(as_array):
-    X = make_collection(40).X
-    pairs = [((a - b) ** 2).sum() for a in X for b in X]
-    assert mean_squared_distance(as_array(X)) == pytest.approx(np.mean(pairs))
-    with tagkin.memory_budget(1000):
-        assert mean_squared_distance(as_array(X)) == pytest.approx(np.mean(pairs))
-
-
-def test_the_mean_squared_distance_keeps_its_digits_far_from_the_origin():
-    X = make_collection(40).X
-    assert mean_squared_distance(X * 1e-4 + 1e4) == pytest.approx(1e-8 * mean_squared_distance(X))
-    assert mean_squared_distance(np.full((30, 3), 0.1)) == pytest.approx(0, abs=1e-30)
-
-
-def test_the_mean_distance_is_exact_for_few_and_near_for_many(as_array):
-    X = make_collection(40).X
-    exact = np.mean([np.linalg.norm(a - b) for a in X for b in X])
-    assert mean_distance(as_array(X)) == pytest.approx(exact)
-    sampled = mean_distance(as_array(X), n_pairs=1000)
-    assert sampled == pytest.approx(exact, rel=0.1)
-    assert sampled == mean_distance(as_array(X), n_pairs=1000) != exact
 
 
 # --- weights ---

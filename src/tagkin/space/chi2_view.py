@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,45 +11,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, as_block, like, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, check_labels, like, namespace, row_blocks
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ExpChi2
-from tagkin.labels._checks import check_labels
-from tagkin.landmarks import LandmarkMap
+from tagkin.kernels.chi2 import mean_chi2
+from tagkin.space.landmarks import LandmarkMap
 
-__all__ = ["Chi2View", "mean_chi2"]
+__all__ = ["Chi2View"]
 
-_N_PAIRS = 2**18
 _MIN_CANDIDATES = 2048
-
-
-def mean_chi2(Y: Array, random_state: Any = None) -> tuple[float, float]:
-    """Mean χ² over all pairs of rows, each row with itself included, and its standard error.
-
-    χ²(a, b) = Σ (a − b)² / (a + b), with 0/0 = 0. Exact up to 512 rows, with an error of 0;
-    above that the mean over 262,144 pairs drawn at random, with replacement.
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (N, D), non-negative
-    random_state : int, RandomState or None
-    """
-    n = Y.shape[0]
-    exact = n * n <= _N_PAIRS
-    if exact:
-        first, second = np.divmod(np.arange(n * n), n)
-    else:
-        first, second = check_random_state(random_state).randint(n, size=(2, _N_PAIRS))
-    values = np.empty(len(first))
-    for pairs in row_blocks(len(first), 32 * Y.shape[1]):
-        a, b = as_block(_dense(Y, first[pairs])), as_block(_dense(Y, second[pairs]))
-        xp = namespace(a, b)
-        if bool(xp.any(a < 0)):
-            raise InvalidInput("The exp-χ² kernel needs non-negative values; found negative ones.")
-        parts = (a - b) ** 2 / xp.clip(a + b, float(xp.finfo(a.dtype).tiny), None)
-        values[pairs] = to_numpy(xp.sum(parts, axis=1))
-    error = 0.0 if exact else float(values.std(ddof=1)) / math.sqrt(len(values))
-    return float(values.mean()), error
 
 
 def _dense(Y: Array, rows: Any) -> Array:

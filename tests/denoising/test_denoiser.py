@@ -9,9 +9,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import tagkin
-from tagkin import SemanticSpace, TagDenoiser, denoising
-from tagkin._recipes import Bench, Looks, _most_alike, folds, parted
-from tagkin.denoising import Recipe
+from tagkin import SemanticSpace, TagDenoiser
+from tagkin.denoising import denoiser as denoising
+from tagkin.denoising.denoiser import Recipe
+from tagkin.denoising.trials import Bench, Looks, _most_alike, folds, parted
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.labels.noise import with_noise
@@ -452,7 +453,7 @@ def test_recipes_are_tried_as_they_are_used(include_self, monkeypatch):
 @pytest.mark.parametrize("n_landmarks", [1024, 40])
 def test_trials_are_in_the_space_that_is_learned(n_landmarks, monkeypatch, as_array):
     """Cosines between known and held-out images are those of `SemanticSpace`."""
-    monkeypatch.setattr("tagkin._recipes._LANDMARKS", n_landmarks)
+    monkeypatch.setattr("tagkin.denoising.trials._LANDMARKS", n_landmarks)
     X, Y = kinds(300, noise=1.2)
     X[50] = X[60]
     Y[:, 5] = Y[:, 6]

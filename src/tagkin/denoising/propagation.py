@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, check_label_matrix, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, check_label_matrix, to_numpy
 from tagkin.errors import InvalidInput
 
 __all__ = [
     "as_tags",
     "blended",
-    "mean_distance",
-    "mean_squared_distance",
     "propagate",
     "propagation_weights",
     "spread",
@@ -37,35 +35,6 @@ def as_tags(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
             "weights are positive and at most 3e38. Use 1 for a tag that is there, 0 for none."
         )
     return tags
-
-
-def mean_squared_distance(X: Array) -> float:
-    """Mean of ‖xᵢ − xⱼ‖² over all pairs of rows of X (N×d): 2 mean ‖x − mean x‖²."""
-    xp = namespace(X)
-    n, d = X.shape
-    mean, squares = 0.0, 0.0
-    for rows in row_blocks(n, 16 * d):
-        mean = mean + xp.sum(as_block(X[rows], double=True), axis=0) / n
-    # less the mean first: of rows that are nearly the same, the squares would hide the spread
-    for rows in row_blocks(n, 16 * d):
-        beyond = as_block(X[rows], double=True) - mean
-        squares += float(xp.sum(beyond * beyond))
-    return 2 * squares / n
-
-
-def mean_distance(X: Array, random_state: int | None = 0, n_pairs: int = 100_000) -> float:
-    """Mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), on a sample where pairs are many."""
-    xp = namespace(X)
-    n = X.shape[0]
-    if n * n <= n_pairs:
-        first, second = np.divmod(np.arange(n * n), n)
-    else:
-        first, second = np.random.default_rng(random_state).integers(0, n, (2, n_pairs))
-    total = 0.0
-    for rows in row_blocks(len(first), 32 * X.shape[1]):
-        difference = as_block(X[first[rows]], double=True) - as_block(X[second[rows]], double=True)
-        total += float(xp.sum(xp.linalg.vector_norm(difference, axis=1)))
-    return total / len(first)
 
 
 def propagation_weights(squared_distances: np.ndarray, scale: float) -> np.ndarray:

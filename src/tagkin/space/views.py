@@ -10,13 +10,11 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
-from tagkin.arrays import Array
+from tagkin.arrays import Array, check_n_labels
 from tagkin.errors import InvalidInput
-from tagkin.labels._checks import check_n_labels
-from tagkin.labels.chi2 import Chi2View
-from tagkin.labels.word_view import WordVectorView
+from tagkin.space.chi2_view import Chi2View
 
-__all__ = ["Chi2View", "IndicatorView", "TextView", "WordVectorView", "as_text_view"]
+__all__ = ["IndicatorView", "TextView", "as_text_view"]
 
 
 @runtime_checkable

@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagkin._pivoting import PartialGramSchmidt, pgso, rp_cholesky
 from tagkin.arrays import (
     Array,
     as_block,
@@ -33,6 +32,7 @@ from tagkin.arrays import (
 )
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel, as_kernel
+from tagkin.space.pivoting import PartialGramSchmidt, pgso, rp_cholesky
 
 __all__ = ["LandmarkMap", "Landmarks", "PartialGramSchmidt", "pgso", "rp_cholesky"]
 
@@ -48,7 +48,7 @@ class Landmarks:
 
     Attributes
     ----------
-    kernel : Kernel, with its constants settled
+    kernel : Kernel, with its constants resolved
     points : array of shape (r, d), float32 or float64
     indices : int array of shape (r,), or None
         Rows of the images they were chosen among; None where they were given.
@@ -87,7 +87,7 @@ class Landmarks:
         sample = X if len(candidates) == n else X[candidates]
         for rows in row_blocks(len(candidates), 8 * X.shape[1], X):
             check_finite(as_block(sample[rows], finite=False), rows=candidates[rows])
-        kernel = kernel.settle(sample)
+        kernel = kernel.resolve(sample)
         _check_range(kernel, sample)
         chosen = np.arange(len(candidates))
         if n > n_landmarks:
@@ -106,7 +106,7 @@ class Landmarks:
             )
         points = as_block(points, name="selection")
         # a copy: the caller's array may change later
-        kernel = kernel.settle(points)
+        kernel = kernel.resolve(points)
         _check_range(kernel, points)
         return cls(kernel, namespace(points).asarray(points, copy=True), None)
 

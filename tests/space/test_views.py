@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse
 
 from tagkin.errors import InvalidInput
-from tagkin.labels.views import IndicatorView, TextView, as_text_view
+from tagkin.space.views import IndicatorView, TextView, as_text_view
 
 
 def test_the_indicator_views_kernel_counts_shared_labels():

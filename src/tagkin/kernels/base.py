@@ -1,0 +1,166 @@
+"""What every kernel shares: the object that names it, and the work on one block."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from array_api_compat import is_torch_array
+
+from tagkin.arrays import (
+    Array,
+    as_block,
+    block_rows,
+    check_finite,
+    in_tf32,
+    namespace,
+    on_accelerator,
+    round_to_tf32,
+)
+from tagkin.errors import InvalidInput
+
+__all__ = [
+    "Kernel",
+    "apply_in_pieces",
+    "as_pair",
+    "check_positive",
+    "row_norms",
+    "set_diagonal",
+    "subtract_shift",
+    "unit_rows",
+]
+
+# Element-wise work on the host goes through pieces that stay in a core's cache.
+_CACHE_ENTRIES = 32 * 1024
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A kernel function with its constants: a callable ``kernel(X, Y=None)`` → (n, m).
+
+    `resolve` returns the kernel with constants that depend on the data filled in, and
+    `diagonal` the values k(x, x) without the rest of the matrix.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
+
+    def less(self, X: Array, Y: Array, shift: Array) -> Array:
+        """K(X, Y) less `shift` (m,), of which each column of K has its own entry.
+
+        Where a device computes in TF32, it is rounded to that: sums of it, and of its products,
+        then agree.
+        """
+        K = self(X, Y)
+        return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))
+
+    def resolve(self, X: Array) -> Kernel:
+        """This kernel with missing constants estimated from the rows of X."""
+        return self
+
+    def max_rank(self, n_features: int) -> float:
+        """The largest rank that a matrix of this kernel can have."""
+        return math.inf
+
+    def diagonal(self, X: Array) -> Array:
+        """k(x, x) for every row x, in float64."""
+        xp = namespace(X)
+        return xp.ones(X.shape[0], dtype=xp.float64, device=X.device)
+
+
+# --- work on one block --------------------------------------------------------------------
+
+
+def as_pair(X: Array, Y: Array | None, *, finite: bool = True) -> tuple[Array, Array]:
+    """Both sides as float blocks of one dtype; the same object twice for X with itself."""
+    if Y is None or Y is X:
+        block = as_block(X, finite=finite)
+        return block, block
+    xp = namespace(X, Y)
+    X, Y = as_block(X, finite=finite), as_block(Y, finite=finite, name="Y")
+    if X.shape[1] != Y.shape[1]:
+        raise InvalidInput(
+            f"X has {X.shape[1]} features and Y has {Y.shape[1]}; a kernel compares rows of "
+            "equal width."
+        )
+    dtype = xp.result_type(X, Y)
+    return xp.astype(X, dtype, copy=False), xp.astype(Y, dtype, copy=False)
+
+
+def apply_in_pieces(
+    function: Callable[[Array], Array],
+    K: Array,
+    *,
+    row_scale: Array | None = None,
+    lower: bool = False,
+) -> Array:
+    """Replace K by function(K), piece by piece and in place.
+
+    Rows are multiplied by `row_scale` first. With `lower` only the lower triangle counts.
+    """
+    width = max(1, K.shape[1])
+    on_host = not is_torch_array(K) or K.device.type == "cpu"
+    rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize, K)
+    rows = max(1, rows)
+    for start in range(0, K.shape[0], rows):
+        stop = start + rows
+        piece = K[start:stop, :stop] if lower else K[start:stop]
+        if row_scale is not None:
+            piece *= row_scale[start:stop, None]
+        value = function(piece)
+        if value is not piece:
+            piece[...] = value
+    return K
+
+
+def set_diagonal(K: Array, values: Array | float) -> None:
+    """Set K[i, i] to `values`, in place."""
+    index = namespace(K).arange(K.shape[0], device=K.device)
+    K[index, index] = values
+
+
+def row_norms(X: Array, name: str) -> Array | None:
+    """Norms of the rows, or None where one is zero or its square leaves the dtype's range."""
+    xp = namespace(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # one pass on a device, and in float32 whatever the precision of products there
+        squares = xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
+    safe = math.sqrt(float(xp.finfo(X.dtype).smallest_normal))
+    if bool(xp.all((squares > safe) & (squares < 1 / safe))):
+        return xp.sqrt(squares)
+    check_finite(X, name)
+    return None
+
+
+def unit_rows(X: Array, name: str = "X") -> tuple[Array, Array]:
+    """Rows divided by their norms, and the norms; a zero row stays zero."""
+    norms = row_norms(X, name)
+    if norms is not None:
+        return X / norms[:, None], norms
+    xp = namespace(X)
+    largest = xp.max(xp.abs(X), axis=1)
+    scale = xp.where(largest > 0, largest, xp.ones_like(largest))
+    X = X / scale[:, None]
+    norms = xp.sqrt(xp.vecdot(X, X))
+    X /= xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
+    return X, norms * scale
+
+
+def subtract_shift(K: Array, shift: Array) -> Array:
+    """K less `shift`, in place, in the numbers that its products will be of."""
+    K -= shift
+    if K.dtype == namespace(K).float32 and in_tf32(K):
+        round_to_tf32(K)
+    return K
+
+
+def check_positive(name: str, value: float | None) -> None:
+    """Refuse what is neither None nor a positive number."""
+    if value is not None and not 0 < value < math.inf:
+        raise InvalidInput(f"The {name} must be a positive number or None; found {value!r}.")

@@ -1,0 +1,35 @@
+"""The linear kernel: inner products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tagkin.arrays import Array, as_block, mirror_lower, namespace
+from tagkin.kernels.base import Kernel, as_pair
+
+__all__ = ["Linear", "linear_kernel"]
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """`linear_kernel`."""
+
+    name: ClassVar[str] = "linear"
+
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        return linear_kernel(X, Y)
+
+    def max_rank(self, n_features: int) -> float:
+        return n_features
+
+    def diagonal(self, X: Array) -> Array:
+        X = as_block(X, double=True)
+        return namespace(X).vecdot(X, X)
+
+
+def linear_kernel(X: Array, Y: Array | None = None) -> Array:
+    """Inner products K(x, y) = xᵀy of the rows of X (n×d) and Y (m×d)."""
+    X, Y = as_pair(X, Y)
+    K = X @ Y.T
+    return mirror_lower(K) if X is Y else K

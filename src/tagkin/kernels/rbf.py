@@ -1,0 +1,62 @@
+"""The Gaussian kernel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from tagkin.arrays import Array, as_block, mirror_lower, namespace
+from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive, set_diagonal
+from tagkin.kernels.distances import mean_squared_distance
+
+__all__ = ["RBF", "rbf_kernel"]
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """`rbf_kernel`; a missing gamma is settled as 1 / mean squared distance."""
+
+    name: ClassVar[str] = "rbf"
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("gamma of the RBF kernel", self.gamma)
+
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        return rbf_kernel(X, Y, gamma=self.gamma)
+
+    def resolve(self, X: Array) -> RBF:
+        if self.gamma is not None:
+            return self
+        return replace(self, gamma=_inverse_mean_squared_distance(as_block(X)))
+
+
+def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> Array:
+    """Gaussian kernel K(x, y) = exp(−γ ‖x − y‖²) of the rows of X (n×d) and Y (m×d).
+
+    ``gamma=None`` takes 1 / mean ‖x − x'‖² over all pairs of rows of X.
+    """
+    X, Y = as_pair(X, Y)
+    xp = namespace(X)
+    gamma = _inverse_mean_squared_distance(X) if gamma is None else gamma
+    same = X is Y
+    # distances do not change when both sides move; near the origin their squares cancel less,
+    # and in units of the kernel's width they stay in range
+    centre, unit = xp.mean(Y, axis=0), math.sqrt(gamma)
+    X = (X - centre) * unit
+    Y = X if same else (Y - centre) * unit
+    K = X @ Y.T
+    K *= -2.0
+    K += xp.sum(X * X, axis=1)[:, None]
+    K += xp.sum(Y * Y, axis=1)[None, :]
+    apply_in_pieces(lambda piece: xp.exp(-xp.clip(piece, 0.0, None)), K, lower=same)
+    if same:
+        set_diagonal(K, 1.0)
+    return mirror_lower(K) if same else K
+
+
+def _inverse_mean_squared_distance(X: Array) -> float:
+    """1 / mean ‖x − x'‖² over all pairs of rows; 1 where all rows are the same."""
+    mean = mean_squared_distance(X)
+    return 1 / mean if mean > 0 else 1.0
