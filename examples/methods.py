@@ -21,16 +21,9 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from tagkin import SemanticSpace
-from tagkin.evaluation import (
-    LabelCalibrator,
-    choose,
-    draw_reliability,
-    evaluate,
-    expected_calibration_error,
-    held_out_scores,
-    label_report,
-    neighborhood_jaccard,
-)
+from tagkin.calibration import LabelCalibrator, expected_calibration_error
+from tagkin.evaluation import draw_reliability, evaluate, label_report, neighborhood_jaccard
+from tagkin.model_selection import choose, held_out_scores
 from tagkin.neighbors import nearest
 from tagkin.transfer import (
     LinearSVM,

@@ -23,7 +23,7 @@ N_FOLDS = 3
 
 
 def folds(n: int, seed: int) -> list[np.ndarray]:
-    """Held-out images of each fold, as `tagkin.evaluation.choose` draws them."""
+    """Held-out images of each fold, as `tagkin.model_selection.choose` draws them."""
     order = np.random.default_rng(seed).permutation(n)
     return [np.sort(part) for part in np.array_split(order, N_FOLDS)]
 

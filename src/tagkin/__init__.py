@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from tagkin.annotator import Annotator as Annotator
     from tagkin.arrays import matmul_precision as matmul_precision
     from tagkin.arrays import memory_budget as memory_budget
+    from tagkin.calibration import LabelCalibrator as LabelCalibrator
     from tagkin.denoising import TagDenoiser as TagDenoiser
-    from tagkin.evaluation import LabelCalibrator as LabelCalibrator
-    from tagkin.evaluation import choose as choose
     from tagkin.evaluation import evaluate as evaluate
     from tagkin.labels.vocabulary import Vocabulary as Vocabulary
+    from tagkin.model_selection import choose as choose
     from tagkin.space import SemanticSpace as SemanticSpace
     from tagkin.space.landmarks import LandmarkMap as LandmarkMap
     from tagkin.storage import load as load
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Loaded at first use: importing scikit-learn and SciPy takes over a second.
 _HOMES = {
     "Annotator": "tagkin.annotator",
-    "LabelCalibrator": "tagkin.evaluation",
+    "LabelCalibrator": "tagkin.calibration",
     "LandmarkMap": "tagkin.space.landmarks",
     "LinearSVM": "tagkin.transfer",
     "NeighborVoting": "tagkin.transfer",
@@ -40,7 +40,7 @@ _HOMES = {
     "TagRelevance": "tagkin.transfer",
     "TwoPassKNN": "tagkin.transfer",
     "Vocabulary": "tagkin.labels.vocabulary",
-    "choose": "tagkin.evaluation",
+    "choose": "tagkin.model_selection",
     "evaluate": "tagkin.evaluation",
     "load": "tagkin.storage",
     "matmul_precision": "tagkin.arrays",

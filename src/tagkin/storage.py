@@ -46,7 +46,7 @@ _HOMES = {
     "ExpChi2": "tagkin.kernels.exp_chi2",
     "FaissNeighbors": "tagkin.neighbors.faiss",
     "IndicatorView": "tagkin.space.views",
-    "LabelCalibrator": "tagkin.evaluation.calibration",
+    "LabelCalibrator": "tagkin.calibration.calibrator",
     "LandmarkMap": "tagkin.space.landmarks",
     "Landmarks": "tagkin.space.landmarks",
     "Linear": "tagkin.kernels.linear",

@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse
 
 from tagkin.arrays import memory_budget
+from tagkin.calibration import expected_calibration_error
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.evaluation import (
     average_precision,
     draw_reliability,
-    expected_calibration_error,
     label_precision_recall_at,
     label_report,
     top_labels,

@@ -1,4 +1,4 @@
-"""Settings are chosen as `tagkin.evaluation.choose` does, on lists that all methods share."""
+"""Settings are chosen as `tagkin.model_selection.choose` does, on lists that all methods share."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from experiments.methods import grid
 from experiments.problem import expert_problem, open_data, tag_problem
 from experiments.selection import best_setting, cross_validated, folds
 from tagkin import LinearSVM, NeighborVoting, SemanticSpace, TagProp, TwoPassKNN
-from tagkin.evaluation import choose
+from tagkin.model_selection import choose
 
 CONFIG = find_config("smoke")
 ESTIMATORS = {

@@ -14,8 +14,9 @@ import pytest
 from PIL import Image
 
 from tagkin.annotator.suggestions import Finding, Kin, PhotoSuggestions, TagSuggestion
+from tagkin.calibration import reliability_curve
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.evaluation import label_report, reliability_curve
+from tagkin.evaluation import label_report
 from tagkin.images import Failure
 from tagkin.pages import Comparison, Report, write_report
 

@@ -26,11 +26,11 @@ from tagkin.annotator.photographs import (
     rows_of,
     tag_rows,
 )
-from tagkin.annotator.picking import check_whole, rule_for, similar_of, without_itself
+from tagkin.annotator.picking import rule_for, similar_of, without_itself
 from tagkin.annotator.relocation import Relocation
 from tagkin.annotator.suggesting import suggestions_of
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
-from tagkin.arrays import row_blocks, to_numpy
+from tagkin.arrays import check_integer, row_blocks, to_numpy
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import (
     Backbone,
@@ -282,7 +282,7 @@ class Annotator(Relocation, BaseEstimator):
         """
         self._check_fitted()
         self._check_backbone()
-        check_whole("n_kin", n_kin, 0)
+        check_integer("n_kin", n_kin, 0)
         rule = rule_for(self.calibrator_, top, threshold, precision)
         carried: dict[str, Sequence[str]] = {}
         if isinstance(photographs, Collection):
@@ -302,7 +302,7 @@ class Annotator(Relocation, BaseEstimator):
         """The tagged photographs nearest to each photograph in the space, itself left out."""
         self._check_fitted()
         self._check_backbone()
-        check_whole("n", n, 1)
+        check_integer("n", n, 1)
         seen = self._met(self._readable(photographs, None))
         places = self.space_.transform(seen.features)
         found = self.method_.nearest(places, n + 1)

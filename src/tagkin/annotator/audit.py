@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.picking import check_whole, kin_of
+from tagkin.annotator.picking import kin_of
 from tagkin.annotator.suggestions import Finding, Kin
-from tagkin.arrays import row_blocks, to_numpy
+from tagkin.arrays import check_integer, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.transfer import NeighborTransfer
 
@@ -66,9 +66,9 @@ def findings(
     """Tags that seem wrong or missing, the surest first: n, or all with .5 and more."""
     if kind not in (None, "wrong", "missing"):
         raise InvalidInput(f'kind must be "wrong" or "missing"; found {kind!r}.')
-    check_whole("n_kin", n_kin, 0)
+    check_integer("n_kin", n_kin, 0)
     if n is not None:
-        check_whole("n", n, 0)
+        check_integer("n", n, 0)
     Y = method.labels_
     rows, columns, doubt = doubts(held_out, Y)
     there = np.asarray(Y[rows, columns]).ravel() > 0

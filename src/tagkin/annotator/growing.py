@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import LabelCalibrator
 from tagkin.features import Extraction
 from tagkin.labels.vocabulary import Vocabulary
 

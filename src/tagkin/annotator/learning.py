@@ -15,9 +15,11 @@ from sklearn.pipeline import make_pipeline
 
 from tagkin.annotator.collection import Progress
 from tagkin.arrays import row_blocks, to_numpy
+from tagkin.calibration import LabelCalibrator
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import LabelCalibrator, choose, mean_average_precision
+from tagkin.evaluation import mean_average_precision
+from tagkin.model_selection import choose
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer, TagProp, TwoPassKNN
 

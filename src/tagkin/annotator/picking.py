@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any
+from numbers import Real
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.suggestions import Kin, Similar
-from tagkin.arrays import to_numpy
+from tagkin.arrays import check_integer, to_numpy
+from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import LabelCalibrator
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import Evidence
 
-__all__ = ["Rule", "check_whole", "heard", "kin_of", "rule_for", "similar_of", "without_itself"]
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InvalidInput(f"{name} must be a whole number from {least}; found {value!r}.")
+__all__ = ["Rule", "heard", "kin_of", "rule_for", "similar_of", "without_itself"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.top is not None:
-            check_whole("top", self.top, 1)
+            check_integer("top", self.top, 1)
         number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
         if not number or not 0 <= self.threshold <= 1:
             raise InvalidInput(f"threshold must be a number from 0 to 1; found {self.threshold!r}.")

@@ -16,16 +16,9 @@ from tagkin.annotator.learning import (
     held_out_scores,
     n_folds,
 )
+from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import (
-    LabelCalibrator,
-    LabelReport,
-    ReliabilityCurve,
-    evaluate,
-    label_report,
-    mean_average_precision,
-    reliability_curve,
-)
+from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
 
 __all__ = ["Quality", "Reached", "cross_validated", "held_out"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -18,6 +20,7 @@ __all__ = [
     "as_block",
     "check_features",
     "check_finite",
+    "check_integer",
     "check_label_matrix",
     "check_labels",
     "check_n_labels",
@@ -130,7 +133,9 @@ def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: st
     return block
 
 
-def check_finite(block: Array, name: str = "X", *, rows: Sequence[int] | None = None) -> None:
+def check_finite(
+    block: Array, name: str = "X", *, rows: Sequence[int] | np.ndarray | None = None
+) -> None:
     """Refuse NaN and infinity; `rows` are the numbers by which an error names the rows."""
     xp = namespace(block)
     if bool(xp.all(xp.isfinite(block))):
@@ -160,3 +165,10 @@ def check_labels(Y: Array, n_labels: int | None = None) -> Array:
     if n_labels is not None:
         check_n_labels(Y, n_labels)
     return Y
+
+
+def check_integer(name: str, value: Any, minimum: int = 1) -> int:
+    """`value` as an int; refuse what is not a whole number from `minimum` on."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        raise InvalidInput(f"{name} must be a whole number from {minimum}; found {value!r}.")
+    return int(value)

@@ -13,6 +13,7 @@ from tagkin.arrays.namespaces import Array, namespace, to_numpy
 __all__ = [
     "bincount",
     "cholesky",
+    "count_below",
     "eigh",
     "expit",
     "kth_largest",
@@ -134,3 +135,34 @@ def mirror_lower(A: Array) -> Array:
         corner = xp.tril(A[start:stop, start:stop])
         A[start:stop, start:stop] = corner + xp.tril(corner, k=-1).T
     return A
+
+
+def count_below(
+    ascending: np.ndarray, rows: np.ndarray, values: np.ndarray, *, or_equal: bool = False
+) -> np.ndarray:
+    """How many entries of a sorted row lie below a value: binary search, all values at once.
+
+    Parameters
+    ----------
+    ascending : array of shape (r, m)
+        Rows in ascending order.
+    rows : int array of shape (k,)
+        The row in which each value is looked up.
+    values : array of shape (k,)
+    or_equal : bool
+        Count entries equal to the value as well.
+
+    Returns
+    -------
+    count : int array of shape (k,)
+    """
+    m = ascending.shape[1]
+    low, high = np.zeros(len(values), dtype=np.intp), np.full(len(values), m)
+    for _ in range(m.bit_length()):
+        middle = (low + high) // 2
+        # a search that has ended keeps its place: its middle is high, and may be m
+        entry = ascending[rows, np.minimum(middle, m - 1)]
+        right = ((entry <= values) if or_equal else (entry < values)) & (low < high)
+        low = np.where(right, middle + 1, low)
+        high = np.where(right, high, middle)
+    return low

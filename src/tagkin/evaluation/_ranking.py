@@ -6,38 +6,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma
 
-__all__ = ["best_in_rows", "count_below", "expected_precision", "stable_precision"]
+from tagkin.arrays import count_below
 
-
-def count_below(
-    ascending: np.ndarray, rows: np.ndarray, values: np.ndarray, *, or_equal: bool = False
-) -> np.ndarray:
-    """How many entries of a sorted row lie below a value: binary search, all values at once.
-
-    Parameters
-    ----------
-    ascending : array of shape (r, m)
-        Rows in ascending order.
-    rows : int array of shape (k,)
-        The row in which each value is looked up.
-    values : array of shape (k,)
-    or_equal : bool
-        Count entries equal to the value as well.
-
-    Returns
-    -------
-    count : int array of shape (k,)
-    """
-    m = ascending.shape[1]
-    low, high = np.zeros(len(values), dtype=np.intp), np.full(len(values), m)
-    for _ in range(m.bit_length()):
-        middle = (low + high) // 2
-        # a search that has ended keeps its place: its middle is high, and may be m
-        entry = ascending[rows, np.minimum(middle, m - 1)]
-        right = ((entry <= values) if or_equal else (entry < values)) & (low < high)
-        low = np.where(right, middle + 1, low)
-        high = np.where(right, high, middle)
-    return low
+__all__ = ["best_in_rows", "expected_precision", "stable_precision"]
 
 
 def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csr_array
 
-from tagkin.arrays import Array, row_blocks
+from tagkin.arrays import Array, check_integer, row_blocks
+from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.errors import InvalidInput
-from tagkin.evaluation._inputs import check_count, check_pair, check_scores, read_scores
 from tagkin.evaluation._ranking import best_in_rows, expected_precision, stable_precision
 
 __all__ = [
@@ -134,7 +134,7 @@ def top_labels(S: Array, n: int = 5) -> np.ndarray:
         Best first; of equal scores, the label with the lower index.
     """
     S = check_scores(S)
-    n = min(check_count(n, "n"), S.shape[1])
+    n = min(check_integer("n", n), S.shape[1])
     best = np.empty((S.shape[0], n), dtype=np.intp)
     for rows in row_blocks(S.shape[0], 16 * S.shape[1]):
         best[rows] = best_in_rows(read_scores(S, rows), n)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
+from tagkin.arrays.scores import label_positions
 from tagkin.errors import InvalidInput
-from tagkin.evaluation._inputs import check_count, label_positions
 
 __all__ = ["neighborhood_jaccard"]
 
@@ -93,7 +93,7 @@ def _check_indices(indices: np.ndarray, n: int, n_known: int) -> np.ndarray:
 
 
 def _check_sizes(sizes: Sequence[int], k: int) -> np.ndarray:
-    checked = np.array([check_count(size, "a neighbourhood's size") for size in sizes], dtype=int)
+    checked = np.array([check_integer("a neighbourhood's size", size) for size in sizes], dtype=int)
     if checked.size and checked.max() > k:
         raise InvalidInput(
             f"A neighbourhood of {checked.max()} was asked for, but indices holds {k} neighbours "

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.arrays import Array
+from tagkin.arrays import Array, check_integer
+from tagkin.calibration.reliability import reliability_curve
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.evaluation._inputs import check_count
-from tagkin.evaluation.calibration import reliability_curve
 
 __all__ = ["draw_labels", "draw_reliability"]
 
@@ -41,7 +40,7 @@ def draw_labels(
     -------
     figure : matplotlib.figure.Figure
     """
-    shown, rows, gap = _choose(precision, max(2, check_count(n_labels, "n_labels")))
+    shown, rows, gap = _choose(precision, max(2, check_integer("n_labels", n_labels)))
     figure = _figure(8, 1.4 + 0.22 * (rows[-1] + 1))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[3, 1])
     left.barh(rows, precision[shown], color=_BLUE)

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays.scores import check_pair, read_scores
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.evaluation._inputs import check_pair, read_scores
 from tagkin.evaluation.metrics import (
     assign_best,
     average_precision,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from tagkin.arrays import check_integer
 from tagkin.errors import InvalidInput
 
 __all__ = ["Backbone", "Preprocessing"]
@@ -55,9 +56,9 @@ class Preprocessing:
     layout: str = "NCHW"
 
     def __post_init__(self) -> None:
-        _check_whole("size", self.size, 1)
+        check_integer("size", self.size, 1)
         if self.short_side is not None:
-            _check_whole("short_side", self.short_side, self.size)
+            check_integer("short_side", self.short_side, self.size)
             if self.resize == "warp":
                 raise InvalidInput('short_side goes with resize "crop"; found resize "warp".')
         _check_one_of("resize", self.resize, ("crop", "warp"))
@@ -184,11 +185,6 @@ def _is_number(value: Any) -> bool:
     return (
         isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
     )
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InvalidInput(f"{name} is a whole number of at least {least}; found {value!r}.")
 
 
 def _check_one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -13,6 +12,7 @@ from tagkin.arrays import (
     as_block,
     check_features,
     check_finite,
+    check_integer,
     namespace,
     row_blocks,
     to_numpy,
@@ -73,8 +73,7 @@ def check_queries(queries: Array, n_features: int, name: str = "queries") -> Arr
 
 def check_n_neighbors(n_neighbors: int, n_points: float, *, excluding: bool = False) -> None:
     """Refuse more neighbours than there are points (less one where each query leaves one out)."""
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral) or n_neighbors < 1:
-        raise InvalidInput(f"n_neighbors must be a whole number from 1; found {n_neighbors!r}.")
+    check_integer("n_neighbors", n_neighbors)
     available = n_points - excluding
     if n_neighbors > available:
         left_out = ", one of which each query leaves out" if excluding else ""

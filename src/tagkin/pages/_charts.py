@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from tagkin.evaluation import ReliabilityCurve
+from tagkin.calibration import ReliabilityCurve
 from tagkin.pages._html import Markup, bar, element, join
 
 __all__ = ["comparison_bars", "reliability_chart"]

@@ -12,8 +12,9 @@ from importlib import resources
 from pathlib import Path
 
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions
+from tagkin.calibration import ReliabilityCurve
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import LabelReport, ReliabilityCurve
+from tagkin.evaluation import LabelReport
 from tagkin.images import Failure
 from tagkin.pages._cards import finding_card, photo_card
 from tagkin.pages._charts import comparison_bars, reliability_chart

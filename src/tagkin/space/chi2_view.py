@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, check_labels, like, namespace, row_blocks
-from tagkin.errors import InvalidInput
+from tagkin.arrays import Array, check_integer, check_labels, like, namespace, row_blocks
 from tagkin.kernels import ExpChi2
 from tagkin.kernels.chi2 import mean_chi2
 from tagkin.space.landmarks import LandmarkMap
@@ -61,10 +59,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
 
     def fit(self, Y: Array, y: object = None) -> Self:
         """Estimate C and choose the landmarks among the rows of Y (N×D), non-negative."""
-        if not isinstance(self.n_landmarks, Integral) or self.n_landmarks < 1:
-            raise InvalidInput(
-                f"n_landmarks must be a whole number from 1; found {self.n_landmarks!r}."
-            )
+        check_integer("n_landmarks", self.n_landmarks)
         Y = check_labels(Y)
         rng = check_random_state(self.random_state)
         scale, error = mean_chi2(Y, rng)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from tagkin.arrays import (
     as_block,
     check_features,
     check_finite,
+    check_integer,
     cholesky,
     namespace,
     row_blocks,
@@ -68,8 +68,7 @@ class Landmarks:
         random_state: Any,
     ) -> Landmarks:
         """Landmarks among the rows of X (N×d); all of them where N ≤ `n_landmarks`."""
-        if not isinstance(n_landmarks, Integral) or n_landmarks < 1:
-            raise InvalidInput(f"n_landmarks must be a whole number from 1; found {n_landmarks!r}.")
+        check_integer("n_landmarks", n_landmarks)
         kernel = as_kernel(kernel)
         if not isinstance(selection, str):
             return cls._given(selection, X, kernel)

@@ -20,6 +20,7 @@ from tagkin.arrays import (
     as_block,
     check_features,
     check_finite,
+    check_integer,
     check_label_matrix,
     row_blocks,
     to_numpy,
@@ -74,8 +75,7 @@ class LabelTransfer(BaseEstimator, ABC):
         d = self.n_labels_
         if n is None:
             n = 5 if threshold is None else d
-        if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-            raise InvalidInput(f"n must be a whole number from 1; found {n!r}.")
+        check_integer("n", n)
         bars = _thresholds(threshold, d)
         scores = to_numpy(self.decision_function(Z))
         suggestions = []

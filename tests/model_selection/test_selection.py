@@ -6,16 +6,10 @@ import scipy.sparse
 from sklearn.pipeline import make_pipeline
 
 from tagkin import SemanticSpace
+from tagkin.calibration import LabelCalibrator, expected_calibration_error
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import (
-    LabelCalibrator,
-    choose,
-    cross_validate,
-    evaluate,
-    expected_calibration_error,
-    held_out_scores,
-    mean_average_precision,
-)
+from tagkin.evaluation import evaluate, mean_average_precision
+from tagkin.model_selection import choose, cross_validate, held_out_scores
 from tagkin.neighbors import ExactNeighbors
 from tagkin.transfer import (
     LinearSVM,

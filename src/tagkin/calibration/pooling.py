@@ -13,9 +13,8 @@ from scipy.optimize import isotonic_regression
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from tagkin.arrays import Array, row_blocks
-from tagkin.evaluation._inputs import read_scores
-from tagkin.evaluation._ranking import count_below
+from tagkin.arrays import Array, count_below, row_blocks
+from tagkin.arrays.scores import read_scores
 
 __all__ = ["ScoreTable", "fit_link", "fit_sigmoids", "summarize"]
 

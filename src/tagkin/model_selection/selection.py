@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from tqdm.auto import tqdm
 
-from tagkin.arrays import Array, check_features, check_label_matrix, to_numpy
+from tagkin.arrays import Array, check_features, check_integer, check_label_matrix, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation.metrics import (
     mean_average_precision,
@@ -134,7 +133,7 @@ def choose(
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin.evaluation import choose
+    >>> from tagkin.model_selection import choose
     >>> from tagkin.transfer import NeighborVoting
     >>> rng = np.random.default_rng(0)
     >>> Y = rng.random((300, 4)) < 0.3
@@ -254,8 +253,7 @@ def _settings(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> list[dict[st
 
 def _folds(n_images: int, n_folds: int, random_state: int | None) -> list[np.ndarray]:
     """Held-out images of each fold, ascending."""
-    if isinstance(n_folds, bool) or not isinstance(n_folds, Integral) or n_folds < 2:
-        raise InvalidInput(f"n_folds must be a whole number from 2; found {n_folds!r}.")
+    check_integer("n_folds", n_folds, 2)
     if n_images < 2 * n_folds:
         raise InvalidInput(
             f"Found {n_images} images for {n_folds} folds; there must be at least two a fold."

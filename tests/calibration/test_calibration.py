@@ -9,9 +9,9 @@ from sklearn.metrics import log_loss
 
 from tagkin import load, save
 from tagkin.arrays import memory_budget
+from tagkin.calibration import LabelCalibrator, expected_calibration_error, reliability_curve
+from tagkin.calibration.pooling import ScoreTable, _derivatives, _loss, fit_sigmoids, summarize
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import LabelCalibrator, expected_calibration_error, reliability_curve
-from tagkin.evaluation._pooling import ScoreTable, _derivatives, _loss, fit_sigmoids, summarize
 from tests.conftest import needs_torch
 
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, as_block, like, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, as_block, check_integer, like, namespace, row_blocks, to_numpy
+from tagkin.arrays.scores import check_pair, check_scores, read_scores
+from tagkin.calibration.pooling import fit_link, fit_sigmoids, summarize
 from tagkin.errors import InvalidInput
-from tagkin.evaluation._inputs import check_count, check_pair, check_scores, read_scores
-from tagkin.evaluation._pooling import fit_link, fit_sigmoids, summarize
 
-__all__ = [
-    "LabelCalibrator",
-    "ReliabilityCurve",
-    "expected_calibration_error",
-    "reliability_curve",
-]
+__all__ = ["LabelCalibrator"]
 
 # Images that the calibrated probability counts for beside the held-out images themselves. On
 # fresh images of Corel5k, votes reached .76 with 10 where .8 was wanted, and .83 with 30.
@@ -62,7 +57,7 @@ class LabelCalibrator(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from tagkin.evaluation import LabelCalibrator
+    >>> from tagkin.calibration import LabelCalibrator
     >>> rng = np.random.default_rng(0)
     >>> S = rng.random((2000, 3))
     >>> Y = rng.random((2000, 3)) < S**2
@@ -98,7 +93,7 @@ class LabelCalibrator(BaseEstimator):
         that their probability promises at the cut itself, which is no more than that above it.
         """
         check_is_fitted(self)
-        n_new = check_count(n_labels, "n_labels") - self.n_labels_
+        n_new = check_integer("n_labels", n_labels) - self.n_labels_
         if n_new < 0:
             raise InvalidInput(f"Found {n_labels} labels where {self.n_labels_} were fitted.")
         slopes, intercepts = to_numpy(self.slopes_), to_numpy(self.intercepts_)
@@ -181,60 +176,3 @@ class LabelCalibrator(BaseEstimator):
                 "Pass the same labels in the same order, or fit again."
             )
         return S
-
-
-# --- are probabilities what they say? ----------------------------------------------------
-
-
-class ReliabilityCurve(NamedTuple):
-    """Probabilities in bins of equal width: arrays of shape (n_bins,), NaN in empty bins."""
-
-    predicted: np.ndarray  # mean probability
-    observed: np.ndarray  # share of pairs where the image carries the label
-    n_pairs: np.ndarray  # pairs of an image and a label
-
-
-def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
-    """How often labels are there, against how probable they were said to be.
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (n, D)
-    P : array of shape (n, D)
-        Probabilities.
-    n_bins : int
-        Bins of equal width from 0 to 1. (Bins of equal mass would all but one lie at 0, where
-        nearly all pairs of an image and a label are.)
-
-    Returns
-    -------
-    curve : ReliabilityCurve
-        Mean prediction, observed frequency and number of pairs in every bin.
-    """
-    labels, P = check_pair(Y, P, ("Y", "P"))
-    n_bins = check_count(n_bins, "n_bins")
-    count, positives = np.zeros(n_bins, dtype=np.intp), np.zeros(n_bins)
-    predicted = np.zeros(n_bins)
-    for rows in row_blocks(P.shape[0], 32 * P.shape[1]):
-        p = read_scores(P, rows, finite=True, name="P").astype(np.float64, copy=False)
-        if p.min() < 0 or p.max() > 1:
-            raise InvalidInput(
-                f"P holds {p.min() if p.min() < 0 else p.max():.3g}, which is no probability. "
-                "LabelCalibrator makes probabilities of scores."
-            )
-        bins = np.minimum((p * n_bins).astype(np.intp), n_bins - 1)
-        count += np.bincount(bins.ravel(), minlength=n_bins)
-        predicted += np.bincount(bins.ravel(), p.ravel(), n_bins)
-        positives += np.bincount(bins[labels[rows].nonzero()], minlength=n_bins)
-    with np.errstate(invalid="ignore"):
-        return ReliabilityCurve(predicted / count, positives / count, count)
-
-
-def expected_calibration_error(Y: Array, P: Array, n_bins: int = 15) -> float:
-    """Mean distance between prediction and frequency, Σ_b |predicted − observed| n_b / n.
-
-    Takes what `reliability_curve` does; every pair of an image and a label counts the same.
-    """
-    curve = reliability_curve(Y, P, n_bins)
-    distance = np.abs(curve.predicted - curve.observed)
-    return float(np.nansum(distance * curve.n_pairs) / curve.n_pairs.sum())

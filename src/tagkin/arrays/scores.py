@@ -6,17 +6,15 @@ blocks. Each block is checked when it is read.
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
-
 import numpy as np
 from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, issparse, vstack
 
-from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays.blocks import row_blocks
+from tagkin.arrays.namespaces import Array, to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = ["check_count", "check_pair", "check_scores", "label_positions", "read_scores"]
+__all__ = ["check_pair", "check_scores", "label_positions", "read_scores"]
 
 
 def label_positions(Y: Array, name: str = "Y") -> csr_array:
@@ -92,13 +90,6 @@ def read_scores(
             "image out."
         )
     return block
-
-
-def check_count(n: Any, name: str) -> int:
-    """A whole number from 1."""
-    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise InvalidInput(f"{name} must be a whole number from 1; found {n!r}.")
-    return int(n)
 
 
 def _as_matrix(array: Array, name: str) -> Array:
