@@ -13,6 +13,7 @@ import scipy.sparse
 
 from experiments.config import Config
 from experiments.made import made_dataset
+from experiments.standins import STANDINS
 from tagkin.datasets import Dataset, open_dataset
 from tagkin.features import FeatureCache, extract, get_backbone
 
@@ -39,7 +40,9 @@ def open_data(config: Config, cache: Path) -> Dataset:
     """A dataset with features; where it has photographs only, they are computed, and cached."""
     if config.dataset == "made":
         return made_dataset()
-    data = open_dataset(config.dataset, dataset_folder(config.dataset))
+    folder = dataset_folder(config.dataset)
+    standin = STANDINS.get(config.dataset)
+    data = standin(folder) if standin else open_dataset(config.dataset, folder)
     if data.features is not None:
         return data
     return with_features(data, dataset_folder(config.dataset), cache)

@@ -34,7 +34,8 @@ ALLOWED = {
     "version": set(),
     "onnx_sessions": set(),
     "kernels": FOUNDATION,
-    "labels": FOUNDATION,
+    "lexicons": FOUNDATION,
+    "labels": FOUNDATION | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
     "neighbors": FOUNDATION | {"onnx_sessions"},
     "transfer": FOUNDATION | {"neighbors"},
@@ -91,7 +92,7 @@ OPTIONAL = {
     "faiss": {"neighbors"},
     "matplotlib": {"evaluation", "pages"},
     "pandas": {"evaluation"},
-    "pyarrow": {"distributed", "labels", "sources"},
+    "pyarrow": {"distributed", "lexicons", "sources"},
     "pillow_heif": {"images"},
     "torch": {"arrays"},
     "zarr": {"sources"},
@@ -107,15 +108,14 @@ PURE = set(ALLOWED) - {
     "distributed",
     "features",
     "images",
+    "lexicons",
     "onnx_sessions",
     "pages",
     "sources",
     "storage",
 }
 READERS = {
-    "labels/_wordnet_files.py",
     "labels/tag_files.py",
-    "labels/word_vectors.py",
 }
 IMPURE_MODULES = {
     "os",

@@ -65,7 +65,7 @@ _HOMES = {
     "TwoPassKNN": "tagkin.transfer.twopass",
     "Vocabulary": "tagkin.labels.vocabulary",
     "WordVectorView": "tagkin.labels.word_view",
-    "WordVectors": "tagkin.labels.word_vectors",
+    "WordVectors": "tagkin.lexicons.word_vectors",
 }
 
 

@@ -6,10 +6,10 @@ from sklearn.base import clone
 from tagkin import SemanticSpace, load, save
 from tagkin.errors import InvalidInput
 from tagkin.labels.ontology import OntologyView, psd_factor
-from tagkin.labels.wordnet import WordNet
+from tagkin.lexicons.wordnet import WordNet
 from tagkin.space.views import TextView, as_text_view
 from tests.conftest import make_collection, needs_torch, needs_wordnet, relative_error
-from tests.labels.made_wordnet import write_wordnet
+from tests.lexicons.made_wordnet import write_wordnet
 
 NAMES = ["dog", "cat", "bat", "racket", "unicorn", "yeti"]
 

@@ -10,11 +10,11 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
-from tagkin.labels.word_vectors import WordVectors
 from tagkin.labels.word_view import WordVectorView
+from tagkin.lexicons.word_vectors import WordVectors
 from tagkin.space.views import TextView, as_text_view
 from tests.conftest import make_collection, needs_torch
-from tests.labels.test_word_vectors import needs_words
+from tests.lexicons.test_word_vectors import needs_words
 
 NAMES = ["dog", "gnu", "light", "traffic light"]
 

@@ -5,7 +5,6 @@ from tagkin.datasets.folder import load_folder
 from tagkin.datasets.mirflickr import MIRFLICKR_LABELS, load_mirflickr
 from tagkin.datasets.nuswide import load_nuswide
 from tagkin.datasets.registry import DATASETS, open_dataset
-from tagkin.datasets.standins import load_coco, load_flickr8k, load_photos
 from tagkin.datasets.statistics import Statistics, Summary, statistics_table
 from tagkin.datasets.tagprop import load_corel5k, load_espgame, load_iaprtc12
 from tagkin.datasets.vectors import read_vectors
@@ -16,15 +15,12 @@ __all__ = [
     "Dataset",
     "Statistics",
     "Summary",
-    "load_coco",
     "load_corel5k",
     "load_espgame",
-    "load_flickr8k",
     "load_folder",
     "load_iaprtc12",
     "load_mirflickr",
     "load_nuswide",
-    "load_photos",
     "open_dataset",
     "read_vectors",
     "statistics_table",

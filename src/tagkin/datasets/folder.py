@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tagkin.arrays import check_features
-from tagkin.datasets._files import Files, Source
 from tagkin.datasets.base import Dataset
+from tagkin.datasets.files import Files, Source
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.labels.tag_files import read_tags
 from tagkin.labels.vocabulary import Vocabulary

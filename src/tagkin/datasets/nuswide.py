@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from tagkin.datasets._files import Files, Source, label_matrix
 from tagkin.datasets.base import Dataset
+from tagkin.datasets.files import Files, Source, label_matrix
 
 __all__ = ["load_nuswide"]
 

@@ -11,22 +11,18 @@ from tagkin.datasets.base import Dataset
 from tagkin.datasets.folder import load_folder
 from tagkin.datasets.mirflickr import load_mirflickr
 from tagkin.datasets.nuswide import load_nuswide
-from tagkin.datasets.standins import load_coco, load_flickr8k, load_photos
 from tagkin.datasets.tagprop import load_corel5k, load_espgame, load_iaprtc12
 from tagkin.errors import InvalidInput
 
 __all__ = ["DATASETS", "open_dataset"]
 
 _READERS: dict[str, Callable[[str | os.PathLike[str]], Dataset]] = {
-    "coco": load_coco,
     "corel5k": load_corel5k,
     "espgame": load_espgame,
-    "flickr8k": load_flickr8k,
     "folder": load_folder,
     "iaprtc12": load_iaprtc12,
     "mirflickr": load_mirflickr,
     "nuswide": load_nuswide,
-    "photos": load_photos,
 }
 DATASETS: Mapping[str, Callable[[str | os.PathLike[str]], Dataset]] = MappingProxyType(_READERS)
 """Names of datasets, and their readers."""
@@ -38,8 +34,7 @@ def open_dataset(name: str, folder: str | os.PathLike[str]) -> Dataset:
     Parameters
     ----------
     name : str
-        One of `DATASETS`: coco, corel5k, espgame, flickr8k, folder, iaprtc12, mirflickr,
-        nuswide, photos.
+        One of `DATASETS`: corel5k, espgame, folder, iaprtc12, mirflickr, nuswide.
     folder : path
         The folder with the dataset's files.
 

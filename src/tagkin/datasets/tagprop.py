@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from tagkin.datasets._files import Files, Source
 from tagkin.datasets.base import Dataset
+from tagkin.datasets.files import Files, Source
 
 __all__ = ["load_corel5k", "load_espgame", "load_iaprtc12"]
 

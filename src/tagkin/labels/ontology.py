@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from tagkin.arrays import Array, as_block, eigh, like, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.labels.wordnet import WordNet
+from tagkin.lexicons.wordnet import WordNet
 
 __all__ = ["OntologyView", "psd_factor"]
 

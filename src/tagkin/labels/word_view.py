@@ -21,7 +21,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput
-from tagkin.labels.word_vectors import WordVectors, covered
+from tagkin.lexicons.word_vectors import WordVectors, covered
 
 __all__ = ["WordVectorView"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tagkin.datasets import load_coco, load_flickr8k, load_photos
+from experiments.standins import load_coco, load_flickr8k, load_photos
 from tagkin.errors import StorageError
 
 FOLDER = Path(

@@ -13,10 +13,10 @@ import pytest
 
 from tagkin import memory_budget
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.labels import _wordnet_files
-from tagkin.labels.wordnet import WordNet
+from tagkin.lexicons import wordnet_files as _wordnet_files
+from tagkin.lexicons.wordnet import WordNet
 from tests.conftest import needs_wordnet
-from tests.labels.made_wordnet import SYNSETS, offset, write_counts, write_wordnet
+from tests.lexicons.made_wordnet import SYNSETS, offset, write_counts, write_wordnet
 
 ANIMALS = ["dog", "cat", "horse", "bird", "person", "child"]
 THINGS = ["car", "automobile", "bicycle", "boat", "bottle", "table", "chair", "window", "computer"]
@@ -327,7 +327,7 @@ def test_the_data_package_comes_first_and_is_not_run(tmp_path):
     (package / "__init__.py").write_text("raise SystemExit('imported')")
     write_wordnet(tmp_path / "nltk" / "corpora" / "wordnet")
     write_counts(tmp_path / "nltk" / "corpora" / "ic-brown.dat")
-    code = "from tagkin.labels.wordnet import WordNet; print(WordNet.find())"
+    code = "from tagkin.lexicons.wordnet import WordNet; print(WordNet.find())"
     path = os.pathsep.join([str(tmp_path), *sys.path])
     environment = {**os.environ, "PYTHONPATH": path, "NLTK_DATA": str(tmp_path / "nltk")}
     shown = subprocess.run(

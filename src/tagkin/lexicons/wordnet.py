@@ -12,7 +12,7 @@ import numpy as np
 
 from tagkin.arrays import row_blocks
 from tagkin.errors import InvalidInput
-from tagkin.labels._wordnet_files import (
+from tagkin.lexicons.wordnet_files import (
     Nouns,
     PathLike,
     ancestors,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
-from tagkin.labels import word_vectors
-from tagkin.labels.word_vectors import Coverage, WordVectors
+from tagkin.lexicons import word_vectors
+from tagkin.lexicons.word_vectors import Coverage, WordVectors
 
 WORDS = {
     "the": [0.5, -1.25, 3.0],

@@ -1,0 +1,6 @@
+"""What words mean: WordNet and word vectors, read from their files."""
+
+from tagkin.lexicons.word_vectors import WordVectors
+from tagkin.lexicons.wordnet import WordNet
+
+__all__ = ["WordNet", "WordVectors"]
