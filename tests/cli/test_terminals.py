@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tagkin import fonts
+
 from .conftest import World
 from .made import make_photographs, write_tag_file
 from .terminals import Closed, Said, ended, speak, write_broken_png
@@ -165,6 +167,18 @@ def test_wrong_usage_and_errors_speak_every_encoding(say, odd):
         assert (said.exit_code, said.out) == (2, b"")
         # what reads commands takes ASCII for a setting gone wrong and writes UTF-8
         assert "[/a].txt" in said.err.decode("utf-8" if encoding == "ascii" else encoding)
+
+
+def test_a_font_to_install_is_named_once(say, odd, monkeypatch):
+    monkeypatch.setattr(fonts, "installed", tuple)
+    for cached in (fonts._fonts_for, fonts._say_missing):
+        cached.cache_clear()
+    command = ("explain", odd.photo, "--model", odd.model, "--sheet", "why.png")
+    said = say(*command, encoding="utf-8")
+    fonts._fonts_for.cache_clear()
+    assert said.exit_code == 0
+    assert said.err.count(b"fonts-noto-cjk") == 1
+    assert said.err.startswith(b"Note: ")
 
 
 # --- texts that look like markup ---------------------------------------------------------

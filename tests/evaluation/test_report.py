@@ -1,6 +1,7 @@
 import csv
 import io
 import sys
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -17,6 +18,9 @@ from tagkin.evaluation import (
     label_report,
     top_labels,
 )
+from tagkin.fonts import _fonts_for
+
+from ..fonts import write_font
 
 
 @pytest.fixture
@@ -170,6 +174,20 @@ def test_the_reliability_figure():
     assert sum(patch.get_height() for patch in below.patches) == 1000
     assert f"{expected_calibration_error(Y, P, 10):.2g}" in figure.get_suptitle()
     figure.canvas.draw()
+
+
+def test_names_are_drawn_in_fonts_that_have_them(tmp_path, monkeypatch):
+    path = write_font(tmp_path / "Squares.ttf", "夕焼け", family="Squares for names")
+    monkeypatch.setattr("tagkin.fonts.installed", lambda: (str(path),))
+    _fonts_for.cache_clear()
+    report = label_report(np.eye(2), np.eye(2), names=["夕焼け", "sea"])
+    figure = report.draw()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib says which characters it lacks
+        figure.canvas.draw()
+    _fonts_for.cache_clear()
+    families = figure.axes[0].get_yticklabels()[0].get_fontfamily()
+    assert families[-1] == "Squares for names"
 
 
 def test_nothing_to_draw_is_said(scored):

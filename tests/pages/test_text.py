@@ -1,9 +1,13 @@
 """Names and tags that fit, whatever signs they hold."""
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from tagkin.pages._text import fitted, font_for, name_of, printable, write
+from tagkin.fonts import _character_map, _fonts_for, choose, has_glyph, installed
+from tagkin.pages._text import _font, fitted, length, name_of, printable, runs, write
+
+from ..fonts import write_font
 
 HOSTILE = [
     "",
@@ -41,7 +45,7 @@ def test_signs_without_a_shape_get_a_mark():
 @pytest.mark.parametrize("text", [*HOSTILE, "x" * 500])
 def test_text_fits(text):
     found = fitted(text, 20, 100)
-    assert font_for(found, 20).getlength(found) <= 100
+    assert length(found, 20) <= 100
 
 
 def test_short_text_is_left_alone():
@@ -54,5 +58,78 @@ def test_any_text_can_be_written(text):
     write(ImageDraw.Draw(image), (4, 4), text, 18, "black")
 
 
-def test_latin_is_written_in_the_first_font_of_all():
-    assert font_for("beach", 18) is font_for("boat", 18)
+def test_latin_is_written_in_one_font():
+    ((font, text),) = runs("beach with boats", 18)
+    assert (text, runs("boat", 18)[0][0]) == ("beach with boats", font)
+
+
+@pytest.fixture
+def squares(tmp_path, monkeypatch):
+    """A font with three characters, and no other, installed on this machine."""
+    path = write_font(tmp_path / "fonts" / "Squares.ttf", "夕焼け")
+    monkeypatch.setattr("tagkin.fonts.installed", lambda: (str(path),))
+    _fonts_for.cache_clear()
+    yield path
+    _fonts_for.cache_clear()
+
+
+def pixels(text: str, anchor: str = "la", at: tuple[int, int] = (60, 40)) -> np.ndarray:
+    image = Image.new("L", (200, 80), "white")
+    write(ImageDraw.Draw(image), at, text, 20, "black", anchor)
+    return np.asarray(image) < 128
+
+
+def test_characters_are_drawn_in_an_installed_font_that_has_them(squares):
+    found = runs("sea 夕焼 け!", 20)
+    assert [text for _, text in found] == ["sea ", "夕焼 け", "!"]
+    assert found[0][0] is found[2][0]
+    assert length("夕", 20) == 20
+    # two filled squares of 16 pixels and a gap, not two hollow ones
+    drawn = pixels("夕焼")
+    assert drawn.sum() == pytest.approx(2 * 16 * 16, rel=0.15)
+
+
+def test_a_word_is_in_one_font_where_one_has_all_of_it(squares):
+    write_font(squares, "夕焼けab")
+    _character_map.cache_clear()
+    assert [text for _, text in runs("sea a夕b ab 夕c", 20)] == ["sea ", "a夕b ", "ab ", "夕", "c"]
+
+
+def test_fonts_stand_on_one_line(squares):
+    bottom = [np.flatnonzero(pixels(text).any(axis=1))[-1] for text in ("夕", "H", "H夕H")]
+    assert max(bottom) - min(bottom) <= 1
+
+
+def test_text_lies_where_its_anchor_says(squares):
+    for text in ("夕焼け", "boat", "boat 夕"):
+        rows = {a: np.flatnonzero(pixels(text, f"l{a}").any(axis=1)) for a in "amt"}
+        columns = {a: np.flatnonzero(pixels(text, f"{a}a", (100, 4)).any(axis=0)) for a in "lmr"}
+        assert rows["t"][0] == pytest.approx(40, abs=1)
+        assert rows["a"][0] > rows["t"][0] - 1 > rows["m"][0]
+        assert columns["l"][0] == pytest.approx(100, abs=3)
+        assert columns["r"][-1] == pytest.approx(100, abs=3)
+        assert columns["m"].mean() == pytest.approx(100, abs=4)
+
+
+def test_a_letter_and_its_mark_are_drawn_as_one_character():
+    assert (pixels("e\u0301") == pixels("é")).all()
+
+
+def test_which_picture_of_a_character_is_not_drawn(squares):
+    assert (pixels("夕\ufe0f") == pixels("夕")).all()
+
+
+def test_a_font_that_cannot_be_opened_is_passed_over(squares):
+    has_glyph(str(squares), "夕")
+    squares.write_bytes(b"broken since")
+    _font.cache_clear()
+    write(ImageDraw.Draw(Image.new("L", (50, 50))), (0, 0), "夕", 20, "black")
+
+
+@pytest.mark.skipif(
+    not choose("夕焼け", installed()), reason="no font with Japanese is installed on this machine"
+)
+def test_japanese_is_no_row_of_boxes_where_a_font_is_installed():
+    one, other = pixels("夕"), pixels("焼")
+    assert one.any()
+    assert (one != other).any()

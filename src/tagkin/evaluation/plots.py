@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from tagkin.arrays import Array, check_integer
 from tagkin.calibration.reliability import reliability_curve
 from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.fonts import fonts_for, has_glyph
 
 __all__ = ["draw_labels", "draw_reliability"]
 
@@ -50,7 +52,8 @@ def draw_labels(
     right.set(xscale="log", xlim=(0.5, 6 * support[shown].max()), xlabel="images")
     right.minorticks_off()
     # names are not formulas, whatever signs they hold
-    left.set_yticks(rows, [_shortened(name) for name in names[shown]], fontsize=8, parse_math=False)
+    texts = [_shortened(name) for name in names[shown]]
+    left.set_yticks(rows, texts, fontsize=8, fontfamily=_families(texts), parse_math=False)
     left.set_ylim(rows[-1] + 0.6, -0.6)
     for row, label in zip(rows, shown, strict=True):
         _write(left, row, precision[label], f"{precision[label]:.2f}")
@@ -105,6 +108,19 @@ def _figure(width: float, height: float) -> Any:
     except ImportError as error:
         raise MissingExtra("A figure needs matplotlib: pip install 'tagkin[plot]'.") from error
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def _families(texts: Sequence[str]) -> list[str]:
+    """The families of fonts that have the characters of the texts between them."""
+    from matplotlib import font_manager, rcParams
+
+    usual = font_manager.findfont(font_manager.FontProperties())
+    families = list(rcParams["font.family"])
+    for path in fonts_for(c for text in texts for c in text if not has_glyph(usual, c)):
+        # it lists fonts once and keeps the list: later ones are not in it
+        font_manager.fontManager.addfont(path)
+        families.append(font_manager.get_font(path).family_name)
+    return families
 
 
 def _choose(precision: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray, float | None]:

@@ -1,29 +1,23 @@
-"""Text on pictures: fonts that have the signs, names that fit."""
+"""Text on pictures: fonts that have the characters, names that fit."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import re
 import unicodedata
 from pathlib import PurePath
 
 from PIL import Image, ImageDraw, ImageFont
 
-__all__ = ["fitted", "font_for", "name_of", "printable", "write"]
+from tagkin.errors import MissingExtra
+from tagkin.fonts import fonts_for, has_glyph
 
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+__all__ = ["fitted", "length", "name_of", "printable", "runs", "write"]
 
-# Looked for by name, where the system keeps its fonts, for signs that Pillow's own has not.
-_FALLBACKS = (
-    "DejaVuSans.ttf",
-    "NotoSans-Regular.ttf",
-    "NotoSansCJK-Regular.ttc",
-    "Arial Unicode.ttf",
-    "arialuni.ttf",
-    "msyh.ttc",
-    "PingFang.ttc",
-    "wqy-microhei.ttc",
-    "unifont.ttf",
-)
+Font = ImageFont.FreeTypeFont
+
+_VARIANTS = dict.fromkeys(range(0xFE00, 0xFE10))  # which picture of a character; fonts have one
 
 
 def printable(text: str) -> str:
@@ -41,47 +35,19 @@ def name_of(file: str, length: int = 26) -> str:
     return f"{name[: length - 1 - tail]}…{name[-tail:]}"
 
 
-@functools.cache
-def _fonts(size: int) -> tuple[Font, ...]:
-    found: list[Font] = [ImageFont.load_default(size)]
-    for name in _FALLBACKS:
-        try:
-            found.append(ImageFont.truetype(name, size))
-        except OSError:
-            continue
-    return tuple(found)
-
-
-@functools.cache
-def _has(font: Font, sign: str) -> bool:
-    """Whether a font has its own shape for a sign, not the box that stands for all it lacks."""
-    if sign.isspace():
-        return True
-    return _drawn(font, sign) != _drawn(font, "\U0010fffd")
-
-
-@functools.cache
-def _drawn(font: Font, sign: str) -> bytes:
-    image = Image.new("L", (64, 64))
-    ImageDraw.Draw(image).text((8, 8), sign, fill=255, font=font)
-    return image.tobytes()
-
-
-def font_for(text: str, size: int) -> Font:
-    """The first font that has most of the signs of a text."""
-    fonts = _fonts(size)
-    return max(fonts, key=lambda font: (sum(_has(font, s) for s in text), -fonts.index(font)))
-
-
 def fitted(text: str, size: int, width: float) -> str:
     """The text, its end left out where it would be wider than `width` pixels."""
-    text = printable(text).replace("\n", " ")
-    font = font_for(text, size)
-    if font.getlength(text) <= width:
+    text = _in_one_line(text)
+    if length(text, size) <= width:
         return text
-    while text and font.getlength(text + "…") > width:
+    while text and length(text + "…", size) > width:
         text = text[:-1]
     return text.rstrip() + "…"
+
+
+def length(text: str, size: int) -> float:
+    """How many pixels wide a line is."""
+    return sum(font.getlength(run) for font, run in runs(text, size))
 
 
 def write(
@@ -92,6 +58,77 @@ def write(
     colour: str,
     anchor: str = "la",
 ) -> None:
-    """Write one line in a font that has its signs."""
-    text = printable(text).replace("\n", " ")
-    draw.text(at, text, fill=colour, font=font_for(text, size), anchor=anchor)
+    """Write one line, every character in a font that has it.
+
+    `anchor` says what lies at `at`, as Pillow has it: the left end, the middle or the right end
+    (l, m, r), and the top of the line, the middle of the line or the top of its letters (a, m, t).
+    """
+    pieces = runs(_in_one_line(text), size)
+    widths = [font.getlength(run) for font, run in pieces]
+    ascent, descent = _font(None, size).getmetrics()
+    highest = min((font.getbbox(run, anchor="ls")[1] for font, run in pieces), default=0)
+    x = at[0] - {"l": 0, "m": 0.5, "r": 1}[anchor[0]] * sum(widths)
+    # one base line, whatever the heights of the fonts
+    y = at[1] + {"a": ascent, "m": (ascent - descent) / 2, "t": -highest}[anchor[1]]
+    for (font, run), width in zip(pieces, widths, strict=True):
+        draw.text((x, y), run, fill=colour, font=font, anchor="ls")
+        x += width
+
+
+def _in_one_line(text: str) -> str:
+    """The text with letters and their marks as one character, which more fonts have."""
+    return printable(unicodedata.normalize("NFC", text)).replace("\n", " ")
+
+
+# --- fonts -------------------------------------------------------------------------------
+
+
+def runs(text: str, size: int) -> list[tuple[Font, str]]:
+    """The text in pieces, each with a font that has its characters where one is installed.
+
+    A word is in one font where one has all of it.
+    """
+    text = text.translate(_VARIANTS)
+    paths = (None, *fonts_for(char for char in text if not _has(None, char)))
+    found: list[tuple[str | None, str]] = []
+    for word in re.findall(r"\S+|\s+", text):
+        whole = any(all(_has(path, char) for char in word) for path in paths)
+        for piece in (word,) if whole else word:
+            path = next((p for p in paths if all(_has(p, char) for char in piece)), None)
+            if found and (found[-1][0] == path or _leans(piece[0])):
+                found[-1] = found[-1][0], found[-1][1] + piece
+            else:
+                found.append((path, piece))
+    return [(_font(path, size), run) for path, run in found]
+
+
+def _leans(char: str) -> bool:
+    """Whether it is drawn with what stands before it: marks on letters, joiners, spaces."""
+    return unicodedata.category(char) in {"Mn", "Me", "Cf", "Zs"}
+
+
+@functools.cache
+def _has(path: str | None, char: str) -> bool:
+    """Whether a font has a shape for a character, not the box for all that it lacks."""
+    if _leans(char):
+        return True
+    return has_glyph(path, char) if path else _drawn(char) != _drawn("\U0010fffd")
+
+
+@functools.cache
+def _font(path: str | None, size: int) -> Font:
+    """An installed font, or the one that comes with Pillow, also in place of a broken one."""
+    if path is not None:
+        with contextlib.suppress(OSError):
+            return ImageFont.truetype(path, size)
+    default = ImageFont.load_default(size)
+    if not isinstance(default, Font):
+        raise MissingExtra("Text on pictures needs a Pillow that is built with FreeType.")
+    return default
+
+
+@functools.cache
+def _drawn(char: str) -> bytes:
+    image = Image.new("L", (64, 64))
+    ImageDraw.Draw(image).text((8, 8), char, fill=255, font=_font(None, 16))
+    return image.tobytes()

@@ -15,7 +15,7 @@ from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.pages._embedding import embed
 from tagkin.pages._files import write_image
-from tagkin.pages._text import fitted, font_for, write
+from tagkin.pages._text import fitted, length, write
 from tagkin.pages._thumbnails import picture
 
 __all__ = ["COLOURS", "draw_map", "embed", "most_frequent"]
@@ -202,7 +202,7 @@ def _legend_rows(shown: Sequence[str], width: int) -> tuple[list[tuple[str, str,
     x, row = 0.0, 0
     for tag, colour in [*zip(shown, COLOURS, strict=False), ("other tags, or none", _REST)]:
         name = fitted(tag, 24, 320)
-        needed = 30 + font_for(name, 24).getlength(name) + 44
+        needed = 30 + length(name, 24) + 44
         if x and x + needed > width:
             x, row = 0.0, row + 1
         entries.append((name, colour, x, row))

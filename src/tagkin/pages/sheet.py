@@ -95,7 +95,7 @@ def _draw_row(
     for k, kin in enumerate(suggestion.kin[:_KIN]):
         _draw_kin(sheet, draw, kin, x + _COLUMN + k * (thumb + _GAP), y, thumb)
     if not suggestion.kin:
-        write(draw, (x + _COLUMN, middle), "no kin known", 15, _SOFT, "lm")
+        write(draw, (x + _COLUMN, middle), "no kin shown", 15, _SOFT, "lm")
 
 
 def _draw_kin(
