@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tagkin.filesystem import whole_file
 
 __all__ = ["Missing", "Store", "slug"]
 
@@ -87,11 +88,6 @@ class Store:
                 raise TypeError(f"{what}: {name} holds objects; results are plain arrays.")
         path = self.path(what, **parameters)
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with open(unfinished, "wb") as file:
-                np.savez(file, **plain)  # type: ignore[arg-type]
-            os.replace(unfinished, path)
-            self.n_made += 1
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with whole_file(path) as unfinished, unfinished.open("wb") as file:
+            np.savez(file, **plain)  # type: ignore[arg-type]
+        self.n_made += 1

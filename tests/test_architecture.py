@@ -15,6 +15,7 @@ PACKAGE = ROOT / "src" / "tagkin"
 
 # The modules of tagkin that each room may import. One direction, no way back.
 FOUNDATION = {"errors", "arrays"}
+FILES = {"errors", "filesystem"}
 ALLOWED = {
     "__init__": {
         "annotator",
@@ -33,10 +34,11 @@ ALLOWED = {
     "arrays": {"errors"},
     "fonts": set(),
     "version": set(),
+    "filesystem": set(),
     "onnx_sessions": set(),
     "kernels": FOUNDATION,
     "lexicons": FOUNDATION,
-    "labels": FOUNDATION | {"lexicons"},
+    "labels": FOUNDATION | FILES | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
     "neighbors": FOUNDATION | {"onnx_sessions"},
     "transfer": FOUNDATION | {"neighbors"},
@@ -44,11 +46,12 @@ ALLOWED = {
     "evaluation": FOUNDATION | {"calibration", "fonts"},
     "model_selection": FOUNDATION | {"evaluation", "neighbors", "transfer"},
     "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors", "space"},
-    "storage": FOUNDATION | {"version"},
-    "sources": FOUNDATION | {"neighbors", "space", "storage"},
+    "storage": FOUNDATION | FILES | {"version"},
+    "sources": FOUNDATION | FILES | {"neighbors", "space", "storage"},
     "images": {"errors"},
     "features": FOUNDATION | {"images", "onnx_sessions"},
     "annotator": FOUNDATION
+    | FILES
     | {
         "calibration",
         "denoising",
@@ -63,9 +66,10 @@ ALLOWED = {
         "transfer",
     },
     "datasets": FOUNDATION | {"labels"},
-    "pages": FOUNDATION | {"annotator", "calibration", "evaluation", "fonts", "images"},
-    "cli": {"errors", "annotator", "datasets", "distributed", "pages", "storage", "version"},
+    "pages": FOUNDATION | FILES | {"annotator", "calibration", "evaluation", "fonts", "images"},
+    "cli": FILES | {"annotator", "datasets", "distributed", "pages", "storage", "version"},
     "distributed": FOUNDATION
+    | FILES
     | {"denoising", "features", "images", "kernels", "neighbors", "space"},
 }
 
@@ -108,6 +112,7 @@ PURE = set(ALLOWED) - {
     "datasets",
     "distributed",
     "features",
+    "filesystem",
     "fonts",
     "images",
     "lexicons",
@@ -200,6 +205,13 @@ def test_no_pickle():
     for path in modules():
         tops = {name.split(".")[0] for name in imports_of(path)}
         assert not {"pickle", "joblib", "dill", "marshal", "shelve"} & tops, path
+
+
+def test_files_are_put_in_place_by_one_module():
+    """What systems do differently there is known to it alone."""
+    put = re.compile(r"\bfsync\(|\bos\.(replace|rename)\(|\.(replace|rename)\(\w+\)")
+    found = [path.name for path in modules() if put.search(path.read_text())]
+    assert found == ["filesystem.py"]
 
 
 def test_onnxruntime_is_imported_through_one_door():

@@ -20,6 +20,7 @@ from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
 from tagkin.space.views import IndicatorView
 from tests.conftest import make_collection, needs_torch
+from tests.test_filesystem import refuse_as_windows_does
 
 
 @pytest.fixture
@@ -136,6 +137,63 @@ def test_a_folder_of_something_else_is_never_touched(space, saved, tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError, match="is a file"):
         save(space, tmp_path / "file", overwrite=True)
+
+
+LITTER = (".DS_Store", "Thumbs.db", "desktop.ini", "._model.json")
+
+
+def test_what_systems_leave_in_a_folder_is_no_obstacle(space, saved, tmp_path):
+    for folder in (saved, tmp_path / "new"):
+        folder.mkdir(exist_ok=True)
+        for name in LITTER:
+            (folder / name).write_bytes(b"\0")
+    with pytest.raises(StorageError, match="holds a model already"):
+        save(space, saved)
+    for folder in (save(space, saved, overwrite=True), save(space, tmp_path / "new")):
+        assert load(folder).n_images_ == 150
+    (saved / ".DS_Store").mkdir()
+    with pytest.raises(StorageError, match=r"not a tagkin model \(\.DS_Store\)"):
+        save(space, saved, overwrite=True)
+
+
+def test_a_refusal_can_be_had_before_the_training(saved, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_bytes(b"precious")
+    (tmp_path / "file").write_text("x")
+    for folder, overwrite, match in (
+        (saved, False, "holds a model already"),
+        (tmp_path / "photos", True, "not a tagkin model"),
+        (tmp_path / "file", True, "is a file"),
+        (tmp_path / "file" / "model", True, "not a folder"),
+    ):
+        with pytest.raises(StorageError, match=match):
+            storage.check_folder(folder, overwrite=overwrite)
+    assert storage.check_folder(saved, overwrite=True) == saved
+    assert storage.check_folder(tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_a_model_may_be_read_by_those_who_may_read_other_files(space, tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        folder = save(space, tmp_path / "model")
+    finally:
+        os.umask(before)
+    for path in folder.iterdir():
+        assert path.stat().st_mode & 0o777 == 0o666 & ~umask, path.name
+    assert folder.stat().st_mode & 0o777 == 0o777 & ~umask
+
+
+def test_models_are_saved_and_replaced_under_the_rules_of_windows(space, tmp_path, monkeypatch):
+    refuse_as_windows_does(monkeypatch)
+    folder = save(space, tmp_path / "model")
+    save(space, folder, overwrite=True)
+    (tmp_path / "empty").mkdir()
+    save(space, tmp_path / "empty")
+    assert load(folder).n_images_ == load(tmp_path / "empty").n_images_ == 150
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "model"]
 
 
 @pytest.mark.parametrize("overwrite", [True, False])

@@ -6,7 +6,6 @@ and no others.
 
 from __future__ import annotations
 
-import errno
 import glob
 import hashlib
 import inspect
@@ -14,7 +13,10 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,10 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import on_device, to_numpy
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, StorageError
+from tagkin.filesystem import aside_prefix, check_parent, is_litter, put_folder, sync
 from tagkin.version import __version__
 
-__all__ = ["load", "save"]
+__all__ = ["check_folder", "load", "save"]
 
 FORMAT = "tagkin-model"
 FORMAT_VERSION = 1
@@ -91,12 +94,11 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
         raise InvalidInput(f"{name} is not a model that tagkin can save.")
     if not any(attribute.endswith("_") for attribute in vars(model)):
         raise NotFittedError(f"This {name} is not fitted yet; fit it, then save.")
+    folder = check_folder(folder, overwrite=overwrite)
     facts = model.describe()  # before encoding: what was streamed is solved for now
     arrays: dict[str, np.ndarray] = {}
     content = _encode(model, "model", arrays)
-    try:
-        folder = Path(folder).resolve()
-        _check_target(folder, overwrite)
+    with _as_storage_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=folder.parent, prefix=f".{folder.name}-", ignore_cleanup_errors=True
@@ -104,29 +106,54 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
             fresh = Path(scratch) / folder.name
             fresh.mkdir()
             _write(fresh, content, arrays, _card(model, facts, arrays))
-            _put_in_place(fresh, folder, overwrite)
-    except StorageError:
-        raise
-    except (OSError, RuntimeError, ValueError, safetensors.SafetensorError) as error:
-        raise StorageError(
-            f"Could not save the model to {folder}: {getattr(error, 'strerror', None) or error}. "
-            "What was there before is still there; free some space or choose another folder."
-        ) from error
+            put_folder(fresh, folder, partial(_check_contents, folder, overwrite))
     if hasattr(model, "_saved_to"):
         model._saved_to(folder)
     return folder
 
 
-def _check_target(folder: Path, overwrite: bool, contents: Path | None = None) -> None:
-    """Refuse to write where something would be lost; `contents` is where it has been moved."""
-    contents = contents or folder
-    if not contents.exists():
-        return
-    if not contents.is_dir():
+def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Refuse a folder that `save` would refuse: ask this before a long training.
+
+    Files that systems put into folders (``.DS_Store``, ``Thumbs.db`` and others) count for
+    nothing, and go with the model that is replaced.
+
+    Returns
+    -------
+    folder : Path
+        Where the model will be.
+    """
+    with _as_storage_errors(folder):
+        found = Path(folder).resolve()
+        check_parent(found)
+        if found.exists() and not found.is_dir():
+            raise StorageError(
+                f"{folder} is a file; a model is saved as a folder. Choose another name."
+            )
+        if found.exists():
+            _check_contents(Path(folder), overwrite, found)
+    return found
+
+
+@contextmanager
+def _as_storage_errors(folder: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except StorageError:
+        raise
+    except (OSError, RuntimeError, ValueError, safetensors.SafetensorError) as error:
+        where = getattr(error, "filename", None)
+        reason = getattr(error, "strerror", None) or error
         raise StorageError(
-            f"{folder} is a file; a model is saved as a folder. Choose another name."
-        )
+            f"Could not save the model to {folder}: {f'{where}: ' if where else ''}{reason}. "
+            "What was there before is still there; free some space or choose another folder."
+        ) from error
+
+
+def _check_contents(folder: Path, overwrite: bool, contents: Path) -> None:
+    """Refuse to write to `folder` where something of `contents` would be lost."""
     found = {path.name: path.is_file() for path in contents.iterdir()}
+    found = {name: is_file for name, is_file in found.items() if not (is_file and is_litter(name))}
     if not found:
         return
     ours = {_MODEL, _ARRAYS, _CARD}
@@ -161,39 +188,10 @@ def _write(folder: Path, content: Any, arrays: dict[str, np.ndarray], card: str)
     # a file name that is not UTF-8 holds surrogates, which JSON has escapes for
     (folder / _MODEL).write_bytes(text.encode("utf-8", "backslashreplace"))
     (folder / _CARD).write_text(card, encoding="utf-8")
+    # safetensors lets nobody else read what it writes; a model is a file like any other
+    shutil.copymode(folder / _MODEL, folder / _ARRAYS)
     for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-
-
-def _put_in_place(fresh: Path, folder: Path, overwrite: bool) -> None:
-    """Rename the finished folder to its name; a model that was there goes only after that."""
-    try:
-        fresh.replace(folder)  # fails where a folder with something in it stands
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-    else:
-        return
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=_aside_prefix(folder)))
-    try:
-        folder.replace(aside)
-    except OSError:
-        aside.rmdir()
-        raise
-    try:
-        # looked at again: between the first look and now, anything may have been put there
-        _check_target(folder, overwrite, contents=aside)
-        fresh.replace(folder)
-    except OSError:
-        aside.replace(folder)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _aside_prefix(folder: Path) -> str:
-    """How the name of a folder begins that holds a model while it is being replaced."""
-    return f".{folder.name}-replaced-"
+        sync(path)
 
 
 def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -301,7 +299,7 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
 def _read_document(folder: Path) -> dict[str, Any]:
     path = folder / _MODEL
     if not folder.exists():
-        beside = folder.absolute().parent.glob(glob.escape(_aside_prefix(folder)) + "*")
+        beside = folder.absolute().parent.glob(glob.escape(aside_prefix(folder)) + "*")
         aside = sorted((p.stat().st_mtime, p) for p in beside if (p / _MODEL).is_file())
         hint = f" A save was interrupted: rename {aside[-1][1]} back to it." if aside else ""
         raise StorageError(f"{folder} is not a tagkin model: it does not exist.{hint}")

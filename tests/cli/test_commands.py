@@ -83,6 +83,27 @@ def test_train_does_not_replace_a_model_unasked(run, world, tmp_path):
     assert (tmp_path / "model" / "model.json").read_bytes() != before
 
 
+def test_a_refusal_comes_before_the_training(run, world, tmp_path):
+    shutil.copytree(world.model, tmp_path / "model")
+    (tmp_path / "model" / "notes.txt").write_text("mine")
+    said = run("train", "nowhere", "--overwrite", "--model", "model")
+    assert said.exit_code == 1
+    assert "not a tagkin model (notes.txt)" in said.stderr
+
+
+def test_what_systems_leave_in_a_folder_is_no_obstacle(run, world, tmp_path):
+    shutil.copytree(world.model, tmp_path / "model")
+    for name in (".DS_Store", "._model.json", "Thumbs.db", "desktop.ini"):
+        (tmp_path / "model" / name).write_bytes(b"")
+    assert run("info", "model").exit_code == 0
+    train = ("train", world.photos, "--tags", world.tags, "--model", "model")
+    said = run(*train)
+    assert said.exit_code == 1
+    assert "holds a model already. Pass --overwrite" in said.stderr
+    said = run(*train, "--overwrite")
+    assert said.exit_code == 0, said.stderr
+
+
 def test_train_leaves_a_folder_with_other_things_alone(run, world, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")

@@ -32,6 +32,7 @@ def as_shards(X, path):
     for i, part in enumerate(np.array_split(X, 3)):
         np.save(folder / f"{i:03d}.npy", part)
     (folder / "README.txt").write_text("not a shard")
+    (folder / "._000.npy").write_bytes(b"what macOS puts beside a file on a foreign disk")
     return folder
 
 

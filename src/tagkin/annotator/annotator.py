@@ -391,7 +391,10 @@ class Annotator(Relocation, BaseEstimator):
     # --- keeping -------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write it to a folder, all of it or nothing; `tagkin.load` reads it again."""
+        """Write it to a folder, all of it or nothing; `tagkin.load` reads it again.
+
+        `tagkin.storage.check_folder` says before the training what would be refused here.
+        """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 from tagkin.errors import UnreadableImage
 from tagkin.features import FeatureCache, default_cache_folder
+from tagkin.filesystem import write_whole
 from tagkin.images import content_digest, find_photographs, read_bytes
 
 __all__ = ["Whereabouts", "digest_reader", "rooted"]
@@ -172,14 +172,9 @@ class Whereabouts(Sequence[str]):
         """Keep where the photographs are in the user's cache, for the next run on this machine."""
         path = self._memory()
         text = json.dumps({"root": self.root, "moved": self.moved})
-        fresh = path.with_name(f"{path.name}-{secrets.token_hex(8)}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                fresh.write_text(text, encoding="utf-8")
-                fresh.replace(path)
-            finally:
-                fresh.unlink(missing_ok=True)
+            write_whole(path, text.encode())
         except OSError:
             return  # a convenience: without it the folder has to be named
 

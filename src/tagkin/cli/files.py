@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import typer
 
 from tagkin.cli.output import relative
 from tagkin.errors import StorageError
+from tagkin.filesystem import check_parent, write_whole
 
 __all__ = ["check_folder", "check_target", "write_file"]
 
@@ -34,32 +33,22 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str] = (
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a path whose folder is none, or may not be written to; ask this first of all.
-
-    What lies in a folder that may not be entered cannot even be asked for.
-    """
-    above = next(folder for folder in path.absolute().parents if os.path.exists(folder))
-    if not above.is_dir():
-        raise StorageError(f"Could not write {relative(path)}: {relative(above)} is a file.")
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise StorageError(
-            f"Could not write {relative(path)}: permission denied in {relative(above)}."
-        )
+    """Refuse a path whose folder is none, or may not be written to; ask this first of all."""
+    try:
+        check_parent(path)
+    except NotADirectoryError as error:
+        found = f"{relative(error.filename)} is a file"
+        raise StorageError(f"Could not write {relative(path)}: {found}.") from error
+    except PermissionError as error:
+        found = f"permission denied in {relative(error.filename)}"
+        raise StorageError(f"Could not write {relative(path)}: {found}.") from error
 
 
 def write_file(path: Path, text: str) -> None:
     """Write a text file, all of it or nothing; `check_target` has been asked before."""
-    fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with fresh.open("xb") as file:
-                file.write(text.encode("utf-8", "surrogateescape"))
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        write_whole(path, text.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise StorageError(
             f"Could not write {relative(path)}: {error.strerror or error}. What was there before "

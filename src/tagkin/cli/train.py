@@ -17,7 +17,6 @@ from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import photographs, report_problems, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
-from tagkin.errors import StorageError
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Collection
@@ -116,20 +115,10 @@ def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: S
 
 def _check_model_folder(folder: Path, overwrite: bool) -> None:
     """Refuse before hours of work what would be refused after them."""
+    from tagkin.storage import check_folder as check_model_folder
+
     check_folder(folder)
-    if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / "model.json").is_file():
-            raise StorageError(
-                f"{relative(folder)} holds files that are not a tagkin model. It is left alone; "
-                "choose another folder."
-            )
-        if not overwrite:
-            raise StorageError(
-                f"{relative(folder)} holds a model already. Pass --overwrite to replace it, or "
-                "choose another folder."
-            )
-    elif folder.exists() and not folder.is_dir():
-        raise StorageError(f"{relative(folder)} is a file; a model is a folder.")
+    check_model_folder(relative(folder), overwrite=overwrite)
 
 
 def _summary(

@@ -16,6 +16,7 @@ from tagkin.distributed.cluster import client_or_current, dask, result, wait
 from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, MissingExtra, StorageError
 from tagkin.features import get_backbone
+from tagkin.filesystem import whole_file
 from tagkin.images import Failure
 
 __all__ = ["extract_to_parquet", "read_parquet"]
@@ -114,12 +115,10 @@ def _written(
         return []
     noted = json.dumps([[one.file, one.reason] for one in failures]).encode()
     table = pyarrow.concat_tables(tables).replace_schema_metadata({_FAILURES: noted})
-    scratch = target.with_suffix(f".{os.getpid()}.writing")
     try:
-        parquet.write_table(table, scratch, row_group_size=_FILES)
-        scratch.replace(target)
+        with whole_file(target) as scratch:
+            parquet.write_table(table, scratch, row_group_size=_FILES)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
         raise StorageError(f"{target} cannot be written: {error}") from error
     return failures
 

@@ -18,8 +18,6 @@ import csv
 import io
 import json
 import os
-import secrets
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagkin.errors import InvalidInput, StorageError
+from tagkin.filesystem import write_whole
 
 __all__ = ["TagTable", "read_tags", "write_tags"]
 
@@ -255,7 +254,7 @@ def write_tags(path: str | os.PathLike[str], table: TagTable, *, overwrite: bool
         path = path.resolve()
         if path.exists() and not overwrite:
             raise StorageError(f"{path} is there already. Pass overwrite=True to replace it.")
-        _replace(path, data)
+        write_whole(path, data)
     except StorageError:
         raise
     except (OSError, RuntimeError, ValueError) as error:
@@ -282,18 +281,3 @@ def _csv_text(table: TagTable) -> str:
         writer.writerow([_NAME, "tags"])
         writer.writerows([name, _SEPARATORS[0].join(tags or ())] for name, tags in rows)
     return out.getvalue()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put a file with `data` in place of what is there, when it is safely on the disk."""
-    fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
-        with fresh.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, fresh)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 from pathlib import Path
 
 from PIL import Image
 
 from tagkin.errors import StorageError
+from tagkin.filesystem import write_whole
 
 __all__ = ["write_image", "write_page"]
 
@@ -20,19 +20,11 @@ def write_page(path: str | os.PathLike[str], data: bytes) -> Path:
     Folders on the way are made. Where it fails, what was there before is still there.
     """
     path = Path(path)
-    fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}") if path.name else path
     try:
         if not path.name or path.is_dir():
             raise IsADirectoryError(21, "it is a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with fresh.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        write_whole(path, data)
     except (OSError, ValueError) as error:
         raise StorageError(
             f"Could not write {path}: {getattr(error, 'strerror', None) or error}. What was "

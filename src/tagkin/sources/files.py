@@ -13,6 +13,7 @@ import numpy as np
 
 from tagkin.arrays import block_rows
 from tagkin.errors import InvalidInput
+from tagkin.filesystem import is_litter
 from tagkin.sources._formats import FeatureFile, NpyFile, ParquetFile, ZarrFile
 
 __all__ = ["FeatureFiles", "open_features"]
@@ -156,7 +157,8 @@ _FORMATS: dict[str, Callable[[Path], FeatureFile]] = {".npy": NpyFile, ".parquet
 def _in_folder(folder: Path) -> list[FeatureFile]:
     if any((folder / name).exists() for name in ("zarr.json", ".zarray")):
         return [ZarrFile(folder)]
-    paths = sorted(path for path in folder.iterdir() if path.suffix in _FORMATS)
+    there = (path for path in folder.iterdir() if not is_litter(path.name))
+    paths = sorted(path for path in there if path.suffix in _FORMATS)
     suffixes = {path.suffix for path in paths}
     if len(suffixes) > 1:
         raise InvalidInput(f"{folder} holds shards of two formats: {', '.join(sorted(suffixes))}.")

@@ -27,6 +27,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput, StorageError
+from tagkin.filesystem import is_litter, put_file, write_whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.sources.files import FeatureFiles, open_features
 from tagkin.space import SemanticSpace
@@ -178,10 +179,10 @@ class _Checkpoint:
                     "Remove it to begin anew, or choose another folder."
                 )
             return
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and not all(is_litter(path.name) for path in folder.iterdir()):
             raise InvalidInput(f"{folder} holds files that are not a checkpoint; it is left alone.")
         folder.mkdir(parents=True, exist_ok=True)
-        _write_whole(about, description)
+        write_whole(about, description.encode())
 
     def _models(self) -> list[Path]:
         return sorted(self.folder.glob("images-*"))
@@ -209,12 +210,6 @@ class _Checkpoint:
         (self.folder / "about.json").unlink(missing_ok=True)
         if not any(self.folder.iterdir()):
             self.folder.rmdir()
-
-
-def _write_whole(path: Path, text: str) -> None:
-    scratch = path.with_name(path.name + ".new")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(path)
 
 
 # --- projecting --------------------------------------------------------------------------
@@ -256,7 +251,7 @@ def transform_streamed(
     about = target.with_name(target.name + ".partial.json")
     if not about.exists() or about.read_text(encoding="utf-8") != description:
         partial.unlink(missing_ok=True)
-        _write_whole(about, description)
+        write_whole(about, description.encode())
     where = _device_of(space)
     with partial.open("ab") as file:
         start = _continued(file, shape, dtype)
@@ -266,8 +261,7 @@ def transform_streamed(
             file.flush()
             if progress is not None:
                 progress(rows.stop, len(files))
-        os.fsync(file.fileno())
-    partial.replace(target)
+    put_file(partial, target)
     about.unlink()
     return target
 

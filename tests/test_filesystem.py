@@ -1,0 +1,160 @@
+"""Files and folders take their place whole or not at all, also where Windows' rules hold."""
+
+import errno
+import os
+import stat
+
+import pytest
+
+from tagkin.errors import StorageError
+from tagkin.filesystem import (
+    aside_prefix,
+    check_parent,
+    is_litter,
+    put_file,
+    put_folder,
+    sync,
+    whole_file,
+    write_whole,
+)
+
+
+@pytest.fixture(params=["this system", "windows"])
+def system(request, monkeypatch):
+    """This system as it is, and with what Windows refuses refused."""
+    if request.param == "windows":
+        refuse_as_windows_does(monkeypatch)
+    return request.param
+
+
+def refuse_as_windows_does(monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="Windows refuses by itself")
+    real = {name: getattr(os, name) for name in ("fsync", "rename", "replace")}
+
+    def fsync(number):
+        if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        real["fsync"](number)
+
+    def rename(source, target):
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, "File exists", str(source), 183, str(target))
+        real["rename"](source, target)
+
+    def replace(source, target):
+        if os.path.isdir(target):
+            raise PermissionError(errno.EACCES, "Access is denied", str(source), 5, str(target))
+        real["replace"](source, target)
+
+    for substitute in (fsync, rename, replace):
+        monkeypatch.setattr(os, substitute.__name__, substitute)
+
+
+def folder_with(path, **files):
+    path.mkdir()
+    for name, text in files.items():
+        (path / name).write_text(text)
+    return path
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_a_file_takes_its_place_whole(system, tmp_path):
+    path = tmp_path / "page.html"
+    for data in (b"first", b"second"):
+        write_whole(path, data)
+        assert path.read_bytes() == data
+    with whole_file(path) as scratch:
+        scratch.write_bytes(b"third")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"third"
+    (tmp_path / "partial").write_bytes(b"fourth")
+    put_file(tmp_path / "partial", path)
+    assert path.read_bytes() == b"fourth"
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+def write_half(path, fail):
+    with whole_file(path) as scratch:
+        scratch.write_bytes(b"half")
+        fail()
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failure_leaves_the_old_file_and_no_other(step, system, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "page.html"
+    write_whole(path, b"old")
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, b"new")
+    with pytest.raises(OSError, match="No space left"):
+        write_half(path, full)
+    assert contents(tmp_path) == {"page.html": "old"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    path = tmp_path / "tags.csv"
+    write_whole(path, b"1")
+    path.chmod(0o640)
+    write_whole(path, b"2")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_file_is_flushed_through_a_handle_that_may_write(system, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    sync(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize("there", [None, {}, {"old": "1"}], ids=["none", "empty", "full"])
+def test_a_folder_takes_its_place(there, system, tmp_path):
+    folder, asked = tmp_path / "model", []
+    if there is not None:
+        folder_with(folder, **there)
+    fresh = folder_with(tmp_path / "fresh", new="2")
+    put_folder(fresh, folder, lambda old: asked.append(contents(old)))
+    assert contents(folder) == {"new": "2"}
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    if there:
+        assert asked == [there]
+
+
+def test_a_folder_that_has_to_stay_stays(system, tmp_path):
+    def stays(old):
+        assert old.name.startswith(aside_prefix(folder))
+        raise StorageError("it is precious")
+
+    folder = folder_with(tmp_path / "model", old="1")
+    fresh = folder_with(tmp_path / "fresh", new="2")
+    with pytest.raises(StorageError, match="precious"):
+        put_folder(fresh, folder, stays)
+    assert contents(folder) == {"old": "1"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fresh", "model"]
+
+
+def test_a_file_is_no_folder_to_replace(system, tmp_path):
+    (tmp_path / "model").write_text("mine")
+    fresh = folder_with(tmp_path / "fresh", new="2")
+    with pytest.raises((NotADirectoryError, FileExistsError)):
+        put_folder(fresh, tmp_path / "model", lambda old: None)
+    assert (tmp_path / "model").read_text() == "mine"
+
+
+def test_where_nothing_can_be_written_is_known_before(tmp_path):
+    (tmp_path / "file").write_text("")
+    check_parent(tmp_path / "new" / "deep" / "model")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(NotADirectoryError) as caught:
+        check_parent(tmp_path / "file" / "deep" / "model")
+    assert caught.value.filename == str(tmp_path / "file")
+
+
+def test_litter_is_what_systems_leave():
+    assert all(map(is_litter, (".DS_Store", "Thumbs.db", "desktop.ini", "Desktop.ini", "._a.json")))
+    assert not any(map(is_litter, ("model.json", ".hidden", "README.md", "_", ".")))
