@@ -19,12 +19,18 @@ from tqdm import tqdm
 
 import tagkin
 from examples.scenes import make_scenes
-from tagkin.annotator import Annotator, Collection, PhotoSuggestions, Quality, read_collection
-from tagkin.pages import Comparison, Report, contact_sheet, draw_map, embed, write_report
+from tagkin.annotator import (
+    MEASURES,
+    Annotator,
+    Collection,
+    PhotoSuggestions,
+    Quality,
+    read_collection,
+)
+from tagkin.pages import Report, comparisons_of, contact_sheet, draw_map, embed, write_report
 
 OUTPUT = Path("build/demo")
 N_SHOWN = 120  # photographs on the page
-MEASURES = {"MAP": "MAP", "MiAP": "MiAP", "precision": "precision at 5", "recall": "recall at 5"}
 
 
 @contextmanager
@@ -53,22 +59,25 @@ def painted(folder: Path) -> tuple[Collection, dict[str, set[str]]]:
 
 
 def show_quality(quality: Quality) -> None:
-    """Kin by looks beside kin in the space, as bars."""
-    print(f"\nMeasured on {quality.how}, in percent:\n")
-    print(f"  {'':<16}{'by looks':>9}{'in the space':>14}")
-    for key, name in MEASURES.items():
-        looks, space = 100 * quality.visual[key], 100 * quality.semantic[key]
-        bar = "█" * round(looks / 3) + "▒" * max(0, round(space / 3) - round(looks / 3))
-        print(f"  {name:<16}{looks:>9.1f}{space:>14.1f}  {bar}")
+    """Visual neighbours beside neighbours in the space, as bars."""
+    each = quality.tags_per_photograph
+    print(f"\nMeasured: {quality.how}. They carry {each:.1f} tags on average. In percent:")
+    for group in MEASURES:
+        print(f"\n  {group.title:<38}{'visual':>8}{'space':>8}")
+        for key, name in group.names.items():
+            visual, space = 100 * quality.visual[key], 100 * quality.semantic[key]
+            bar = "█" * round(visual / 4) + "▒" * max(0, round(space / 4) - round(visual / 4))
+            print(f"  {name:<38}{visual:>8.1f}{space:>8.1f}  {bar}")
     gain = 100 * (quality.semantic["MAP"] - quality.visual["MAP"])
     if gain > 0:
         print(f"\n  The semantic space gains {gain:.1f} points of MAP over visual neighbours.\n")
     else:
         print("\n  Too few tags yet for the semantic space to beat visual neighbours.\n")
-    print(f"  {'precision wanted':<18}{'reached':>8}{'tags a photograph':>19}")
+    print(f"  {'precision wanted':<18}{'reached':>8}{'suggestions':>13}{'per photograph':>16}")
     for one in quality.reached:
         reached = f"{one.precision:.0%}" if one.n_suggestions else "–"
-        print(f"  {one.wanted:<18.0%}{reached:>8}{one.n_suggestions:>19.1f}")
+        each = f"{one.n_suggestions:>13,}{one.per_photograph:>16.1f}"
+        print(f"  {one.wanted:<18.0%}{reached:>8}{each}")
 
 
 def show_some(photographs: list[PhotoSuggestions], truth: dict[str, set[str]]) -> None:
@@ -114,10 +123,7 @@ def report_of(
             ("suggestions", f"{n_suggestions:,}"),
         ],
         notes=[f"Learned from {collection.source}. Quality: {quality.how}."],
-        comparison=Comparison(
-            ("Visual neighbours", "Semantic space"),
-            {name: (quality.visual[key], quality.semantic[key]) for key, name in MEASURES.items()},
-        ),
+        comparisons=comparisons_of(quality),
         reliability=quality.reliability,
         photographs=[photographs[i] for i in sorted(order)],
         truth=truth or None,

@@ -131,7 +131,7 @@ def print_row(
     """Score and print one method."""
     seconds = time.perf_counter() - start
     found = evaluate(truth, scores)
-    cells = [f"{100 * found[key]:.1f}" for key in ("MAP", "precision", "recall")]
+    cells = [f"{100 * found[key]:.1f}" for key in ("MAP", "macro_precision", "macro_recall")]
     cells += [f"{found['n_plus']}", f"{100 * found['MiAP']:.1f}", f"{seconds:.1f}", setting]
     print(line([title, where, *cells]), flush=True)
 

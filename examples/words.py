@@ -144,7 +144,7 @@ def views(name: str) -> None:
             places = space.fit(data.features[known], Y).transform(data.features)
         model = NeighborVoting(data.n_neighbors).fit(places[known], Y)
         found = evaluate(truth, model.decision_function(places[new]))
-        cells = [f"{100 * found[key]:.1f}" for key in ("MAP", "precision", "recall")]
+        cells = [f"{100 * found[key]:.1f}" for key in ("MAP", "macro_precision", "macro_recall")]
         print(f"{title:34}" + "".join(f"{c:>8}" for c in [*cells, found["n_plus"]]), flush=True)
     print(f"not in WordNet: {', '.join(ontology.fit(Y).unknown_) or 'none'}")
     print(f"without a vector: {', '.join(vectors.fit(Y).unknown_) or 'none'}")

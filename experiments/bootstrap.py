@@ -17,7 +17,7 @@ from tagkin.evaluation import average_precision, evaluate, top_labels
 __all__ = ["Difference", "compare", "interval", "measure", "resample_weights", "weighted_map"]
 
 _ENTRIES = 2**18  # of a block of weights, so that it stays in the cache
-MEASURES = ("MAP", "precision", "recall", "n_plus")
+MEASURES = ("MAP", "macro_precision", "macro_recall", "n_plus")
 
 
 def resample_weights(n: int, n_resamples: int, seed: int) -> np.ndarray:

@@ -23,13 +23,21 @@ def test_figures_are_those_of_the_scores():
     for one in found.reached:
         given = S[150:] >= judge.thresholds(one.wanted)
         truth = Y[150:].toarray() > 0
-        assert one.n_suggestions == pytest.approx(given.sum(axis=1).mean())
+        assert one.n_suggestions == given.sum()
+        assert one.per_photograph == pytest.approx(given.sum(axis=1).mean())
         assert one.without == pytest.approx(np.mean(given.sum(axis=1) == 0))
         assert one.recall == pytest.approx((given & truth).sum() / truth.sum())
         if given.any():
             assert one.precision == pytest.approx((given & truth).sum() / given.sum())
         else:
             assert np.isnan(one.precision)
+
+
+def test_every_figure_has_a_name_and_stands_where_it_is_averaged():
+    Y = np.eye(8)
+    shown = [key for group in quality.MEASURES for key in group.names]
+    assert sorted([*shown, "n_plus"]) == sorted(evaluate(Y, Y))
+    assert all(len(set(group.names.values())) == len(group.names) for group in quality.MEASURES)
 
 
 def test_cross_validation_compares_with_kin_by_looks():

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -308,7 +309,21 @@ def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_pa
     said = run(*command, "--json", "--report", "quality.html", "--csv", "tags.csv")
     assert said.exit_code == 0, said.stderr
     (found,) = lines(said.stdout)
-    assert list(found) == ["how", "semantic", "visual", "reached", "tags"]
+    assert list(found) == [
+        "how",
+        "photographs",
+        "tags_per_photograph",
+        "semantic",
+        "visual",
+        "reached",
+        "reliability",
+        "tags",
+    ]
+    assert (found["photographs"], found["tags_per_photograph"]) == (12, 2)
+    for name in ("photograph_precision", "at_least_one_right", "macro_precision", "n_plus"):
+        assert name in found["semantic"]
+    assert found["semantic"]["photograph_precision"] == 0.4, "all five tags are given, two right"
+    assert sum(one["pairs"] for one in found["reliability"]) == 12 * 5
     assert "12 tagged photographs that the model had not seen" in found["how"]
     assert found["semantic"]["MAP"] > 0.8
     assert set(found["visual"]) == set(found["semantic"])
@@ -316,9 +331,15 @@ def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_pa
     assert {one["tag"] for one in found["tags"]} == {"red", "green", "blue", "circle", "square"}
     assert {one["support"] for one in found["tags"]} == {4, 6}
     rows = list(csv.DictReader((tmp_path / "tags.csv").open()))
-    assert {row["name"] for row in rows} == {one["tag"] for one in found["tags"]}
     page = (tmp_path / "quality.html").read_text()
-    assert "By looks" in page
+    order = [one["tag"] for one in found["tags"]]
+    assert [row["name"] for row in rows] == order
+    assert re.findall(r'<th scope="row" data-value="(\w+)">', page) == order
+    table = run(*command).stdout
+    assert sorted(order, key=lambda tag: table.rindex(f"\n{tag} ")) == order
+    for word in ("Visual neighbours", "Per photograph", "At least one right", "Mean over tags"):
+        assert word in page
+        assert word in table
     assert "red-circle-0.jpg" in page
     said = run("evaluate", world.photos, "--tags", world.tags, "--model", world.model)
     assert said.exit_code == 1
@@ -329,7 +350,8 @@ def test_evaluate_by_cross_validation(run, world):
     said = run("evaluate", world.photos, "--tags", world.tags, "--no-denoise")
     assert said.exit_code == 0, said.stderr
     assert "5-fold cross-validation on 42 tagged photographs" in said.stdout
-    for word in ("By looks", "Semantic", "Asked for (--precision)", "Average precision", "circle"):
+    assert "2.0 of 5 tags on average" in said.stdout
+    for word in ("Semantic space", "Asked for (--precision)", "Average precision", "circle"):
         assert word in said.stdout
 
 

@@ -12,6 +12,7 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import (
     average_precision,
     evaluate,
+    image_precision_recall_at,
     label_precision_recall_at,
     mean_average_precision,
     mean_image_average_precision,
@@ -162,6 +163,37 @@ def test_precision_and_recall_by_hand():
     assert n_plus(Y, S, n=2) == 2
 
 
+@pytest.mark.parametrize("n", [1, 3, 20])
+@pytest.mark.parametrize("levels", [2, 1000])
+def test_precision_and_recall_of_images_are_counted(n, levels):
+    """Image by image with sets, as a person would count."""
+    Y, S = votes(60, 9, levels=levels, density=0.1)
+    carried = [set(np.flatnonzero(row)) for row in Y]
+    assert set() in carried, "some images carry nothing and are left out"
+    given = [set(sorted(range(9), key=lambda t: (-row[t], t))[:n]) for row in S]
+    precision, recall = image_precision_recall_at(Y, S, n)
+    right = []
+    for i, (have, said) in enumerate(zip(carried, given, strict=True)):
+        if not have:
+            assert np.isnan([precision[i], recall[i]]).all()
+            continue
+        right.append(len(have & said))
+        assert precision[i] == pytest.approx(right[-1] / len(said))
+        assert recall[i] == pytest.approx(right[-1] / len(have))
+    assert evaluate(Y, S, n)["hit_rate"] == pytest.approx(np.mean([k > 0 for k in right]))
+
+
+def test_rare_labels_pull_macro_precision_down_and_not_that_of_images():
+    """Each image has the common label and one of its own; the common ones are all that is said."""
+    Y = np.hstack([np.ones((20, 1)), np.eye(20)])
+    S = np.tile(np.r_[2.0, 1.0, np.zeros(19)], (20, 1))
+    found = evaluate(Y, S, n=2)
+    assert found["image_precision"] == pytest.approx((19 * 0.5 + 1) / 20)
+    assert found["image_recall"] == pytest.approx((19 * 0.5 + 1) / 20)
+    assert found["hit_rate"] == 1
+    assert found["macro_precision"] == pytest.approx((1 + 1 / 20) / 21)
+
+
 def test_more_labels_asked_for_than_there_are_means_all():
     Y, S = votes(20, 3)
     precision, recall = label_precision_recall_at(Y, S, n=5)
@@ -173,12 +205,16 @@ def test_evaluate_gathers_the_measures():
     Y, S = votes(60, 12)
     found = evaluate(Y, S, n=3)
     precision, recall = precision_recall_at(Y, S, n=3)
+    image_precision, image_recall = image_precision_recall_at(Y, S, n=3)
     assert found == {
-        "MAP": mean_average_precision(Y, S),
-        "precision": precision,
-        "recall": recall,
-        "n_plus": n_plus(Y, S, n=3),
+        "image_precision": np.nanmean(image_precision),
+        "image_recall": np.nanmean(image_recall),
+        "hit_rate": np.mean(image_precision[~np.isnan(image_precision)] > 0),
         "MiAP": mean_image_average_precision(Y, S),
+        "MAP": mean_average_precision(Y, S),
+        "macro_precision": precision,
+        "macro_recall": recall,
+        "n_plus": n_plus(Y, S, n=3),
     }
     assert isinstance(found["n_plus"], int)
 

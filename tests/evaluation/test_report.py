@@ -58,11 +58,13 @@ def test_the_report_of_the_best_labels(scored):
     np.testing.assert_array_equal(report.names, [str(t) for t in range(9)])
     np.testing.assert_array_equal(report.support, Y.sum(axis=0))
     np.testing.assert_array_equal(report.average_precision, average_precision(Y, S))
-    np.testing.assert_array_equal(report.precision, precision)
-    np.testing.assert_array_equal(report.recall, recall)
-    assert np.isnan(report.threshold).all()
     assigned = np.zeros_like(Y)
     np.put_along_axis(assigned, top_labels(S, 3), True, axis=1)
+    np.testing.assert_array_equal(report.n_assigned, assigned.sum(axis=0))
+    np.testing.assert_array_equal(report.precision, precision)
+    np.testing.assert_array_equal(np.isnan(report.recall), np.arange(9) == 4)
+    np.testing.assert_array_equal(np.nan_to_num(report.recall), recall)
+    assert np.isnan(report.threshold).all()
     assert_confusions(report, Y, assigned)
     assert (report.confused_with[4] == -1).all(), "what no image carries is not missed"
     assert (report.confused_count[4] == 0).all()
@@ -76,9 +78,10 @@ def test_the_report_of_thresholds(scored, threshold):
     report = label_report(Y, S, thresholds=thresholds)
     # what is never assigned is not, even at an infinite score
     given = (thresholds <= S) & np.broadcast_to(np.less(thresholds, np.inf), S.shape)
-    hits = (Y & given).sum(axis=0)
-    np.testing.assert_allclose(report.precision, hits / np.maximum(given.sum(axis=0), 1))
-    np.testing.assert_allclose(report.recall, hits / np.maximum(Y.sum(axis=0), 1))
+    np.testing.assert_array_equal(report.n_assigned, given.sum(axis=0))
+    with np.errstate(invalid="ignore"):  # of nothing no share is known
+        np.testing.assert_allclose(report.precision, (Y & given).sum(axis=0) / given.sum(axis=0))
+        np.testing.assert_allclose(report.recall, (Y & given).sum(axis=0) / Y.sum(axis=0))
     np.testing.assert_array_equal(report.threshold, np.broadcast_to(thresholds, 9))
     assert_confusions(report, Y, given)
 
@@ -90,7 +93,52 @@ def test_a_confusion_that_is_plain_to_see():
     report = label_report(Y, S, names=["wolf", "dog", "snow"], n=1)
     assert report.confused_with[0].tolist() == [1, -1, -1]
     assert report.confused_count[0].tolist() == [2, 0, 0]
-    assert report.to_frame()["confused_with"].tolist() == ["dog (2)", "", "dog (1)"]
+    frame = report.to_frame().loc[[0, 1, 2]]
+    assert frame["confused_with"].tolist() == ["dog (2)", "", "dog (1)"]
+
+
+def test_rows_are_ordered_with_small_counts_damped():
+    """A tag on two images that happens to lead its ranking is behind one that is well known."""
+    Y = np.zeros((100, 5), dtype=int)
+    S = np.tile(np.linspace(1, 0, 100)[:, None], (1, 5))
+    Y[:40, 0] = 1  # known well: AP 1 on 40 images
+    Y[:2, 1] = 1  # luck: AP 1 on 2
+    Y[-2:, 2] = 1  # bad luck: AP near 0 on 2
+    Y[-40:, 3] = 1  # known to be bad, on 40; label 4 is on none
+    report = label_report(Y, S, names=list("abcde"))
+    assert report.order.tolist() == [0, 1, 2, 3, 4]
+    reversed_ = label_report(Y[:, ::-1], S, names=list("edcba"))
+    assert reversed_.names[reversed_.order].tolist() == list("abcde")
+    mean = report.average_precision[:4].mean()
+    for t in range(4):
+        n, own = Y[:, t].sum(), report.average_precision[t]
+        assert report.damped_precision[t] == pytest.approx((n * own + 10 * mean) / (n + 10))
+    assert np.isnan(report.damped_precision[4])
+
+
+def test_equal_labels_are_ordered_by_images_and_then_by_name():
+    Y = np.array([[1, 1, 1, 0], [1, 1, 1, 0], [1, 0, 0, 0]])
+    S = np.array([[3], [2], [1]]) * np.ones(4)
+    report = label_report(Y, S, names=["z", "y", "x", "none"])
+    assert report.names[report.order].tolist() == ["z", "x", "y", "none"]
+
+
+def test_all_tables_have_the_same_order(scored):
+    report = label_report(*scored, names=list("abcdefghi"))
+    rows = list(csv.DictReader(io.StringIO(report.to_csv())))
+    expected = report.names[report.order].tolist()
+    assert [row["name"] for row in rows] == expected == report.to_frame()["name"].tolist()
+    drawn = [label.get_text() for label in report.draw().axes[0].get_yticklabels()]
+    assert drawn == expected[:-1]
+    assert expected[-1] == "e", "what no image carries is last"
+    assert report.to_frame().index.tolist() == report.order.tolist()
+
+
+def test_without_any_label_on_any_image_there_is_an_order_still(scored):
+    Y, S = scored
+    report = label_report(np.zeros_like(Y), S)
+    assert report.order.tolist() == list(range(9))
+    assert np.isnan(report.damped_precision).all()
 
 
 def test_the_report_does_not_depend_on_kind_or_blocks(scored, as_array):
@@ -111,12 +159,13 @@ def test_the_csv_holds_the_frame(scored):
     report = label_report(Y, S, names=names, thresholds=[*[0.5] * 8, np.inf])
     rows = list(csv.DictReader(io.StringIO(report.to_csv())))
     frame = report.to_frame()
-    assert [row["name"] for row in rows] == names == frame["name"].tolist()
+    assert sorted(row["name"] for row in rows) == sorted(names)
     assert list(rows[0]) == list(frame.columns)
-    for column in ("support", "precision", "recall", "threshold"):
-        found = [float(row[column]) for row in rows]
+    for column in frame.columns.drop(["name", "confused_with"]):
+        found = [float(row[column] or "nan") for row in rows]
         np.testing.assert_allclose(found, frame[column], rtol=1e-5)
-    assert rows[4]["average_precision"] == "", "no image carries it"
+    assert rows[-1]["name"] == names[4]
+    assert rows[-1]["average_precision"] == "", "no image carries it"
     assert [row["confused_with"] for row in rows] == frame["confused_with"].tolist()
 
 
@@ -146,19 +195,19 @@ def test_the_figure_shows_every_label_that_is_there(scored):
     figure = report.draw()
     left, right = figure.axes
     there = ~np.isnan(report.average_precision)
-    assert bars(left) == sorted(report.average_precision[there], reverse=True)
-    assert sorted(bars(right)) == sorted(report.support[there])
+    assert bars(left) == report.average_precision[report.order[:8]].tolist()
+    assert bars(right) == report.support[report.order[:8]].tolist()
     assert {label.get_text() for label in left.get_yticklabels()} == set(report.names[there])
     assert "1 more on no image" in figure.get_suptitle()
     figure.canvas.draw()  # a name that looks like a formula is none
 
 
-def test_the_figure_of_many_labels_shows_best_and_worst():
+def test_the_figure_of_many_labels_shows_first_and_last():
     rng = np.random.default_rng(0)
     Y = rng.random((60, 50)) < 0.3
     report = label_report(Y, rng.standard_normal((60, 50)) + Y)
     figure = report.draw(n_labels=11)
-    ranked = sorted(report.average_precision, reverse=True)
+    ranked = report.average_precision[report.order].tolist()
     assert bars(figure.axes[0]) == ranked[:6] + ranked[-5:]
     assert any("39 labels in between" in text.get_text() for text in figure.axes[0].texts)
     assert len(bars(report.draw(n_labels=1).axes[0])) == 2

@@ -68,7 +68,7 @@ def test_blocks_do_not_matter(problem, monkeypatch):
 def test_measure_has_the_values_of_evaluate(problem):
     truth, scores = problem
     found = measure(truth, scores, 2, resample_weights(60, 4, seed=0))
-    names = ("MAP", "precision", "recall", "n_plus", "MiAP")
+    names = ("MAP", "macro_precision", "macro_recall", "n_plus", "MiAP")
     expected = evaluate(truth, scores, 2)
     assert found["values"].tolist() == [expected[name] for name in names]
     assert found["resampled"].shape == (4, 4)

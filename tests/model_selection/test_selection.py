@@ -10,6 +10,7 @@ from tagkin.calibration import LabelCalibrator, expected_calibration_error
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import evaluate, mean_average_precision
 from tagkin.model_selection import choose, cross_validate, held_out_scores
+from tagkin.model_selection.selection import MEASURES
 from tagkin.neighbors import ExactNeighbors
 from tagkin.transfer import (
     LinearSVM,
@@ -144,8 +145,13 @@ def test_the_seed_decides_the_folds():
     assert not np.array_equal(scores[0], scores[2])
 
 
-@pytest.mark.parametrize("measure", ["MiAP", "precision", "recall", "n_plus"])
-def test_other_measures(measure):
+def test_every_figure_of_evaluate_is_a_measure():
+    X, Y, _ = make_collection(n=90)
+    assert set(MEASURES) == set(evaluate(Y, X[:, : Y.shape[1]]))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_measures_are_those_of_evaluate(measure):
     X, Y, _ = make_collection(n=90)
     found = cross_validate(NeighborVoting(9), X, Y, measure=measure, n_folds=2, progress=False)
     for value, (old, new) in zip(found, folds_by_hand(90, 2), strict=True):

@@ -14,13 +14,13 @@ import pytest
 from PIL import Image
 
 from tagkin.annotator.suggestions import Finding, Kin, PhotoSuggestions, TagSuggestion
-from tagkin.calibration import reliability_curve
+from tagkin.calibration import ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.evaluation import label_report
 from tagkin.images import Failure
 from tagkin.pages import Comparison, Report, write_report
 
-VOID = {"meta", "img", "br", "rect", "circle", "line", "path", "use", "image", "polyline"}
+VOID = {"meta", "img", "br", "rect", "line", "path", "use", "image", "polyline"}
 
 
 class Page(HTMLParser):
@@ -70,7 +70,10 @@ def report(photo, files):
     return Report(
         "Holidays",
         facts=[("photographs", "1,200"), ("tags", "30")],
-        comparison=Comparison(("Visual", "Semantic"), {"MAP": (0.25, 0.5), "Recall": (0.4, 0.3)}),
+        comparisons=[
+            Comparison("Of photographs", ("Visual", "Semantic"), {"MiAP": (0.25, 0.5)}, "Beware."),
+            Comparison("Of tags", ("Visual", "Semantic"), {"Recall": (0.4, 0.3)}),
+        ],
         reliability=reliability_curve(Y, P, 5),
         photographs=[photo, PhotoSuggestions(files[7], ())],
         truth={photo.file: {"sea", "gull"}},
@@ -112,7 +115,7 @@ PARTS = [f.name for f in fields(Report) if f.name != "title"]
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_may_be_left_out(report, part, tmp_path):
-    empty = None if part in {"comparison", "reliability", "truth", "labels", "map_png"} else ()
+    empty = None if part in {"reliability", "truth", "labels", "map_png"} else ()
     whole, without = written(report, tmp_path), written(replace(report, **{part: empty}), tmp_path)
     assert len(without.source) < len(whole.source)
 
@@ -153,11 +156,47 @@ def test_the_curve_passes_through_the_bins(report, tmp_path):
     np.testing.assert_allclose(points, expected, atol=0.051)
 
 
-def test_the_table_has_a_row_a_tag_the_best_first(report, tmp_path):
-    source = written(report, tmp_path).source
-    rows = re.findall(r'<th scope="row" data-value="(\w+)">', source)
-    best = np.argsort(-report.labels.average_precision)
-    assert rows == [str(report.labels.names[t]) for t in best]
+def test_a_dot_says_how_many_suggestions_stand_behind_it(tmp_path):
+    predicted, observed = np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([0, 0.2, 0.6, 0.75, 1])
+    n_pairs = np.array([40_000, 400, 100, 4, 0])
+    curve = ReliabilityCurve(predicted, observed, n_pairs)
+    page = written(Report("x", reliability=curve), tmp_path)
+    radii = [float(c["r"]) for c in page.all("circle")]
+    assert len(radii) == 3, "the share of four suggestions says little"
+    assert radii[1] == pytest.approx(2 * radii[2], rel=0.02), "the area is in proportion"
+    assert radii[0] == radii[1], "what nobody would suggest does not dwarf the rest"
+    assert re.findall(r'class="count"[^>]*>([\d,]+)<', page.source) == ["40,000", "400", "100"]
+    (chart,) = page.all("svg", role="img")
+    for said in ("said 30 %, right 20 % of 400", "said 50 %, right 60 % of 100"):
+        assert f"<title>{said}</title>" in page.source
+        assert said in chart["aria-label"]
+
+
+def test_the_table_has_a_row_per_tag_in_the_order_of_the_report(tmp_path):
+    """One photograph that is ranked first does not put its tag before one that is on many."""
+    Y, S = np.zeros((60, 3)), np.tile(np.linspace(1, 0, 60)[:, None], (1, 3))
+    Y[0, 0], Y[:40, 1], Y[-40:, 2] = 1, 1, 1
+    S[:, 1] -= 0.1 * (1 - Y[:, 1]) * (np.arange(60) == 59)
+    labels = label_report(Y, S, names=["luck", "good", "bad"], thresholds=0.5)
+    page = written(Report("x", labels=labels), tmp_path)
+    rows = re.findall(r'<th scope="row" data-value="(\w+)">', page.source)
+    assert rows == ["good", "luck", "bad"] == labels.names[labels.order].tolist()
+    (head,) = [a for a in page.all("th", scope="col") if "aria-sort" in a]
+    assert head["aria-sort"] == "descending"
+    assert re.search(r'aria-sort="descending"><button type="button">Damped<', page.source)
+    shown = [float(v) for v in re.findall(r'class="with-bar" data-value="([\d.]+)"', page.source)]
+    np.testing.assert_allclose(shown, labels.damped_precision[labels.order], atol=1e-6)
+    assert "confidence of 50 %" in page.text
+
+
+def test_a_tag_that_is_never_suggested_has_no_precision(tmp_path):
+    Y = np.array([[1, 1], [1, 0], [0, 1]])
+    labels = label_report(Y, np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.1]]), thresholds=0.5)
+    source = written(Report("x", labels=labels), tmp_path).source
+    rows = re.findall(r"<tr><th scope=\"row\".*?</tr>", source)
+    never = next(row for row in rows if 'data-value="1"><bdi>1<' in row)
+    figures = re.findall(r'<td class="figure" data-value="([^"]*)">', never)
+    assert figures[-3:] == ["0", "", "0.000000"], "suggested, precision, recall"
 
 
 def test_a_tag_on_no_photograph_is_last_and_has_no_number(tmp_path):
@@ -238,7 +277,7 @@ def test_hostile_names_stay_text(report, text, tmp_path):
     hostile = Report(
         text,
         facts=[(text, text)],
-        comparison=Comparison((text, "b"), {text: (0.1, 0.2)}),
+        comparisons=[Comparison(text, (text, "b"), {text: (0.1, 0.2)}, text)],
         photographs=[PhotoSuggestions(text, suggestions, (text,))],
         truth={text: {text, text + "2"}},
         labels=labels,
@@ -322,4 +361,4 @@ def test_a_full_disk_leaves_the_old_report(report, tmp_path, monkeypatch):
 
 def test_values_have_to_go_with_methods():
     with pytest.raises(InvalidInput, match="MAP has 1 values for 2 methods"):
-        Comparison(("a", "b"), {"MAP": (0.5,)})
+        Comparison("x", ("a", "b"), {"MAP": (0.5,)})

@@ -2,14 +2,16 @@
 
 from tagkin.annotator.annotator import Annotator
 from tagkin.annotator.collection import Collection, Progress, read_collection
-from tagkin.annotator.quality import Quality, Reached
+from tagkin.annotator.quality import MEASURES, Measures, Quality, Reached
 from tagkin.annotator.suggestions import Finding, Kin, PhotoSuggestions, Similar, TagSuggestion
 
 __all__ = [
+    "MEASURES",
     "Annotator",
     "Collection",
     "Finding",
     "Kin",
+    "Measures",
     "PhotoSuggestions",
     "Progress",
     "Quality",

@@ -20,9 +20,44 @@ from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_cu
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
 
-__all__ = ["Quality", "Reached", "cross_validated", "held_out"]
+__all__ = ["MEASURES", "Measures", "Quality", "Reached", "cross_validated", "held_out"]
 
 WANTED = (0.5, 0.7, 0.8, 0.9)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Figures that are a mean over the same things, as people are shown them."""
+
+    title: str
+    note: str
+    """What to know before reading them."""
+    names: dict[str, str]
+    """Key in what `tagkin.evaluate` returns -> name, in the order in which they are shown."""
+
+
+MEASURES = (
+    Measures(
+        "Per photograph, with the 5 best tags",
+        "What you meet photograph by photograph. One that carries 2 tags reaches a precision of "
+        "40 % at most.",
+        {
+            "image_precision": "Right of the 5 (precision)",
+            "image_recall": "Found of its tags (recall)",
+            "hit_rate": "At least one right",
+            "MiAP": "Its tags ranked first (MiAP)",
+        },
+    ),
+    Measures(
+        "Mean over tags, as in the paper",
+        "Every tag counts alike, however rare; one that is never among the 5 best counts as 0.",
+        {
+            "MAP": "Its photographs ranked first (MAP)",
+            "macro_precision": "Macro precision at 5",
+            "macro_recall": "Macro recall at 5",
+        },
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -34,8 +69,10 @@ class Reached:
     """Share of right suggestions; NaN where there is none."""
     recall: float
     """Share of the tags that are suggested."""
-    n_suggestions: float
-    """Suggestions a photograph."""
+    n_suggestions: int
+    """Suggestions for all photographs together."""
+    per_photograph: float
+    """Suggestions per photograph."""
     without: float
     """Share of photographs without a suggestion."""
 
@@ -49,12 +86,12 @@ class Quality:
     how : str
         How it was measured, in words.
     semantic, visual : dict of str to float
-        MAP, MiAP, precision, recall, N+ of the model, and of the same method by looks alone (empty
-        where that is not known).
+        What `tagkin.evaluate` says of the model, and of the same method in visual feature space
+        (empty where that is not known); `MEASURES` has their names.
     reached : list of Reached
         What the thresholds for wanted precisions give.
     labels : LabelReport
-        Tag by tag.
+        Tag by tag, where suggestions are those with a confidence of .5 and more.
     truth : CSR array of shape (n, D)
     confidences : float32 array of shape (n, D)
     """
@@ -66,6 +103,11 @@ class Quality:
     labels: LabelReport
     truth: scipy.sparse.csr_array
     confidences: np.ndarray
+
+    @property
+    def tags_per_photograph(self) -> float:
+        """Known tags that a photograph carries, on average."""
+        return self.truth.nnz / self.truth.shape[0]
 
     @property
     def reliability(self) -> ReliabilityCurve:
@@ -155,6 +197,7 @@ def _reached(wanted: float, truth: scipy.sparse.csr_array, given: np.ndarray) ->
         wanted,
         right / n if n else float("nan"),
         right / truth.nnz,
+        n,
         n / len(given),
         float((~given.any(axis=1)).mean()),
     )

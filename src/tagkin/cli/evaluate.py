@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "run"]
 
+_NAMES = {
+    "image_precision": "photograph_precision",
+    "image_recall": "photograph_recall",
+    "hit_rate": "at_least_one_right",
+}
+
 EXAMPLES = """\b
 Examples:
   tagkin evaluate ~/Pictures --report quality.html
@@ -71,7 +77,9 @@ def run(
 
     PHOTOS are photographs, and folders that are searched with all folders in them.
 
-    The semantic space is compared with kin by looks alone. Without a model, each part of the
+    Figures are means over photographs, which is what you meet when you look at suggestions, and
+    means over tags, as in the paper, where tags that are never suggested count as 0. The semantic
+    space is compared with the nearest in visual feature space. Without a model, each part of the
     photographs is held out in turn (--backbone, --min-count, --no-denoise and --seed are as for
     train); with one, its own settings hold.
     """
@@ -127,29 +135,50 @@ def _like_train(
 
 
 def _plain(quality: Quality) -> dict[str, Any]:
-    labels = quality.labels
-    columns = ("support", "average_precision", "precision", "recall")
+    labels, curve = quality.labels, quality.reliability
+    columns = (
+        "support",
+        "average_precision",
+        "damped_precision",
+        "n_assigned",
+        "precision",
+        "recall",
+    )
     return {
         "how": quality.how,
-        "semantic": quality.semantic,
-        "visual": quality.visual or None,
+        "photographs": quality.truth.shape[0],
+        "tags_per_photograph": quality.tags_per_photograph,
+        "semantic": _figures(quality.semantic),
+        "visual": _figures(quality.visual) or None,
         "reached": [
             {
                 "wanted": one.wanted,
                 "precision": one.precision,
                 "recall": one.recall,
-                "suggestions_per_photograph": one.n_suggestions,
+                "suggestions": one.n_suggestions,
+                "suggestions_per_photograph": one.per_photograph,
                 "photographs_without": one.without,
             }
             for one in quality.reached
         ],
+        "reliability": [
+            {"confidence": float(said), "right": float(right), "pairs": int(n)}
+            for said, right, n in zip(*curve, strict=True)
+        ],
         "tags": [
             {"tag": str(name)} | dict(zip(columns, map(_number, values), strict=True))
             for name, *values in zip(
-                labels.names, *(getattr(labels, column) for column in columns), strict=True
+                labels.names[labels.order],
+                *(getattr(labels, column)[labels.order] for column in columns),
+                strict=True,
             )
         ],
     }
+
+
+def _figures(measures: dict[str, float]) -> dict[str, float]:
+    """Figures by names that say what they are a mean over: photographs, or tags (macro)."""
+    return {_NAMES.get(key, key): value for key, value in measures.items()}
 
 
 def _number(value: Any) -> Any:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.quality_tables import MEASURES
-from tagkin.cli.tables import percent
+from tagkin.cli.tables import count, percent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Quality
@@ -26,15 +25,22 @@ def write_quality(
     rows: Sequence[Sequence[str]],
 ) -> None:
     """Write a page with figures and charts; with a model, suggestions for some photographs too."""
-    from tagkin.pages import Comparison, Report, write_report
+    from tagkin.pages import Report, comparisons_of, write_report
 
-    methods = ("Semantic space", "By looks") if quality.visual else ("Semantic space",)
-    each = [quality.semantic, quality.visual][: len(methods)]
-    measures = {name: tuple(one[key] for one in each) for key, name in MEASURES.items()}
     n, n_tags = quality.truth.shape
-    facts = [("photographs", f"{n:,}"), ("tags", f"{n_tags:,}")]
+    facts = [
+        ("photographs", f"{n:,}"),
+        ("tags", f"{n_tags:,}"),
+        ("tags per photograph", f"{quality.tags_per_photograph:.1f}"),
+    ]
     facts += [
-        (f"right where {percent(r.wanted)} is asked", percent(r.precision)) for r in quality.reached
+        (
+            f"right of {count(r.n_suggestions, 'suggestion', 'suggestions')}, "
+            f"{percent(r.wanted)} asked for",
+            percent(r.precision),
+        )
+        for r in quality.reached
+        if r.n_suggestions
     ]
     photographs: list[Any] = []
     truth = None
@@ -43,13 +49,13 @@ def write_quality(
     report = Report(
         "How good are the suggestions?",
         facts,
-        Comparison(methods, measures),
+        comparisons_of(quality),
         reliability=quality.reliability,
         photographs=photographs,
         truth=truth,
         labels=quality.labels,
         failures=failures,
-        notes=[f"Measured by {quality.how}."],
+        notes=[f"Measured: {quality.how}."],
     )
     write_report(report, path)
 

@@ -10,26 +10,32 @@ from tagkin.cli.output import data, shown_tag, shown_text
 from tagkin.cli.tables import bar, percent, rule
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Quality
+    from tagkin.annotator import Measures, Quality
 
-__all__ = ["MEASURES", "show_quality"]
+__all__ = ["show_quality"]
 
-MEASURES = {
-    "MAP": "Photographs of a tag ranked first (MAP)",
-    "MiAP": "Tags of a photograph ranked first (MiAP)",
-    "precision": "Precision of 5 tags a photograph",
-    "recall": "Recall of 5 tags a photograph",
-}
-_EACH = 8  # of the best tags, and of the worst
+_EACH = 8  # of the first tags, and of the last
+_ORDER = (
+    "Tags are ordered by their average precision, damped: drawn towards the mean of all tags as if "
+    "each were on ten photographs more."
+)
 
 
 def show_quality(quality: Quality) -> None:
-    """Three tables: against looks alone, what can be asked for, and tag by tag."""
+    """Tables: per photograph, as the paper has it, what can be asked for, and tag by tag."""
+    from tagkin.annotator import MEASURES
+
     console = data()
-    console.print(f"Measured by {shown_text(quality.how)}.")
-    for table in (_against_looks(quality), _reached(quality), _tag_by_tag(quality)):
+    each, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
+    console.print(
+        f"Measured: {shown_text(quality.how)}. They carry {each:.1f} of {n_tags:,} tags on average."
+    )
+    compared = [(_compared(quality, group), group.note) for group in MEASURES]
+    for table, note in (*compared, (_reached(quality), ""), (_tag_by_tag(quality), _ORDER)):
         console.print()
         console.print(table)
+        if note:
+            console.print(note, style="dim")
 
 
 def _table(*heads: str) -> Table:
@@ -39,24 +45,33 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def _against_looks(quality: Quality) -> Table:
-    table = _table("How good", "By looks", "Semantic")
-    for key, name in MEASURES.items():
-        looks = percent(quality.visual[key]) if quality.visual else "–"
-        table.add_row(name, looks, f"[bold]{percent(quality.semantic[key])}[/bold]")
-    looks = f"{quality.visual['n_plus']:,.0f}" if quality.visual else "–"
-    table.add_row("Tags that are found at all", looks, f"{quality.semantic['n_plus']:,.0f}")
+def _compared(quality: Quality, group: Measures) -> Table:
+    table = _table(group.title, "Visual neighbours", "Semantic space")
+    for key, name in group.names.items():
+        visual = percent(quality.visual[key]) if quality.visual else "–"
+        table.add_row(name, visual, f"[bold]{percent(quality.semantic[key])}[/bold]")
+    if "MAP" in group.names:
+        visual = f"{quality.visual['n_plus']:,.0f}" if quality.visual else "–"
+        table.add_row("Tags found at all (N+)", visual, f"{quality.semantic['n_plus']:,.0f}")
     return table
 
 
 def _reached(quality: Quality) -> Table:
-    table = _table("Asked for (--precision)", "Right", "Tags found", "A photograph", "Without any")
+    table = _table(
+        "Asked for (--precision)",
+        "Suggestions",
+        "Right",
+        "Tags found",
+        "Per photograph",
+        "Without any",
+    )
     for one in quality.reached:
         table.add_row(
             percent(one.wanted),
+            f"{one.n_suggestions:,}",
             percent(one.precision),
             percent(one.recall),
-            f"{one.n_suggestions:.1f}",
+            f"{one.per_photograph:.1f}",
             percent(one.without),
         )
     return table
@@ -64,18 +79,21 @@ def _reached(quality: Quality) -> Table:
 
 def _tag_by_tag(quality: Quality) -> Table:
     labels = quality.labels
-    there = [t for t in range(len(labels.names)) if labels.support[t] > 0]
-    order = sorted(there, key=lambda t: (-labels.average_precision[t], str(labels.names[t])))
-    table = _table("Tag", "Photographs", "Average precision", "")
+    order = [t for t in labels.order if labels.support[t] > 0]
+    table = _table("Tag", "Photographs", "Average precision", "Damped", "")
     table.columns[0].style = "cyan"
     cut = len(order) > 2 * _EACH + 1
     chosen = [*order[:_EACH], None, *order[-_EACH:]] if cut else order
+    damped = labels.damped_precision
     for t in chosen:
         if t is None:
-            table.add_row(f"[dim]… {len(order) - 2 * _EACH:,} more[/dim]", "", "", "")
+            table.add_row(f"[dim]… {len(order) - 2 * _EACH:,} more[/dim]", "", "", "", "")
             continue
-        value = float(labels.average_precision[t])
         table.add_row(
-            shown_tag(str(labels.names[t])), f"{labels.support[t]:,}", percent(value), bar(value)
+            shown_tag(str(labels.names[t])),
+            f"{labels.support[t]:,}",
+            percent(float(labels.average_precision[t])),
+            percent(float(damped[t])),
+            bar(float(damped[t])),
         )
     return table

@@ -3,6 +3,7 @@
 from tagkin.evaluation.metrics import (
     average_precision,
     evaluate,
+    image_precision_recall_at,
     label_precision_recall_at,
     mean_average_precision,
     mean_image_average_precision,
@@ -19,6 +20,7 @@ __all__ = [
     "average_precision",
     "draw_reliability",
     "evaluate",
+    "image_precision_recall_at",
     "label_precision_recall_at",
     "label_report",
     "mean_average_precision",

@@ -20,6 +20,7 @@ from tagkin.evaluation._ranking import best_in_rows, expected_precision, stable_
 __all__ = [
     "average_precision",
     "evaluate",
+    "image_precision_recall_at",
     "label_precision_recall_at",
     "mean_average_precision",
     "mean_image_average_precision",
@@ -163,12 +164,46 @@ def label_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarra
 
 
 def precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[float, float]:
-    """Prec@n and Rec@n: `label_precision_recall_at`, mean over all labels.
+    """The paper's Prec@n and Rec@n: `label_precision_recall_at`, mean over all labels.
 
-    Labels that are never given, or that no image carries, count as 0.
+    These are macro figures: every label counts alike, and one that is never given, or that no
+    image carries, counts as 0. Where most labels are rare they lie far below what is right on an
+    image, for which see `image_precision_recall_at`.
     """
     precision, recall = label_precision_recall_at(Y, S, n)
     return float(precision.mean()), float(recall.mean())
+
+
+def image_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Precision and recall of every image when it is given its n best labels.
+
+    What a person meets who looks at one image after the other. An image with two labels reaches
+    a precision of 2/n at most.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n_images, D)
+    S : array of shape (n_images, D)
+    n : int
+        Labels given to every image, see `top_labels`.
+
+    Returns
+    -------
+    precision : float64 array of shape (n_images,)
+        Of the labels that the image is given, the share that it carries.
+    recall : float64 array of shape (n_images,)
+        Of the labels that the image carries, the share that it is given. Both are NaN for images
+        that carry none.
+
+    Examples
+    --------
+    >>> from tagkin.evaluation import image_precision_recall_at
+    >>> precision, recall = image_precision_recall_at([[1, 0, 0], [1, 1, 1]], [[3, 2, 1]] * 2, 2)
+    >>> precision, recall.round(2)
+    (array([0.5, 1. ]), array([1.  , 0.67]))
+    """
+    labels, S = check_pair(Y, S)
+    return _image_precision_recall(labels, assign_best(S, n))
 
 
 def n_plus(Y: Array, S: Array, n: int = 5) -> int:
@@ -177,28 +212,38 @@ def n_plus(Y: Array, S: Array, n: int = 5) -> int:
 
 
 def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
-    """Every measure of the paper's protocol.
+    """What suggestions are worth: per image, and by the paper's protocol.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n_images, D)
     S : array of shape (n_images, D)
     n : int
-        Labels given to every image, for precision, recall and N+.
+        Labels given to every image, for all measures but MiAP and MAP.
 
     Returns
     -------
     measures : dict
-        "MAP", "precision", "recall", "n_plus" and "MiAP", ties resolved by expectation.
+        Mean over the images that carry a label: "image_precision" and "image_recall"
+        (`image_precision_recall_at`), "hit_rate" (the share of images with at least one label
+        right) and "MiAP". Mean over labels: "MAP", and "macro_precision" and "macro_recall", the
+        paper's Prec@n and Rec@n (`precision_recall_at`). "n_plus" is N+. Ties are resolved by
+        expectation.
     """
     labels, S = check_pair(Y, S)
-    precision, recall = precision_recall(labels, assign_best(S, n))
+    assigned = assign_best(S, n)
+    precision, recall = precision_recall(labels, assigned)
+    image_precision, image_recall = _image_precision_recall(labels, assigned)
+    hit = np.where(np.isnan(image_precision), np.nan, image_precision > 0)
     return {
-        "MAP": _mean(_label_precision(labels, S, "expected")),
-        "precision": float(precision.mean()),
-        "recall": float(recall.mean()),
-        "n_plus": int(np.count_nonzero(recall)),
+        "image_precision": _mean(image_precision),
+        "image_recall": _mean(image_recall),
+        "hit_rate": _mean(hit),
         "MiAP": _mean(_image_precision(labels, S, "expected")),
+        "MAP": _mean(_label_precision(labels, S, "expected")),
+        "macro_precision": float(precision.mean()),
+        "macro_recall": float(recall.mean()),
+        "n_plus": int(np.count_nonzero(recall)),
     }
 
 
@@ -217,6 +262,15 @@ def precision_recall(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray
         hits / np.maximum(label_counts(assigned), 1),
         hits / np.maximum(label_counts(labels), 1),
     )
+
+
+def _image_precision_recall(
+    labels: csr_array, assigned: csr_array
+) -> tuple[np.ndarray, np.ndarray]:
+    """Per-image precision and recall (n_images,); NaN where there is no label to be right about."""
+    carried = np.diff(labels.indptr)
+    hits = np.where(carried > 0, np.diff(labels.multiply(assigned).tocsr().indptr), np.nan)
+    return hits / np.diff(assigned.indptr), hits / np.maximum(carried, 1)
 
 
 def label_counts(positions: csr_array) -> np.ndarray:

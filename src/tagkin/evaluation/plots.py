@@ -27,16 +27,17 @@ _TEXT = {
 def draw_labels(
     names: np.ndarray, precision: np.ndarray, support: np.ndarray, n_labels: int = 40
 ) -> Any:
-    """Average precision of labels as sorted bars, and beside it how many images carry them.
+    """Average precision of labels as bars, and beside it how many images carry them.
 
     Parameters
     ----------
     names : str array of shape (D,)
+        In the order in which they are to stand.
     precision : array of shape (D,)
         Average precision; labels with NaN are left out and counted.
     support : int array of shape (D,)
     n_labels : int
-        Where there are more, the best and the worst are shown, with a gap between them.
+        Where there are more, the first and the last are shown, with a gap between them.
 
     Returns
     -------
@@ -47,7 +48,11 @@ def draw_labels(
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[3, 1])
     left.barh(rows, precision[shown], color=_BLUE)
     left.axvline(np.nanmean(precision), color=_RED, linewidth=1, zorder=0)
-    left.set(xlim=(0, 1.1), xticks=np.linspace(0, 1, 6), xlabel="average precision")
+    left.set(
+        xlim=(0, 1.1),
+        xticks=np.linspace(0, 1, 6),
+        xlabel="average precision (small counts damped in the order)",
+    )
     right.barh(rows, support[shown], color=_GREY)
     right.set(xscale="log", xlim=(0.5, 6 * support[shown].max()), xlabel="images")
     right.minorticks_off()
@@ -124,17 +129,16 @@ def _families(texts: Sequence[str]) -> list[str]:
 
 
 def _choose(precision: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray, float | None]:
-    """The labels to show, best first, the rows to show them in, and the row of the gap if any."""
+    """The labels to show, the rows to show them in, and the row of the gap if any."""
     measured = np.flatnonzero(~np.isnan(precision))
     if not len(measured):
         raise InvalidInput("No label is on any image: there is nothing to draw.")
-    order = measured[np.argsort(-precision[measured], kind="stable")]
-    if len(order) <= n_labels:
-        return order, np.arange(len(order)), None
-    best = (n_labels + 1) // 2
+    if len(measured) <= n_labels:
+        return measured, np.arange(len(measured)), None
+    n_first = (n_labels + 1) // 2
     place = np.arange(n_labels)
-    shown = np.where(place < best, order[:n_labels], order[-n_labels:])
-    return shown, place + 2 * (place >= best), best + 0.5
+    shown = np.where(place < n_first, measured[:n_labels], measured[-n_labels:])
+    return shown, place + 2 * (place >= n_first), n_first + 0.5
 
 
 def _write(axes: Any, row: float, value: float, text: str) -> None:

@@ -22,6 +22,7 @@ from tqdm.auto import tqdm
 from tagkin.arrays import Array, check_features, check_integer, check_label_matrix, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation.metrics import (
+    evaluate,
     mean_average_precision,
     mean_image_average_precision,
     n_plus,
@@ -37,8 +38,11 @@ Measure = Callable[[Array, Array], float]
 MEASURES: dict[str, Measure] = {
     "MAP": mean_average_precision,
     "MiAP": mean_image_average_precision,
-    "precision": lambda Y, S: precision_recall_at(Y, S)[0],
-    "recall": lambda Y, S: precision_recall_at(Y, S)[1],
+    "image_precision": lambda Y, S: evaluate(Y, S)["image_precision"],
+    "image_recall": lambda Y, S: evaluate(Y, S)["image_recall"],
+    "hit_rate": lambda Y, S: evaluate(Y, S)["hit_rate"],
+    "macro_precision": lambda Y, S: precision_recall_at(Y, S)[0],
+    "macro_recall": lambda Y, S: precision_recall_at(Y, S)[1],
     "n_plus": n_plus,
 }
 
@@ -113,8 +117,8 @@ def choose(
     grid : dict of parameter to values
         Every combination is tried. In a pipeline, parameters are named as scikit-learn does:
         ``semanticspace__regularization``, ``neighborvoting__n_neighbors``.
-    measure : "MAP", "MiAP", "precision", "recall", "n_plus", or a function of (Y, S)
-        What is to be large; precision, recall and n_plus at 5 labels an image.
+    measure : str, or a function of (Y, S)
+        What is to be large, by its name in what `evaluate` returns, at 5 labels per image.
     n_folds : int, default 3
     refit_space : bool, default False
         Fit the space on the training part of each fold: slower and cleaner. Otherwise, as the

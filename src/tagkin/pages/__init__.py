@@ -1,7 +1,15 @@
 """What people look at: contact sheets, maps and reports, from plain data to files."""
 
 from tagkin.pages.map import draw_map, embed
-from tagkin.pages.report import Comparison, Report, write_report
+from tagkin.pages.report import Comparison, Report, comparisons_of, write_report
 from tagkin.pages.sheet import contact_sheet
 
-__all__ = ["Comparison", "Report", "contact_sheet", "draw_map", "embed", "write_report"]
+__all__ = [
+    "Comparison",
+    "Report",
+    "comparisons_of",
+    "contact_sheet",
+    "draw_map",
+    "embed",
+    "write_report",
+]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 __all__ = ["Markup", "bar", "data_uri", "element", "join", "safe_text"]
 
-_EMPTY = {"br", "img", "meta", "rect", "circle", "line", "path", "use", "image", "polyline"}
+_EMPTY = {"br", "img", "meta", "rect", "line", "path", "use", "image", "polyline"}
 _KEPT = {"\n", "\t"}
 
 

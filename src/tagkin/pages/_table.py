@@ -13,6 +13,8 @@ _HEADS = (
     ("Tag", "words"),
     ("Photographs", "numbers"),
     ("Average precision", "numbers"),
+    ("Damped", "numbers"),
+    ("Suggested", "numbers"),
     ("Precision", "numbers"),
     ("Recall", "numbers"),
     ("Often said instead", None),
@@ -20,31 +22,30 @@ _HEADS = (
 
 
 def label_table(labels: LabelReport) -> Markup:
-    """One row a tag, the best first; a click on a head sorts by it."""
-    quality = labels.average_precision
-    order = sorted(
-        range(len(labels.names)),
-        key=lambda t: (math.isnan(quality[t]), -quality[t], str(labels.names[t])),
-    )
+    """One row per tag, in the report's order; a click on a head sorts by it."""
+    damped = labels.damped_precision
     head = element("thead", element("tr", *(_head(*each) for each in _HEADS)))
-    body = element("tbody", *(_row(labels, t) for t in order))
+    body = element("tbody", *(_row(labels, t, float(damped[t])) for t in labels.order))
     return element("div", element("table", head, body, class_="sortable"), class_="scroll")
 
 
 def _head(text: str, kind: str | None) -> Markup:
-    sort = "descending" if text == "Average precision" else None
+    sort = "descending" if text == "Damped" else None
     inside = element("button", text, type="button") if kind else text
-    side = "figure" if text in ("Photographs", "Precision", "Recall") else None
+    side = "figure" if kind == "numbers" and text != "Damped" else None
     return element("th", inside, scope="col", class_=side, data_kind=kind, aria_sort=sort)
 
 
-def _row(labels: LabelReport, t: int) -> Markup:
-    name, support = str(labels.names[t]), int(labels.support[t])
+def _row(labels: LabelReport, t: int, damped: float) -> Markup:
+    name = str(labels.names[t])
+    support, n_assigned = int(labels.support[t]), int(labels.n_assigned[t])
     return element(
         "tr",
         element("th", element("bdi", name), scope="row", data_value=name),
         element("td", f"{support:,}", class_="figure", data_value=support),
-        _share(float(labels.average_precision[t]), with_bar=True),
+        _share(float(labels.average_precision[t])),
+        _share(damped, with_bar=True),
+        element("td", f"{n_assigned:,}", class_="figure", data_value=n_assigned),
         _share(float(labels.precision[t])),
         _share(float(labels.recall[t])),
         element("td", _confused(labels, t), class_="confused"),

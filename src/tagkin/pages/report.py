@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
+from tagkin.annotator.quality import MEASURES, Quality
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions
 from tagkin.calibration import ReliabilityCurve
 from tagkin.errors import InvalidInput
@@ -23,7 +24,7 @@ from tagkin.pages._html import Markup, data_uri, element
 from tagkin.pages._pictures import Pictures
 from tagkin.pages._table import label_table
 
-__all__ = ["Comparison", "Report", "write_report"]
+__all__ = ["Comparison", "Report", "comparisons_of", "write_report"]
 
 _FAILURES = 200  # files named one by one
 
@@ -32,10 +33,13 @@ _FAILURES = 200  # files named one by one
 class Comparison:
     """How well methods do, side by side."""
 
+    title: str
     methods: tuple[str, ...]
     """Such as "Visual neighbours" and "Semantic space"."""
     measures: Mapping[str, tuple[float, ...]]
     """Name of a measure -> one value for each method, from 0 to 1, higher is better."""
+    note: str = ""
+    """What to know before reading them."""
 
     def __post_init__(self) -> None:
         for name, values in self.measures.items():
@@ -43,6 +47,22 @@ class Comparison:
                 raise InvalidInput(
                     f"{name} has {len(values)} values for {len(self.methods)} methods."
                 )
+
+
+def comparisons_of(quality: Quality) -> list[Comparison]:
+    """The figures of suggestions: visual neighbours, where they are known, and the space."""
+    known = {"Visual neighbours": quality.visual, "Semantic space": quality.semantic}
+    methods = tuple(method for method, figures in known.items() if figures)
+
+    def values(key: str) -> tuple[float, ...]:
+        return tuple(known[method][key] for method in methods)
+
+    return [
+        Comparison(
+            group.title, methods, {n: values(key) for key, n in group.names.items()}, group.note
+        )
+        for group in MEASURES
+    ]
 
 
 @dataclass(frozen=True)
@@ -54,7 +74,7 @@ class Report:
     title : str
     facts : sequence of pairs of str
         Name and value, such as ("photographs", "1,200"); shown large at the top.
-    comparison : Comparison, optional
+    comparisons : sequence of Comparison
     reliability : ReliabilityCurve, optional
         Whether suggestions of 80 % are right in 80 of 100 cases.
     photographs : sequence of PhotoSuggestions
@@ -62,6 +82,7 @@ class Report:
     truth : mapping of a file to its set of tags, optional
         Where what is to be seen is known: suggestions are marked right or wrong.
     labels : LabelReport, optional
+        Made from confidences; rows are shown in its `order`.
     findings : sequence of Finding
     map_png : bytes, optional
         A picture made by `draw_map`.
@@ -73,7 +94,7 @@ class Report:
 
     title: str
     facts: Sequence[tuple[str, str]] = ()
-    comparison: Comparison | None = None
+    comparisons: Sequence[Comparison] = ()
     reliability: ReliabilityCurve | None = None
     photographs: Sequence[PhotoSuggestions] = ()
     truth: Mapping[str, AbstractSet[str]] | None = None
@@ -155,7 +176,7 @@ def _header(report: Report) -> Markup:
 
 
 def _sections(report: Report, pictures: Pictures) -> Iterator[Markup]:
-    if report.comparison is not None or report.reliability is not None:
+    if report.comparisons or report.reliability is not None:
         yield _section("Does it work?", "", _quality(report))
     if report.map_png is not None:
         said = "Every dot is a photograph, near those that are like it."
@@ -170,8 +191,7 @@ def _sections(report: Report, pictures: Pictures) -> Iterator[Markup]:
         ]
         yield _section("Suggestions", said, element("div", *cards, class_="cards"))
     if report.labels is not None:
-        said = "Average precision says how far up the photographs with the tag are ranked."
-        yield _section("Tag by tag", said, label_table(report.labels))
+        yield _section("Tag by tag", _of_tags(report.labels), label_table(report.labels))
     if report.findings:
         yield _section(
             "Tags to look at again",
@@ -191,13 +211,14 @@ def _section(title: str, said: str, content: Markup) -> Markup:
 
 def _quality(report: Report) -> Markup:
     panels = []
-    if report.comparison is not None:
-        bars = comparison_bars(report.comparison.methods, report.comparison.measures)
-        panels.append(element("div", element("h3", "Tags from the kin"), bars, class_="panel"))
+    if report.comparisons:
+        parts = [part for one in report.comparisons for part in _compared(one)]
+        panels.append(element("div", *parts, class_="panel"))
     if report.reliability is not None:
         said = (
             "How sure suggestions are, and how many of them are right. On the dashed line as many "
-            "are right as was said."
+            "are right as was said. The number at a dot says how many stand behind it, and its "
+            "area grows with them; most are at the lower left, too unsure to be suggested."
         )
         chart = reliability_chart(report.reliability)
         note = element("p", said, class_="note")
@@ -206,9 +227,28 @@ def _quality(report: Report) -> Markup:
     return element("div", *panels, class_="two" if len(panels) == 2 else None)
 
 
+def _compared(one: Comparison) -> Iterator[Markup]:
+    yield element("h3", one.title)
+    yield comparison_bars(one.methods, one.measures)
+    if one.note:
+        yield element("p", one.note, class_="note")
+
+
 def _map(png: bytes) -> Markup:
     said = "Photographs as dots in the plane, coloured by tag, with some of them shown small"
     return element("img", src=data_uri(png, "image/png"), alt=said, class_="map")
+
+
+def _of_tags(labels: LabelReport) -> str:
+    said = (
+        "Average precision says how far up the photographs with the tag are ranked. Rows are in "
+        "the order of its damped value, drawn towards the mean of all tags as if each were on ten "
+        "photographs more: on two photographs, 100 % is mostly luck."
+    )
+    cut = labels.threshold[0]
+    if 0 < cut < 1 and (labels.threshold == cut).all():
+        said += f" Suggested is what has a confidence of {100 * cut:.0f} % or more."
+    return said
 
 
 def _findings(findings: Sequence[Finding], pictures: Pictures) -> Iterator[Markup]:
