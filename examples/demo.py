@@ -76,8 +76,8 @@ def show_quality(quality: Quality) -> None:
     print(f"  {'precision wanted':<18}{'reached':>8}{'suggestions':>13}{'per photograph':>16}")
     for one in quality.reached:
         reached = f"{one.precision:.0%}" if one.n_suggestions else "–"
-        each = f"{one.n_suggestions:>13,}{one.per_photograph:>16.1f}"
-        print(f"  {one.wanted:<18.0%}{reached:>8}{each}")
+        found = f"{one.n_suggestions:>13,}{one.per_photograph:>16.1f}"
+        print(f"  {one.wanted:<18.0%}{reached:>8}{found}")
 
 
 def show_some(photographs: list[PhotoSuggestions], truth: dict[str, set[str]]) -> None:
