@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-from array_api_compat import is_torch_array
-
 from tagkin.arrays import Array, block_rows, matmul, namespace, on_accelerator
 
 __all__ = ["Scorer", "pair_blocks"]
 
-_PAIRS = 2**14  # vectors of so many stay near the cache
+_PAIRS = 2**12  # vectors of so many stay near the cache
 
 
 class Scorer:
@@ -39,27 +36,45 @@ class Scorer:
         return out
 
     def rounding(self, queries: Array) -> Array:
-        """A bound on the rounding of the difference of two scores of each query, shape (n, 1)."""
+        """How far the score of a point may lie below that of one that is no nearer, shape (n, 1).
+
+        For points are ranked by their distances, as computed. Both scores and both distances
+        round: by at most (m + 4) u of ‖q‖‖p‖, and of ‖q − p‖²/2, in whatever order their m terms
+        are added. u is half of ε.
+        """
         xp = namespace(queries)
         length = xp.linalg.vector_norm(queries, axis=1, keepdims=True)
-        size = self.longest * (length + (self.longest if self.euclidean else 0))
+        reach = length + self.longest
+        size = self.longest * (reach if self.euclidean else length) + reach * reach / 2
         return float(xp.finfo(queries.dtype).eps) * (queries.shape[1] + 8) * size
 
     def distances(self, queries: Array, candidates: Array) -> Array:
         """Distance of each query (n×m) to each of its own candidates (n×w), pair by pair."""
         xp = namespace(queries)
-        if is_torch_array(queries):
-            difference = self.points[candidates] - queries[:, None, :]
-            squares = xp.sum(difference * difference, axis=2)
-        else:
-            difference = np.take(self.points, candidates, axis=0)
-            difference -= queries[:, None, :]
-            squares = np.einsum("nwm,nwm->nw", difference, difference)
+        difference = xp.take(self.points, xp.reshape(candidates, (-1,)), axis=0)
+        difference = xp.reshape(difference, (*candidates.shape, -1))
+        difference -= queries[:, None, :]
+        difference *= difference
+        squares = _sums(difference)
         if self.euclidean:
             return xp.sqrt(squares)
         # for unit vectors 1 − q·p = ‖q − p‖²/2, which keeps its digits where they are near
         zero = self.is_zero[candidates] | xp.all(queries == 0, axis=1)[:, None]
         return xp.where(zero, xp.ones_like(squares), squares / 2)
+
+
+def _sums(terms: Array) -> Array:
+    """Sums over the last axis of an array, which is used up: halves are added until one is left.
+
+    A library's own sum is taken in an order that depends on the processor and, of more terms than
+    its buffer holds, on the place in the array. Here every sum has the same order everywhere.
+    """
+    width = terms.shape[-1]
+    while width > 1:
+        half = width // 2
+        terms[..., :half] += terms[..., width - half : width]
+        width -= half
+    return terms[..., 0]
 
 
 def pair_blocks(queries: Array, width: int) -> Iterator[slice]:

@@ -1,9 +1,9 @@
 """The exact search in blocks: matrix products find candidates, pairs decide.
 
-The rounding of a matrix product depends on how the work was cut. So all points within that
-rounding of the k-th best score are candidates, and the distance of each is computed again as a
-sum over its own pair of vectors. The result does not depend on the blocks, and equal points
-have equal distances.
+The rounding of a matrix product depends on how the work was cut, on the processor and on where
+arrays lie in memory. So all points within that rounding of the k-th best score are candidates, and
+the distance of each is computed again as a sum over its own pair of vectors, in one order. The
+result does not depend on the blocks, and equal points have equal distances.
 """
 
 from __future__ import annotations

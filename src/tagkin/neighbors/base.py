@@ -108,8 +108,14 @@ def check_rows(rows: Array, n_points: int) -> np.ndarray:
 
 
 def finite_block(rows: Array, block: slice, name: str) -> Array:
-    """A block of rows in float64, checked to be finite."""
-    wide = as_block(rows[block], double=True, finite=False)
+    """A block of rows in float64, row by row in memory, checked to be finite.
+
+    Sums over a row are taken in one order then, however the rows that were given lie in memory
+    and however many come at a time.
+    """
+    xp, some = namespace(rows), rows[block]
+    wide = xp.empty(some.shape, dtype=xp.float64, device=device(rows))
+    wide[...] = some
     check_finite(wide, name, rows=range(block.start, block.stop))
     return wide
 

@@ -12,7 +12,14 @@ from array_api_compat import device
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from tagkin.arrays import Array, as_block, check_features, namespace, row_blocks
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_features,
+    namespace,
+    on_accelerator,
+    row_blocks,
+)
 from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
@@ -28,6 +35,8 @@ from tagkin.neighbors.base import (
 )
 
 __all__ = ["ExactNeighbors", "nearest"]
+
+_HOST_BLOCK, _DEVICE_BLOCK = 2**18, 2**26  # bytes that are summed at a time
 
 # Made at first use; no part of an index that is stored.
 _SCORERS: WeakKeyDictionary[BaseEstimator, Scorer] = WeakKeyDictionary()
@@ -203,8 +212,13 @@ def _settled(rows: Array, center: Array | None, name: str) -> Array:
 
 
 def _mean(points: Array) -> Array:
+    """The mean of the points (m,), in float64: the same to the bit whatever the memory budget."""
     xp = namespace(points)
-    total = xp.zeros(points.shape[1], dtype=xp.float64, device=device(points))
-    for rows in row_blocks(points.shape[0], 16 * points.shape[1], points):
+    n, m = points.shape
+    total = xp.zeros(m, dtype=xp.float64, device=device(points))
+    # blocks of one size, since how a sum is cut decides how it rounds
+    step = max(1, (_DEVICE_BLOCK if on_accelerator(points) else _HOST_BLOCK) // (8 * m))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
         total += xp.sum(finite_block(points, rows, "points"), axis=0)
-    return total / points.shape[0]
+    return total / n

@@ -1,0 +1,90 @@
+"""The exact search is the same to the bit, however arrays lie in memory and work is cut.
+
+Matrix products are not: their rounding depends on the processor's kernels, on alignment, on shapes
+and on threads. `python -m tests.kernels` runs this, too, under other kernels than the machine's own.
+"""
+
+import contextlib
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+import tagkin
+from tagkin.neighbors import ExactNeighbors
+from tagkin.neighbors._scorer import Scorer
+from tests.layouts import LAYOUTS
+
+METRICS = ["cosine", "euclidean"]
+DTYPES = ["float32", "float64"]
+
+
+def drawn(n, m, dtype, seed=0):
+    """Away from the origin, so that the mean has digits to lose."""
+    return (1 + np.random.default_rng(seed).standard_normal((n, m))).astype(dtype)
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 31, 64, 81, 130, 513])
+def test_where_arrays_lie_does_not_matter(metric, dtype, m):
+    points, queries = drawn(501, m, dtype), drawn(23, m, dtype, seed=1)
+    expected = ExactNeighbors(metric).fit(points).kneighbors(queries, 20)
+    for layout in LAYOUTS:
+        index = ExactNeighbors(metric).fit(layout(points))
+        assert_same(index.kneighbors(layout(queries), 20), expected)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_points", [37, 501, 17_003])
+@pytest.mark.parametrize("m", [1, 3, 31, 81])
+def test_how_work_is_cut_does_not_matter(metric, dtype, n_points, m):
+    """Nor does the number of BLAS threads, nor the budget that the points were taken under."""
+    points, queries = drawn(n_points, m, dtype), drawn(29, m, dtype, seed=1)
+    expected = ExactNeighbors(metric).fit(points).kneighbors(queries, 20)
+    for budget in (3000, 200_000, None):
+        for n_threads in (1, 2):
+            limited = contextlib.nullcontext() if budget is None else tagkin.memory_budget(budget)
+            with limited, threadpool_limits(n_threads, "blas"):
+                index = ExactNeighbors(metric).fit(points)
+                assert_same(index.kneighbors(queries, 20), expected)
+                for size in (1, 13):
+                    rows = slice(5, 5 + size)
+                    part = [array[rows] for array in expected]
+                    assert_same(index.kneighbors(queries[rows], 20), part)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("m", [1, 2, 5, 16, 33, 100, 127, 1025, 9001])
+def test_a_distance_is_a_sum_of_its_own(dtype, m):
+    """Whichever pairs are computed with it, and wherever among them its own lies."""
+    points, queries = drawn(40, m, dtype), drawn(7, m, dtype, seed=1)
+    scorer, rng = Scorer(points, "euclidean"), np.random.default_rng(2)
+    alone = np.array(
+        [[scorer.distances(q[None], np.array([[p]]))[0, 0] for p in range(40)] for q in queries]
+    )
+    for n, width in ((7, 40), (7, 1), (1, 40), (3, 17)):
+        rows, candidates = rng.permutation(7)[:n], rng.integers(0, 40, (n, width))
+        found = scorer.distances(queries[rows], candidates)
+        np.testing.assert_array_equal(found, alone[rows[:, None], candidates])
+
+
+@pytest.mark.parametrize("scale", [1, 1e4, 1e7])
+@pytest.mark.parametrize("m", [2, 40])
+def test_far_from_all_points_it_is_still_the_order_of_all_pairs(scale, m):
+    """Distances that large are equal for many points, of which those of lower index come first."""
+    points, queries = drawn(700, m, "float32"), drawn(40, m, "float32", seed=1) * np.float32(scale)
+    index = ExactNeighbors("euclidean").fit(points)
+    found = index.kneighbors(queries, 10)
+    centred = (queries - index._center).astype(np.float32)
+    scorer, everything = Scorer(index.points_, "euclidean"), np.arange(700)[None]
+    distances = np.vstack([scorer.distances(q[None], everything) for q in centred])
+    order = np.argsort(distances, axis=1, kind="stable")[:, :10]
+    np.testing.assert_array_equal(found.indices, order)
+    np.testing.assert_array_equal(found.distances, np.take_along_axis(distances, order, axis=1))
