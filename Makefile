@@ -7,10 +7,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  ?=
+TESTS  ?=
 PHOTOS ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test lint bench experiments docs clean
+.PHONY: help setup demo test processors lint bench experiments docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -36,6 +37,9 @@ demo: setup  ## learn from a partly tagged collection, suggest the rest, and loo
 
 test: setup  ## run all tests
 	@$(BIN)/python -m pytest --numprocesses auto
+
+processors: setup  ## run the tests of numbers under other processors' kernels (TESTS=tests: all)
+	@$(BIN)/python -m tests.processors $(TESTS)
 
 lint: setup  ## ruff and mypy
 	@$(BIN)/ruff check .

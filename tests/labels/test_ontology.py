@@ -8,7 +8,13 @@ from tagkin.errors import InvalidInput
 from tagkin.labels.ontology import OntologyView, psd_factor
 from tagkin.lexicons.wordnet import WordNet
 from tagkin.space.views import TextView, as_text_view
-from tests.conftest import make_collection, needs_torch, needs_wordnet, relative_error
+from tests.conftest import (
+    assert_same,
+    make_collection,
+    needs_torch,
+    needs_wordnet,
+    relative_error,
+)
 from tests.lexicons.made_wordnet import write_wordnet
 
 NAMES = ["dog", "cat", "bat", "racket", "unicorn", "yeti"]
@@ -131,8 +137,8 @@ def test_a_saved_space_needs_no_wordnet(wordnet, tmp_path, nowhere):
     assert view.wordnet is wordnet
     folder = save(model, tmp_path / "model")
     again = load(folder)
-    assert (again.transform(X_new) == model.transform(X_new)).all()
-    assert (again.text_view_.transform(Y) == model.text_view_.transform(Y)).all()
+    assert_same(again.transform(X_new), model.transform(X_new))
+    assert_same(again.text_view_.transform(Y), model.text_view_.transform(Y))
     assert again.text_view_.unknown_ == ["unicorn"]
     assert again.text_view.names == NAMES
     assert again.text_view.wordnet is None

@@ -9,6 +9,7 @@ from tagkin.neighbors import ExactNeighbors, _candidates, _coarse, _search
 from tagkin.neighbors._coarse import CoarseBar, Grid, pays, products
 from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors.base import unit_rows
+from tests import layouts
 
 
 def drawn(n, m, seed=0):
@@ -137,6 +138,22 @@ def test_products_of_integers_are_exact():
         expected = Q.astype(np.int64) @ P.astype(np.int64)
         np.testing.assert_array_equal(products(Q, P), expected)
         np.testing.assert_array_equal(products(Q, P[:, ::2]), expected[:, ::2])
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 130])
+@pytest.mark.parametrize("m", [1, 2, 3, 31, 64, 81, 515])
+@pytest.mark.parametrize("n_points", [1, 17, 64, 1025])
+def test_products_of_the_largest_integers_are_exact(n, m, n_points):
+    """Without VNNI, x86-64 adds pairs of products in 16 bits, where 2 · 255 · 127 has no room."""
+    levels, rng = _coarse._levels(m), np.random.default_rng(0)
+    Q = rng.choice(np.array([-127, 127], np.int8), (n, m))
+    P = rng.choice(np.array([-levels, levels], np.int8), (m, n_points))
+    Q[0], P[:, 0] = 127, levels
+    Q[-1], P[:, -1] = -127, -levels
+    for queries in (Q, layouts.one_element_on(Q), np.asfortranarray(Q)):
+        for points in (P, layouts.one_element_on(P), layouts.with_gaps(P)):
+            expected = Q.astype(np.int64) @ P.astype(np.int64)
+            np.testing.assert_array_equal(products(queries, points), expected)
 
 
 def saturating(queries, points):

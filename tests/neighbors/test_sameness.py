@@ -1,7 +1,7 @@
 """The exact search is the same to the bit, however arrays lie in memory and work is cut.
 
 Matrix products are not: their rounding depends on the processor's kernels, on alignment, on shapes
-and on threads. `python -m tests.kernels` runs this, too, under other kernels than the machine's own.
+and on threads. `make processors` runs this under other kernels than the machine's own.
 """
 
 import contextlib

@@ -63,9 +63,11 @@ class ExactNeighbors(BaseEstimator):
 
     Notes
     -----
-    Distances are float32 for float32 and narrower features, else float64. They are sums over the
-    differences of two vectors, so that they are accurate for near points, too, and the same
-    whatever the memory budget and the number of threads.
+    Distances are float32 for float32 and narrower features, else float64. Each is a sum over the
+    differences of two vectors, in one order, so that it is accurate for near points, too, and the
+    same to the bit whatever the memory budget, the number of threads and of queries, and however
+    arrays lie in memory. Other processors and devices may scale or centre vectors with another
+    last digit.
 
     Long searches by cosine in float32 first look for candidates by scores in 8-bit integers, where
     those tell enough. What they may be off by is bounded, so that the result stays the same.

@@ -1,0 +1,35 @@
+"""The runs under other processors' kernels name what there is."""
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from tests.processors import NUMBERS, kernels_of, settings
+
+
+def test_the_tests_of_numbers_exist():
+    assert all((Path(__file__).parent / name).exists() for name in NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("machine", "cores"),
+    [
+        ("x86_64", {"Haswell", "SkylakeX", "Zen", None}),
+        ("AMD64", {"Haswell", "SkylakeX", "Zen", None}),
+        ("aarch64", {"NEOVERSEN1", "ARMV8", None}),
+        ("arm64", {"NEOVERSEN1", "ARMV8", None}),
+        ("riscv64", {None}),
+    ],
+)
+def test_core_types_are_those_of_the_architecture(machine, cores):
+    found = settings(machine)
+    assert {setting.core for setting in found} == cores
+    assert {setting.n_threads for setting in found} == {1, 2}
+    assert {setting.vectors for setting in found} == {True, False}
+
+
+def test_the_machines_own_kernels_run():
+    own = settings(platform.machine())[0]
+    assert str(own) == "own kernels, 1 BLAS thread"
+    assert kernels_of(own) is not None
