@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tagkin.errors import InvalidInput
+from tagkin.labels.merging import canonical_words, whole_paths
 
-__all__ = ["TagReader", "normalize_tag"]
+__all__ = ["TagReader", "leaf_of", "most_frequent", "normalize_tag"]
 
 # Joins the levels of a normalised tag. White space to Python, so that no level contains it,
 # and before every letter, so that children sort right after their parent.
@@ -26,10 +28,35 @@ def normalize_tag(tag: str) -> str:
     return " ".join(folded.split())
 
 
+def most_frequent(spellings: Mapping[str, int]) -> str:
+    """Of forms such as dog and dogs the most frequent, in its most frequent spelling.
+
+    Of equally frequent ones it is the first.
+    """
+    forms: Counter[str] = Counter()
+    for spelling, n in spellings.items():
+        forms[normalize_tag(spelling)] += n
+    form = max(forms, key=forms.__getitem__)
+    return max((s for s in spellings if normalize_tag(s) == form), key=spellings.__getitem__)
+
+
+def leaf_of(key: str) -> str:
+    """The last level of a normalised tag, as a `TagReader` gives it."""
+    return key.rpartition(_JOINT)[2]
+
+
 class TagReader:
     """From an image's list of tags to pairs (normalised tag, spelling), parents and all.
 
-    `Vocabulary` documents the parameters.
+    `Vocabulary` documents the first three parameters; `forms` learns the others.
+
+    Parameters
+    ----------
+    words : mapping of str to str, optional
+        Level, normalised → the one that it is the same as.
+    above : mapping of str to (levels, int), optional
+        Normalised tag → levels that belong above it, and how many of them, from the lowest, it
+        implies.
     """
 
     def __init__(
@@ -37,7 +64,10 @@ class TagReader:
         aliases: Mapping[str, str] | None,
         separator: str | Sequence[str] | None,
         imply_parents: bool,
+        words: Mapping[str, str] | None = None,
+        above: Mapping[str, Sequence[Any]] | None = None,
     ):
+        self._words, self._above = dict(words or {}), dict(above or {})
         self._separators = [separator] if isinstance(separator, str) else list(separator or ())
         if not all(isinstance(s, str) and s.strip() for s in self._separators):
             raise InvalidInput(
@@ -109,10 +139,58 @@ class TagReader:
             yield from self._known[tag]
 
     def _worked_out(self, tag: str) -> list[tuple[str, str]]:
+        levels, key = self._read(tag)
+        beginnings = (_JOINT.join(key[:n]) for n in range(len(key), 0, -1))
+        begin = next((begin for begin in beginnings if begin in self._above), "")
+        above, n_implied = self._above.get(begin, ((), 0))
+        over = self._same(_key(above))
+        # spelled as given: what is given most often is what is shown
+        parts = [(over + key[:n], levels[:n]) for n in range(len(levels), 0, -1)]
+        implied = range(len(over), len(over) - n_implied, -1)
+        parts += [(over[:n], list(above[:n])) for n in implied]
+        if not self._imply_parents:
+            parts = parts[:1]
+        return [(_JOINT.join(path), self._joined(part)) for path, part in parts]
+
+    def _read(self, tag: str) -> tuple[list[str], tuple[str, ...]]:
+        """The levels of a tag and their normalised form, aliases and plurals resolved."""
         levels = self._resolved(self._levels(tag))
-        lengths = range(1 if self._imply_parents else max(1, len(levels)), len(levels) + 1)
-        parts = [levels[:n] for n in reversed(lengths)]
-        return [(_JOINT.join(_key(part)), self._joined(part)) for part in parts]
+        if self._words:
+            # an alias may be for the other form
+            same = [self._words.get(normalize_tag(level), level) for level in levels]
+            again = self._resolved(same)
+            levels = levels if _key(again) == _key(same) else again
+        return levels, self._same(_key(levels))
+
+    def _same(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(self._words.get(word, word) for word in key)
+
+    def forms(
+        self, tags: Mapping[str, int], plurals: bool, levels: bool
+    ) -> tuple[dict[str, str], dict[str, tuple[list[str], int]]]:
+        """What is one tag among tags that are on so many images: `words` and `above`."""
+        counts: Counter[Any] = Counter()
+        if plurals:
+            for tag, n in tags.items():
+                counts.update(dict.fromkeys(_key(self._levels(tag)), n))
+            named = [*self._aliases, *map(_key, self._aliases.values())]
+            self._words = canonical_words(counts, {word for key in named for word in key})
+        if not levels:
+            return self._words, {}
+        counts.clear()
+        spellings: dict[str, Counter[str]] = {}
+        for tag, n in tags.items():
+            given, key = self._read(tag)
+            for word, level in zip(key, given, strict=True):
+                spellings.setdefault(word, Counter())[level] += n
+            for end in range(1 if self._imply_parents else len(key), len(key) + 1):
+                counts[key[:end]] += n
+        spelled = {word: most_frequent(found) for word, found in spellings.items()}
+        above = {
+            _JOINT.join(end): ([spelled[word] for word in path], n_implied)
+            for end, (path, n_implied) in whole_paths(counts).items()
+        }
+        return self._words, above
 
 
 def _key(levels: Sequence[str]) -> tuple[str, ...]:

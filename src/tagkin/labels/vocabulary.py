@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.labels.spelling import TagReader
+from tagkin.labels.merging import plural_pairs
+from tagkin.labels.spelling import TagReader, leaf_of, most_frequent
 
 __all__ = ["Vocabulary"]
 
@@ -41,6 +42,16 @@ class Vocabulary(BaseEstimator):
         several, ``("|", "/")``, all of them mean the same. None: tags have no levels.
     imply_parents : bool, default True
         Whether ``animal|dog`` also puts the tag ``animal`` on the image.
+    merge_levels : bool, default False
+        Whether ``dog`` and ``animal|dog`` are one tag, where no other tag ends in ``dog``. The
+        more frequent form is shown.
+    merge_plurals : bool, default False
+        Whether ``dog`` and ``dogs`` are one tag, where both occur (English plurals). The more
+        frequent form is shown.
+    exclude : sequence of str, or None
+        Tags that get no column, in whatever spelling.
+    leaf_only : bool, default False
+        Whether `names` are last levels alone, ``dog`` for ``animal|dog``, where they are unique.
 
     Attributes
     ----------
@@ -65,27 +76,49 @@ class Vocabulary(BaseEstimator):
         aliases: Mapping[str, str] | None = None,
         separator: str | Sequence[str] | None = None,
         imply_parents: bool = True,
+        merge_levels: bool = False,
+        merge_plurals: bool = False,
+        exclude: Sequence[str] | None = None,
+        leaf_only: bool = False,
     ):
         self.min_count = min_count
         self.aliases = aliases
         self.separator = separator
         self.imply_parents = imply_parents
+        self.merge_levels = merge_levels
+        self.merge_plurals = merge_plurals
+        self.exclude = exclude
+        self.leaf_only = leaf_only
+
+    _later = ("merge_levels", "merge_plurals", "exclude", "leaf_only")  # than models of 0.1
 
     # By normalised tag, dropped ones included: images that carry it, and its spellings.
     _images: dict[str, int]
     _spellings: dict[str, dict[str, int]]
     _columns: dict[str, int]  # by normalised tag, in the order of the columns
     _names: list[str]  # as shown, in the order of the columns
+    _words: dict[str, str]  # what `TagReader.forms` found
+    _above: dict[str, Any]
     unknown_: dict[str, int]
 
     def _reader(self) -> TagReader:
-        return TagReader(self.aliases, self.separator, self.imply_parents)
+        # models of 0.1 have no forms
+        words, above = getattr(self, "_words", None), getattr(self, "_above", None)
+        return TagReader(self.aliases, self.separator, self.imply_parents, words, above)
 
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, tag_lists: TagLists, y: object = None) -> Self:
         """Learn the tags of images: one list of tags an image, None where it has no tags."""
-        rows = self._read(tag_lists)  # if that fails, what was learned before stays
+        lists = [_materialised(row) for row in _rows_of(tag_lists)]
+        reader = TagReader(self.aliases, self.separator, self.imply_parents)
+        rows = self._read(lists, reader)  # if that fails, what was learned before stays
+        self._words, self._above = {}, {}
+        if self.merge_levels or self.merge_plurals:
+            counts = Counter(tag for row in lists for tag in set(row or ()))
+            forms = reader.forms(counts, self.merge_plurals, self.merge_levels)
+            self._words, self._above = forms
+            rows = self._read(lists, self._reader())
         self._images, self._spellings, self._columns, self._names = {}, {}, {}, []
         self.n_images_, self.unknown_ = 0, {}
         return self._learn(rows)
@@ -97,15 +130,14 @@ class Vocabulary(BaseEstimator):
         old and new images with it together reach `min_count`.
         """
         check_is_fitted(self)
-        return self._learn(self._read(tag_lists))
+        return self._learn(self._read(tag_lists, self._reader()))
 
-    def _read(self, tag_lists: TagLists) -> list[list[tuple[str, str]]]:
+    def _read(self, tag_lists: TagLists, reader: TagReader) -> list[list[tuple[str, str]]]:
         """(normalised tag, spelling) of all tags of every image."""
         if not isinstance(self.min_count, Integral) or self.min_count < 1:
             raise InvalidInput(
                 f"min_count must be a whole number from 1; found {self.min_count!r}."
             )
-        reader = self._reader()
         return [list(reader.tags_of(row, i)) for i, row in enumerate(_rows_of(tag_lists))]
 
     def _learn(self, rows: list[list[tuple[str, str]]]) -> Self:
@@ -116,16 +148,22 @@ class Vocabulary(BaseEstimator):
                 spellings = self._spellings.setdefault(key, {})
                 spellings[spelling] = spellings.get(spelling, 0) + 1
         self.n_images_ += len(rows)
-        for key in sorted(self._images):
+        excluded = self._excluded()
+        for key in sorted(set(self._images) - excluded):
             if self._images[key] >= self.min_count and key not in self._columns:
                 self._columns[key] = len(self._columns)
                 self._names.append(self._shown(key))
         return self
 
+    def _excluded(self) -> set[str]:
+        if isinstance(self.exclude, str):
+            raise InvalidInput(f"exclude is a list of tags; found the text {self.exclude!r}.")
+        reader = self._reader()
+        read = (list(reader.tags_of([tag], 0)) for tag in self.exclude or ())
+        return {found[0][0] for found in read if found}
+
     def _shown(self, key: str) -> str:
-        """The most frequent spelling; of equally frequent ones max takes the first seen."""
-        spellings = self._spellings[key]
-        return max(spellings, key=spellings.__getitem__)
+        return most_frequent(self._spellings[key])
 
     # --- tags to columns and back --------------------------------------------------------
 
@@ -173,9 +211,10 @@ class Vocabulary(BaseEstimator):
                 f"Y has shape {tuple(Y.shape)}; expected one column for each of the "
                 f"{len(self._names)} tags."
             )
+        shown = self.names
         names: list[list[str]] = [[] for _ in range(Y.shape[0])]
         for row, column in zip(*Y.sorted_indices().nonzero(), strict=True):
-            names[row].append(self._names[column])
+            names[row].append(shown[column])
         return names
 
     def index(self, name: str) -> int:
@@ -188,6 +227,8 @@ class Vocabulary(BaseEstimator):
         return self._columns[key]
 
     def _not_there(self, key: str, name: str) -> str:
+        if key in self._excluded():
+            return f"The tag {name!r} is excluded. Leave it out of exclude, and fit again."
         if key in self._images:
             return (
                 f"The tag {name!r} was dropped: it is on {self._images[key]} image(s), fewer than "
@@ -204,7 +245,19 @@ class Vocabulary(BaseEstimator):
     def names(self) -> list[str]:
         """The tags as shown, in the order of the columns."""
         check_is_fitted(self)
-        return list(self._names)
+        if not self.leaf_only:
+            return list(self._names)
+        keys = [leaf_of(key) for key in self._columns]
+        taken = Counter(keys)
+        return [
+            self._leaf(name) if taken[key] == 1 else name
+            for key, name in zip(keys, self._names, strict=True)
+        ]
+
+    def _leaf(self, name: str) -> str:
+        separators = [self.separator] if isinstance(self.separator, str) else self.separator or ()
+        ends = (name.rpartition(separator)[2] for separator in separators)
+        return min(ends, key=len, default=name).strip()
 
     @property
     def counts(self) -> np.ndarray:
@@ -216,8 +269,30 @@ class Vocabulary(BaseEstimator):
     def dropped(self) -> dict[str, int]:
         """Tags on fewer than `min_count` images, most frequent first, with their counts."""
         check_is_fitted(self)
-        gone = [(-n, key) for key, n in self._images.items() if key not in self._columns]
+        left_out = set(self._columns) | self._excluded()
+        gone = [(-n, key) for key, n in self._images.items() if key not in left_out]
         return {self._shown(key): -n for n, key in sorted(gone)}
+
+    @property
+    def plurals(self) -> list[tuple[str, str]]:
+        """Pairs of tags, singular and plural, that `merge_plurals` would make one."""
+        check_is_fitted(self)
+        words: dict[str, str] = {}
+        for key, name in zip(self._columns, self._names, strict=True):
+            words.setdefault(leaf_of(key), self._leaf(name))
+        return [(words[one], words[several]) for one, several in plural_pairs(words)]
+
+    def spelled(self, tag_lists: TagLists) -> list[list[str]]:
+        """Tags as this vocabulary writes them; those that have no column as they are, each once."""
+        check_is_fitted(self)
+        reader, names = self._reader(), self.names
+        result = []
+        for i, row in enumerate(_rows_of(tag_lists)):
+            tags = [(tag, list(reader.tags_of([tag], i))) for tag in row or ()]
+            keys = {found[0][0]: tag for tag, found in reversed(tags) if found}
+            own = {names[self._columns[k]] if k in self._columns else t for k, t in keys.items()}
+            result.append(sorted(own))
+        return result
 
     def describe(self) -> list[str]:
         """What this vocabulary is, in a few sentences."""
@@ -239,3 +314,9 @@ def _rows_of(tag_lists: Any) -> list[Any]:
             "lists, with None or [] for an image without tags."
         )
     return list(tag_lists)
+
+
+def _materialised(row: Any) -> Any:
+    """A row that can be read twice; what is no list of tags is told when it is read."""
+    odd = row is None or isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable)
+    return row if odd else list(row)
