@@ -66,7 +66,9 @@ ALLOWED = {
         "transfer",
     },
     "datasets": FOUNDATION | {"labels"},
-    "pages": FOUNDATION | FILES | {"annotator", "calibration", "evaluation", "fonts", "images"},
+    "pages": FOUNDATION
+    | FILES
+    | {"annotator", "calibration", "evaluation", "fonts", "images", "labels"},
     "cli": FILES | {"annotator", "datasets", "distributed", "pages", "storage", "version"},
     "distributed": FOUNDATION
     | FILES

@@ -262,3 +262,14 @@ def test_a_model_of_the_first_version_loads_and_loses_its_whole_paths(tmp_path):
     folder = loaded.save(tmp_path / "model")
     assert "jane" not in (folder / "model.json").read_text()
     assert loaded.describe() == tagkin.load(folder).describe()
+
+
+def test_what_was_fitted_without_a_cache_leaves_no_trace_when_it_is_stored(tmp_path, home, cache):
+    files = make_photographs(home / "Pictures")
+    made = Made(N, d=8)
+    photos = seen(made.X)
+    photos.files[:] = files
+    annotator = Annotator(denoise=False, cache=False).fit(photos, made.tags)
+    annotator.cache = True  # as the command line does: each command says for itself
+    annotator.save(tmp_path / "model")
+    assert not cache.exists()

@@ -13,11 +13,18 @@ from tagkin.pages.map import (
     _SIDE,
     _TITLE,
     COLOURS,
+    _colours_of_dots,
     _place_thumbnails,
     _scaled,
     _spread_out,
     most_frequent,
 )
+
+
+def test_the_legend_folds_case_and_shows_the_most_frequent_spelling():
+    tags = [["Beach"], ["beach", "sea"], ["BEACH", "sea"], ["beach"], ["sea"], ["Sea"], ["x"]]
+    assert most_frequent(tags, 2) == ["beach", "sea"]
+    assert _colours_of_dots(tags, ["Beach"]) == [COLOURS[0]] * 4 + ["#c3c8d1"] * 3
 
 
 def clusters(n_each=25, d=20, seed=0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Self
@@ -77,6 +77,15 @@ class Annotator(Relocation, BaseEstimator):
         Where features are kept: True for the user's cache folder, False for nowhere.
     random_state : int, default 0
         Seed of everything that is drawn.
+    aliases : mapping of str to str, optional
+        Tag → the tag that is learned in its place; `read_synonyms` reads them from a file.
+    merge_plurals : bool, default False
+        Whether ``dog`` and ``dogs`` are one tag, where both occur. ``dog`` and ``animal|dog``
+        are, where no other tag ends in ``dog``: see `Vocabulary`.
+    exclude : sequence of str, optional
+        Tags that are not learned.
+    leaf_only : bool, default False
+        Whether ``animal|dog`` is suggested as ``dog``, where no other tag ends in it.
 
     Attributes
     ----------
@@ -101,6 +110,7 @@ class Annotator(Relocation, BaseEstimator):
     """
 
     _not_stored = ("failures_", "paths_")
+    _later = ("aliases", "merge_plurals", "exclude", "leaf_only")  # than models of 0.1
     failures_: Sequence[Failure] = ()
     method_: Any
 
@@ -114,6 +124,10 @@ class Annotator(Relocation, BaseEstimator):
         tune: bool = False,
         cache: FeatureCache | bool = True,
         random_state: int | None = 0,
+        aliases: Mapping[str, str] | None = None,
+        merge_plurals: bool = False,
+        exclude: Sequence[str] | None = None,
+        leaf_only: bool = False,
     ):
         self.backbone = backbone
         self.space = space
@@ -123,6 +137,10 @@ class Annotator(Relocation, BaseEstimator):
         self.tune = tune
         self.cache = cache
         self.random_state = random_state
+        self.aliases = aliases
+        self.merge_plurals = merge_plurals
+        self.exclude = exclude
+        self.leaf_only = leaf_only
 
     # --- learning ------------------------------------------------------------------------
 
@@ -152,7 +170,7 @@ class Annotator(Relocation, BaseEstimator):
         step = progress or _silent
         recipe = self._recipe()
         seen, rows = self._tagged(photographs, tags, step)
-        vocabulary = Vocabulary(min_count=self.min_count, separator="|").fit(rows)
+        vocabulary = self._vocabulary().fit(rows)
         Y = vocabulary.transform(rows)
         if self.tune:
             check_enough(Y)
@@ -200,6 +218,17 @@ class Annotator(Relocation, BaseEstimator):
         self.digests_, self.tags_ = np.array(digests, dtype=object), rows
         self._place(paths)
         self.failures_ = seen.failures
+
+    def _vocabulary(self) -> Vocabulary:
+        return Vocabulary(
+            self.min_count,
+            self.aliases,
+            separator="|",
+            merge_levels=True,
+            merge_plurals=self.merge_plurals,
+            exclude=self.exclude,
+            leaf_only=self.leaf_only,
+        )
 
     def _recipe(self) -> Recipe:
         return usual_recipe(self.space, self.method, self.denoise, self.random_state)
@@ -346,7 +375,7 @@ class Annotator(Relocation, BaseEstimator):
         """
         step = progress or _silent
         seen, rows = self._tagged(photographs, tags, step)
-        vocabulary = Vocabulary(min_count=self.min_count, separator="|").fit(rows)
+        vocabulary = self._vocabulary().fit(rows)
         Y, recipe = vocabulary.transform(rows), self._recipe()
         return quality.cross_validated(
             seen.features, Y, vocabulary.names, recipe, self.random_state, step

@@ -55,7 +55,8 @@ class Relocation:
         """Take these for the paths of the photographs; the model gets names relative to a root."""
         root, names = rooted(paths)
         self.files_, self.root_name_ = np.array(names, dtype=object), os.path.basename(root or "")
-        self.paths_ = Whereabouts(self.files_, self.digests_, root)
+        remembers = self.cache is not False  # when it was fitted, whatever is stored later
+        self.paths_ = Whereabouts(self.files_, self.digests_, root, remembers=remembers)
 
     def _met(self, seen: Extraction) -> Extraction:
         """What was seen; photographs that were missed may be among it."""

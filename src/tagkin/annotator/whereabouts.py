@@ -53,6 +53,8 @@ class Whereabouts(Sequence[str]):
         The folder that they are in. Without it, a path is the name alone.
     moved : dict of int to str, optional
         Whole paths of photographs, by their number, that are not under their name in the root.
+    remembers : bool
+        Whether `remember` keeps anything.
     """
 
     def __init__(
@@ -61,9 +63,11 @@ class Whereabouts(Sequence[str]):
         digests: Sequence[str],
         root: str | None = None,
         moved: dict[int, str] | None = None,
+        remembers: bool = True,
     ):
         self.names, self.digests, self.root = names, digests, root
         self.moved = dict(moved or {})
+        self.remembers = remembers
 
     def __len__(self) -> int:
         return len(self.names)
@@ -170,6 +174,8 @@ class Whereabouts(Sequence[str]):
 
     def remember(self) -> None:
         """Keep where the photographs are in the user's cache, for the next run on this machine."""
+        if not self.remembers:
+            return
         path = self._memory()
         text = json.dumps({"root": self.root, "moved": self.moved})
         try:

@@ -67,6 +67,7 @@ def run(
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page to look at.")
     ] = None,
     overwrite: options.Overwrite = False,
+    leaf_only: options.LeafOnly = False,
     collection: options.Collection = None,
 ) -> None:
     """Find tags that seem wrong, and tags that seem to be missing.
@@ -76,7 +77,7 @@ def run(
     only_one(json=as_json, csv=as_csv)
     check_target(report, overwrite, (".html", ".htm"))
     with progress_bar() as step:
-        annotator = open_model(model, collection=collection, step=step)
+        annotator = open_model(model, collection=collection, step=step, leaf_only=leaf_only)
         step("Judging tags", 0, 1)
         found = annotator.audit(n, kind=None if kind is None else kind.value)
         if report is not None:

@@ -20,6 +20,7 @@ from tagkin.cli.sources import (
     report_missing,
     report_problems,
     seen_of,
+    tag_settings,
     use_cache,
 )
 
@@ -67,6 +68,10 @@ def run(
     as_json: options.AsJson = False,
     backbone: options.Backbone = options.BACKBONES[0],
     min_count: options.MinCount = 2,
+    synonyms: options.Synonyms = None,
+    merge: options.MergePlurals = None,
+    exclude: options.Exclude = None,
+    exclude_file: options.ExcludeFile = None,
     no_denoise: options.NoDenoise = False,
     seed: options.Seed = 0,
     cache: options.Cache = None,
@@ -80,14 +85,15 @@ def run(
     Figures are means over photographs, which is what you meet when you look at suggestions, and
     means over tags, as in the paper, where tags that are never suggested count as 0. The semantic
     space is compared with the nearest in visual feature space. Without a model, each part of the
-    photographs is held out in turn (--backbone, --min-count, --no-denoise and --seed are as for
-    train); with one, its own settings hold.
+    photographs is held out in turn (--backbone, --seed, --no-denoise and the settings of tags are
+    as for train); with one, its own settings hold.
     """
     check_target(report, overwrite, (".html", ".htm"))
     check_target(csv, overwrite, (".csv",))
     with progress_bar() as step:
         if model is None:
             annotator = _like_train(backbone, min_count, no_denoise, seed, cache, no_cache)
+            annotator.set_params(**tag_settings(synonyms, merge, exclude, exclude_file))
         else:
             annotator = open_model(model, cache, no_cache, collection, step)
         found = photographs(photos, tags, column, step)

@@ -52,6 +52,7 @@ def run(
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.AsJson = False,
+    leaf_only: options.LeafOnly = False,
     collection: options.Collection = None,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
@@ -63,7 +64,7 @@ def run(
     """
     check_target(sheet, overwrite, (".png",))
     with progress_bar() as step:
-        annotator = open_model(model, cache, no_cache, collection, step)
+        annotator = open_model(model, cache, no_cache, collection, step, leaf_only)
         found = annotator.suggest([photo], top=top, n_kin=kin, progress=step)[0]
         if sheet is not None:
             from tagkin.pages import contact_sheet

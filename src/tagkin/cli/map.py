@@ -108,4 +108,4 @@ def _draw(
     step("Laying out the semantic space", 0, 1)
     places["In the semantic space"] = embed(annotator.space_.transform(seen.features), seed)
     step("Drawing", 0, 1)
-    draw_map(places, seen.files, rows, output)
+    draw_map(places, seen.files, annotator.vocabulary_.spelled(rows), output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,11 @@ __all__ = [
     "Cache",
     "Collection",
     "Column",
+    "Exclude",
+    "ExcludeFile",
+    "LeafOnly",
+    "Merge",
+    "MergePlurals",
     "MinCount",
     "Model",
     "NKin",
@@ -25,6 +31,7 @@ __all__ = [
     "Photo",
     "Photos",
     "Seed",
+    "Synonyms",
     "Tags",
     "Verbose",
     "whole_path",
@@ -32,6 +39,12 @@ __all__ = [
 
 # named here so that completing them imports nothing heavy
 BACKBONES = ("efficientnet-lite0", "efficientnet-lite2", "efficientnet-lite0+lite2")
+
+
+class Merge(StrEnum):
+    """Which forms of a word are one tag."""
+
+    plurals = "plurals"
 
 
 def _complete_backbone(incomplete: str) -> list[str]:
@@ -114,6 +127,30 @@ Backbone = Annotated[
 ]
 MinCount = Annotated[
     int, typer.Option("--min-count", metavar="N", help="Tags on fewer photographs are left out.")
+]
+Synonyms = Annotated[
+    Path | None,
+    typer.Option(
+        "--synonyms",
+        metavar="FILE",
+        help="Tags that mean the same: a group per line, with commas, the tag to use first.",
+    ),
+]
+MergePlurals = Annotated[
+    Merge | None,
+    typer.Option("--merge", metavar="plurals", help="Take dog and dogs for one tag, and so on."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="TAG", help="Do not learn this tag; can be repeated."),
+]
+ExcludeFile = Annotated[
+    Path | None,
+    typer.Option("--exclude-file", metavar="FILE", help="Do not learn these tags, one a line."),
+]
+LeafOnly = Annotated[
+    bool,
+    typer.Option("--leaf-only", help="Write dog for animal|dog, where no other tag ends so."),
 ]
 NoDenoise = Annotated[
     bool,

@@ -21,6 +21,7 @@ __all__ = [
     "report_missing",
     "report_problems",
     "seen_of",
+    "tag_settings",
     "tagged",
     "use_cache",
 ]
@@ -44,6 +45,7 @@ def open_model(
     no_cache: bool = False,
     collection: Path | None = None,
     step: Step | None = None,
+    leaf_only: bool = False,
 ) -> Annotator:
     """Read a model that ``tagkin train`` made; its photographs are looked for in `collection`."""
     kept = use_cache(cache, no_cache)
@@ -51,11 +53,26 @@ def open_model(
 
     model = Annotator.load(folder)
     model.cache = kept
+    model.vocabulary_.leaf_only |= leaf_only
     if collection is not None:
         if not collection.is_dir():
             raise InvalidInput(f"{relative(collection)} is not a folder. Check the path.")
         model.relocate(collection, progress=step)
     return model
+
+
+def tag_settings(
+    synonyms: Path | None, merge: Any, exclude: Sequence[str] | None, exclude_file: Path | None
+) -> dict[str, Any]:
+    """Which tags are one and which are left out, as parameters of an annotator."""
+    from tagkin.annotator import read_synonyms, read_tag_list
+
+    left_out = [*(exclude or ()), *(read_tag_list(exclude_file) if exclude_file else ())]
+    return {
+        "aliases": read_synonyms(synonyms) if synonyms else None,
+        "merge_plurals": merge is not None,
+        "exclude": left_out or None,
+    }
 
 
 def missing_text(files: Iterable[str]) -> str:

@@ -81,6 +81,7 @@ def run(
         bool, typer.Option("--json", help="JSON Lines on standard output, one photograph a line.")
     ] = False,
     as_csv: options.AsCsv = False,
+    leaf_only: options.LeafOnly = False,
     collection: options.Collection = None,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
@@ -99,7 +100,7 @@ def run(
     check_target(output, overwrite, (".csv", ".jsonl"))
     wanted = {"threshold": threshold, "precision": precision, "top": top, "n_kin": kin}
     with progress_bar() as step:
-        annotator = open_model(model, cache, no_cache, collection, step)
+        annotator = open_model(model, cache, no_cache, collection, step, leaf_only)
         found = photographs(photos, tags, column, step)
         if only_untagged:
             found = found.untagged()

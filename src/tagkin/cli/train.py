@@ -13,9 +13,9 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.files import check_folder
-from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag
+from tagkin.cli.output import data, json_line, note, relative, send, shown, shown_tag
 from tagkin.cli.progress import Step, progress_bar
-from tagkin.cli.sources import photographs, report_problems, tagged, use_cache
+from tagkin.cli.sources import photographs, report_problems, tag_settings, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ EXAMPLES = """\b
 Examples:
   tagkin train ~/Pictures --model my-tags
   tagkin train photos --tags tags.csv --model my-tags --overwrite
+  tagkin train photos --model my-tags --merge plurals --exclude "4k wallpaper"
   tagkin train photos --tags data.jsonl --column labels --model my-tags --tune
 """
-_DROPPED = 5  # tags named
+_DROPPED, _PAIRS = 5, 3  # tags and pairs of tags named
 
 
 def run(
@@ -47,6 +48,10 @@ def run(
     ] = False,
     backbone: options.Backbone = options.BACKBONES[0],
     min_count: options.MinCount = 2,
+    synonyms: options.Synonyms = None,
+    merge: options.MergePlurals = None,
+    exclude: options.Exclude = None,
+    exclude_file: options.ExcludeFile = None,
     tune: Annotated[
         bool,
         typer.Option("--tune", help="Choose settings by cross-validation; takes some minutes."),
@@ -75,6 +80,7 @@ def run(
     """
     _check_model_folder(model, overwrite)
     kept = use_cache(cache, no_cache)
+    settings = tag_settings(synonyms, merge, exclude, exclude_file)
     start = time.perf_counter()
     with progress_bar() as step:
         from tagkin.annotator import Annotator
@@ -86,17 +92,30 @@ def run(
             tune=tune,
             cache=kept,
             random_state=seed,
+            **settings,
         )
         found = photographs(photos, tags, column, step)
         _fit(annotator, tagged(found), scheduler, step)
         annotator.cache = True  # whether to keep features is for each command to say
         annotator.save(model, overwrite=overwrite)
     problems = report_problems([*found.failures, *annotator.failures_], verbose)
+    _remark(annotator)
     summary = _summary(annotator, found, problems, model, time.perf_counter() - start)
     if as_json:
         send(json_line(summary))
     else:
         _show(summary, annotator, model)
+
+
+def _remark(annotator: Annotator) -> None:
+    """Say which tags may be one, and which were to be left out and are on no photograph."""
+    vocabulary = annotator.vocabulary_
+    if pairs := vocabulary.plurals:
+        named = ", ".join(f"{one} and {several}" for one, several in pairs[:_PAIRS])
+        more = f" and {len(pairs) - _PAIRS:,} more pairs" if len(pairs) > _PAIRS else ""
+        note(f"{named}{more} were learned as tags of their own. --merge plurals makes them one.")
+    if nowhere := [tag for tag, n in vocabulary.excluded.items() if not n]:
+        note(f"no photograph carries what was to be left out: {', '.join(nowhere)}")
 
 
 def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: Step) -> None:

@@ -274,6 +274,14 @@ class Vocabulary(BaseEstimator):
         return {self._shown(key): -n for n, key in sorted(gone)}
 
     @property
+    def excluded(self) -> dict[str, int]:
+        """Tags of `exclude` as they are given there, and on how many images they were."""
+        check_is_fitted(self)
+        reader = self._reader()
+        keys = {tag: next(iter(reader.tags_of([tag], 0)), ("",))[0] for tag in self.exclude or ()}
+        return {tag: self._images.get(key, 0) for tag, key in keys.items()}
+
+    @property
     def plurals(self) -> list[tuple[str, str]]:
         """Pairs of tags, singular and plural, that `merge_plurals` would make one."""
         check_is_fitted(self)

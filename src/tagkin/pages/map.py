@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw
 
 from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
+from tagkin.labels.spelling import normalize_tag
 from tagkin.pages._embedding import embed
 from tagkin.pages._files import write_image
 from tagkin.pages._text import fitted, length, write
@@ -114,9 +115,18 @@ def draw_map(
 
 
 def most_frequent(tags: Sequence[Sequence[str]], n: int) -> list[str]:
-    """The n tags on most photographs, the most frequent first, in the alphabet's order if tied."""
-    counts = Counter(tag for row in tags for tag in set(row))
-    return sorted(counts, key=lambda tag: (-counts[tag], tag))[:n]
+    """The n tags on most photographs, the most frequent first, in the alphabet's order if tied.
+
+    Spellings that differ in case are one tag, in the most frequent of them.
+    """
+    spellings: dict[str, Counter[str]] = {}
+    counts: Counter[str] = Counter()
+    for row in tags:
+        counts.update({normalize_tag(tag) for tag in row})
+        for tag in row:
+            spellings.setdefault(normalize_tag(tag), Counter())[tag] += 1
+    often = sorted(counts, key=lambda tag: (-counts[tag], tag))[:n]
+    return [spellings[tag].most_common(1)[0][0] for tag in often]
 
 
 def _checked(at: Array, n: int, title: str) -> np.ndarray:
@@ -130,9 +140,10 @@ def _checked(at: Array, n: int, title: str) -> np.ndarray:
 
 
 def _colours_of_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[str]:
-    counts = Counter(tag for row in tags for tag in set(row))
-    colour = dict(zip(shown, COLOURS, strict=False))
-    own = [[tag for tag in shown if tag in set(row)] for row in tags]
+    rows = [{normalize_tag(tag) for tag in row} for row in tags]
+    counts = Counter(tag for row in rows for tag in row)
+    colour = dict(zip(map(normalize_tag, shown), COLOURS, strict=False))
+    own = [[tag for tag in colour if tag in row] for row in rows]
     return [colour[min(row, key=lambda t: counts[t])] if row else _REST for row in own]
 
 

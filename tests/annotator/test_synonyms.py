@@ -1,0 +1,90 @@
+"""Lists that people write, and what an annotator makes of them."""
+
+import pytest
+
+import tagkin
+from tagkin import Annotator
+from tagkin.annotator import read_synonyms, read_tag_list
+from tagkin.errors import InvalidInput
+
+from .conftest import seen
+
+
+def test_synonyms_from_a_file(tmp_path):
+    path = tmp_path / "synonyms.csv"
+    path.write_text(
+        '\ufeff# groups\n\ndog, puppy,hound\n"salt, pepper", spice , \nÄrger,ärgernis\n',
+        encoding="utf-8",
+    )
+    assert read_synonyms(path) == {
+        "puppy": "dog",
+        "hound": "dog",
+        "spice": "salt, pepper",
+        "ärgernis": "Ärger",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dog, puppy\n\nsea; ocean\n", r"line 3: found one tag, 'sea; ocean'"),
+        ("dog, puppy\ncat, puppy\n", r"line 2: 'puppy' stands for 'cat' here and for 'dog'"),
+        (",\n", "line 1: found one tag"),
+    ],
+)
+def test_what_is_no_group_is_named(tmp_path, text, said):
+    path = tmp_path / "synonyms.txt"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        read_synonyms(path)
+
+
+def test_a_list_of_tags(tmp_path):
+    path = tmp_path / "exclude.txt"
+    path.write_text("4k wallpaper\n# more\n\n salt, pepper \n")
+    assert read_tag_list(path) == ["4k wallpaper", "salt, pepper"]
+    with pytest.raises(InvalidInput, match="cannot be read: No such file"):
+        read_tag_list(tmp_path / "gone.txt")
+    path.write_bytes(b"caf\xe9\n")
+    with pytest.raises(InvalidInput, match="not UTF-8"):
+        read_synonyms(path)
+
+
+def test_one_tag_in_its_forms_is_learned_as_one(made, tmp_path):
+    forms = {"boat": ["boat", "boats", "sea|boat"], "snow": ["snow", "powder"]}
+    tags = [
+        [forms.get(tag, [tag])[i % len(forms.get(tag, [tag]))] for tag in row] + ["4K wallpaper"]
+        for i, row in enumerate(made.tags[:80])
+    ]
+    annotator = Annotator(
+        denoise=False,
+        aliases={"powder": "snow"},
+        merge_plurals=True,
+        exclude=["4k Wallpaper"],
+        leaf_only=True,
+    ).fit(seen(made.X[:80]), tags)
+    names = set(annotator.vocabulary_.names)
+    assert names == {"beach", "boat", "city", "night", "sea", "snow", "sunset"}
+    column = annotator.method_.labels_[:, [annotator.vocabulary_.index("boats")]].toarray().ravel()
+    assert column.astype(bool).tolist() == ["boat" in row for row in made.tags[:80]]
+    again = tagkin.load(annotator.save(tmp_path / "model"))
+    assert again.get_params(deep=False) == annotator.get_params(deep=False)
+    photos = seen(made.X[300:310], first=300)
+    assert again.suggest(photos, top=2) == annotator.suggest(photos, top=2)
+    photo = annotator.suggest(seen(made.X[:40]), threshold=0.0)[1]
+    assert "4K wallpaper" in photo.tags  # what it carries is said as it is
+    for one in annotator.suggest(seen(made.X[:40]), threshold=0.0):
+        carried = made.tags[int(one.file[-8:-4])]
+        assert not {s.tag for s in one.suggestions} & set(carried)
+
+
+def test_flat_and_hierarchical_tags_are_one_without_asking(made):
+    tags = [
+        ["place|beach" if tag == "beach" and i % 3 == 0 else tag for tag in row]
+        for i, row in enumerate(made.tags[:60])
+    ]
+    annotator = Annotator(denoise=False).fit(seen(made.X[:60]), tags)
+    assert "beach" in annotator.vocabulary_.names
+    assert "place|beach" not in annotator.vocabulary_.names
+    n = sum("beach" in row for row in made.tags[:60])
+    assert annotator.vocabulary_.counts[annotator.vocabulary_.index("beach")] == n

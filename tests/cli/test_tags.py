@@ -1,0 +1,62 @@
+"""Which tags are one, which are left out, and how they are written."""
+
+import json
+
+import pytest
+
+from .made import write_tag_file
+
+
+@pytest.fixture
+def variants(world, tmp_path):
+    """The tags of the world in other forms: some flat, some with levels, some in the plural."""
+    rows = {}
+    for i, (name, (colour, shape)) in enumerate(world.tags_of.items()):
+        forms = {"circle": ["circle", "circles"] * 2, "square": ["form|square"] * 3 + ["square"]}
+        rows[name] = [colour, forms[shape][i % 4], "4k wallpaper", *(["crimson"] if i < 3 else [])]
+    return write_tag_file(tmp_path / "variants.jsonl", rows)
+
+
+def learned(run, world, variants, *options):
+    train = ("train", world.photos, "--tags", variants, "--model", "model", "--no-denoise")
+    said = run(*train, "--overwrite", *options)
+    assert said.exit_code == 0, said.stderr
+    return json.loads(run("info", "model", "--json").stdout)["tags"], said.stderr
+
+
+def test_train_says_which_tags_may_be_one(run, world, variants):
+    tags, stderr = learned(run, world, variants)
+    assert tags["circle"] + tags["circles"] == 21
+    assert (tags["form|square"], tags["form"]) == (21, 21)  # flat and with its level
+    assert "circle and circles were learned as tags of their own. --merge plurals" in stderr
+
+
+def test_tags_are_merged_replaced_and_left_out(run, world, variants, tmp_path):
+    (tmp_path / "synonyms.csv").write_text("red, crimson\n")
+    (tmp_path / "exclude.txt").write_text("form\n")
+    settings = ("--merge", "plurals", "--synonyms", "synonyms.csv", "--exclude-file", "exclude.txt")
+    exclude = ("--exclude", "4K Wallpaper", "--exclude", "sunset")
+    tags, stderr = learned(run, world, variants, *settings, *exclude)
+    assert tags == {"blue": 14, "circle": 21, "green": 14, "red": 14, "form|square": 21}
+    assert "were learned as" not in stderr
+    assert "no photograph carries what was to be left out: sunset" in stderr
+    photo = world.fresh / "blue-square-0.jpg"
+    for command in ("suggest", "explain"):
+        common = (command, photo, "--model", "model", "--top", 5, "--json")
+        for options, written in (((), "form|square"), (("--leaf-only",), "square")):
+            found = json.loads(run(*common, *options).stdout)
+            named = {one["tag"] for one in found["suggestions"]}
+            assert {tag for tag in named if "square" in tag} == {written}
+    assert "form|" not in run("audit", "--model", "model", "-n", 60, "--csv", "--leaf-only").stdout
+    evaluate = ("evaluate", world.photos, "--tags", variants, "--no-denoise", "--json")
+    judged = json.loads(run(*evaluate, *settings, *exclude).stdout)
+    assert {one["tag"] for one in judged["tags"]} == set(tags)
+
+
+def test_a_bad_list_is_said_before_the_work(run, world, variants, tmp_path):
+    (tmp_path / "synonyms.csv").write_text("red\n")
+    for option, file in (("--synonyms", "synonyms.csv"), ("--exclude-file", "gone.txt")):
+        said = run("train", world.photos, "--tags", variants, "--model", "bad", option, file)
+        assert (said.exit_code, said.stdout) == (1, "")
+        assert file in said.stderr
+        assert not (tmp_path / "bad").exists()
