@@ -110,7 +110,7 @@ def compare(collection: Tagged, tags: Any) -> dict[str, float]:
     """MAP of the visual baseline, the spaces on raw and denoised tags, and the chosen blend."""
     visual = nearest(collection.new, collection.known, max(VOTERS)).indices
     paper = TagDenoiser(blend=1.0).fit_transform(collection.known, tags)
-    denoiser = TagDenoiser()
+    denoiser = TagDenoiser(space=SemanticSpace(n_landmarks=1024))
     chosen = denoiser.fit_transform(collection.known, tags)
     return {
         "visual baseline": voted(visual, tags, collection),

@@ -88,7 +88,8 @@ def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any, str]
         denoiser = TagDenoiser(blend=1.0, random_state=config.seed)
         return denoiser.fit_transform(problem.known, problem.text), chi2, ""
     if recipe == "chosen":
-        denoiser = TagDenoiser(random_state=config.seed)
+        trial_space = SemanticSpace(n_landmarks=1024)
+        denoiser = TagDenoiser(space=trial_space, random_state=config.seed)
         tags = denoiser.fit_transform(problem.known, problem.text)
         view = chi2 if denoiser.view_ == "chi2" else denoiser.view_
         return tags, view, f"blend {denoiser.blend_:g}, view {denoiser.view_}"

@@ -45,7 +45,7 @@ ALLOWED = {
     "calibration": FOUNDATION,
     "evaluation": FOUNDATION | {"calibration", "fonts"},
     "model_selection": FOUNDATION | {"evaluation", "neighbors", "transfer"},
-    "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors", "space"},
+    "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "storage": FOUNDATION | FILES | {"version"},
     "sources": FOUNDATION | FILES | {"neighbors", "space", "storage"},
     "images": {"errors"},

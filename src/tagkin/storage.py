@@ -59,9 +59,9 @@ _HOMES = {
     "OntologyView": "tagkin.labels.ontology",
     "Projection": "tagkin.space.solution",
     "RBF": "tagkin.kernels.rbf",
-    "Recipe": "tagkin.denoising.denoiser",
     "RidgeTransfer": "tagkin.transfer.linear",
     "SemanticSpace": "tagkin.space.semantic_space",
+    "Setting": "tagkin.denoising.trials",
     "TagDenoiser": "tagkin.denoising.denoiser",
     "TagProp": "tagkin.transfer.tagprop",
     "TagRelevance": "tagkin.transfer.voting",
@@ -70,6 +70,9 @@ _HOMES = {
     "WordVectorView": "tagkin.labels.word_view",
     "WordVectors": "tagkin.lexicons.word_vectors",
 }
+
+# Classes that version 0.1 stored under another name.
+_FORMERLY = {"Recipe": "Setting"}
 
 
 # --- saving ------------------------------------------------------------------------------
@@ -365,6 +368,7 @@ def _decode(value: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
 
 def _build(name: str, encoded: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
     """An object of a listed class, with exactly the attributes that it has."""
+    name = _FORMERLY.get(name, name)
     if name not in _HOMES:
         raise DamagedModel(f"{name!r} is not a class that tagkin loads.")
     cls = getattr(import_module(_HOMES[name]), name)

@@ -1,6 +1,7 @@
 """Denoised tags: plain cases, what stays the same, and the choice of how much to do."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ from sklearn.exceptions import NotFittedError
 
 import tagkin
 from tagkin import SemanticSpace, TagDenoiser
-from tagkin.denoising import denoiser as denoising
-from tagkin.denoising.denoiser import Recipe
-from tagkin.denoising.trials import Bench, Looks, _most_alike, folds, parted
+from tagkin.denoising.trials import Comparison, HeldOutFold, Setting, folds, parted
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.labels.noise import with_noise
 from tagkin.neighbors import ExactNeighbors, nearest
+
+SPACE = SemanticSpace(n_landmarks=1024)
+auto_denoiser = partial(TagDenoiser, space=SPACE)  # β is chosen
 
 # two kinds of images, three of each; one image of each kind lacks its tag
 TWO_KINDS = np.array([[1, 0.0], [1, 0.01], [1, 0.02], [0, 1.0], [0.01, 1], [0.02, 1]])
@@ -64,6 +66,11 @@ def test_sums_stay_between_the_least_and_the_most(collection):
     for tags in (denoiser.fit_transform(X, Y), denoiser.transform(X_new)):
         assert tags.data.min() > 0
         assert tags.data.max() <= 1 + 1e-6
+
+
+def test_the_choice_needs_a_space_to_try_blends_in():
+    with pytest.raises(InvalidInput, match="TagDenoiser\\(space=SemanticSpace"):
+        TagDenoiser().fit(TWO_KINDS, TAGS)
 
 
 # --- new images ---
@@ -137,7 +144,7 @@ def test_a_single_image_and_no_tag_at_all():
     nobody = TagDenoiser(blend=1.0, include_self=False).fit_transform([[1.0, 2.0]], [[1, 0]])
     assert nobody.nnz == 0
     for blend in ("auto", 0.5, 1.0):
-        found = TagDenoiser(3, blend=blend).fit_transform(TWO_KINDS, np.zeros((6, 2)))
+        found = auto_denoiser(3, blend=blend).fit_transform(TWO_KINDS, np.zeros((6, 2)))
         assert found.nnz == 0
         assert found.shape == (6, 2)
 
@@ -227,7 +234,7 @@ def test_a_fit_that_fails_keeps_what_was_learned(collection):
 def test_a_loaded_denoiser_is_the_saved_one(collection, tmp_path):
     X, Y, X_new = collection
     denoiser = TagDenoiser(7, blend=0.3, metric="euclidean").fit(X, Y)
-    denoiser.trials_ = [Recipe(0.3, 7, 0.25, "chi2", 0.5)]
+    denoiser.trials_ = [Setting(0.3, 7, 0.25, "chi2", 0.5)]
     again = tagkin.load(tagkin.save(denoiser, tmp_path / "model"))
     assert again.trials_ == denoiser.trials_
     assert again.get_params() == denoiser.get_params()
@@ -259,14 +266,14 @@ def test_a_loaded_denoiser_is_the_saved_one(collection, tmp_path):
 )
 def test_parameters_that_make_no_sense_are_named(parameters, message):
     with pytest.raises(InvalidInput, match=message):
-        TagDenoiser(**parameters).fit(TWO_KINDS, TAGS)
+        auto_denoiser(**parameters).fit(TWO_KINDS, TAGS)
 
 
 def test_what_does_not_fit_the_model_is_named():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         TagDenoiser().transform(TWO_KINDS)
     with pytest.raises(InvalidInput, match="requires y"):
-        TagDenoiser().fit(TWO_KINDS)
+        auto_denoiser().fit(TWO_KINDS)
     denoiser = TagDenoiser(3, blend=1.0).fit(TWO_KINDS, TAGS)
     with pytest.raises(InvalidInput, match="Found 3 tags in Y where 2 were fitted"):
         denoiser.transform(TWO_KINDS, np.ones((6, 3)))
@@ -292,7 +299,7 @@ def kinds(n=600, n_kinds=12, noise=0.5, seed=0):
 
 def test_clean_tags_are_left_alone_or_nearly():
     X, Y = kinds()
-    denoiser = TagDenoiser(30)
+    denoiser = auto_denoiser(30)
     found = denoiser.fit_transform(X, Y)
     assert denoiser.blend_ <= 0.3
     raw, *others = denoiser.trials_
@@ -305,7 +312,7 @@ def test_clean_tags_are_left_alone_or_nearly():
 def test_untidy_tags_are_smoothed_and_end_nearer_to_the_truth(noise):
     X, Y = kinds(noise=1.2)
     tags = with_noise(Y, **noise)
-    denoiser = TagDenoiser(30)
+    denoiser = auto_denoiser(30)
     found = denoiser.fit_transform(X, tags)
     assert denoiser.blend_ > 0
     before = mean_average_precision(Y, tags.toarray())
@@ -325,7 +332,7 @@ def test_denoising_does_not_hurt(noise, seed):
     X, Y = kinds(800, noise=1.2, seed=seed)
     known, new = slice(500), slice(500, None)
     tags = with_noise(Y[known], **noise)
-    denoiser = TagDenoiser(30)
+    denoiser = auto_denoiser(30)
     denoised = denoiser.fit_transform(X[known], tags)
     raw = precision_of_votes(X[known], tags, X[new], Y[new])
     found = precision_of_votes(X[known], denoised, X[new], Y[new], denoiser.view_)
@@ -334,32 +341,32 @@ def test_denoising_does_not_hurt(noise, seed):
         assert found > raw + 0.01
 
 
-def trials_with(by_recipe, weights):
+def trials_with(by_setting, weights):
     """Trials that have found these precisions of each tag."""
-    trials = object.__new__(denoising._Trials)
+    trials = object.__new__(Comparison)
     trials.weights = np.array(weights, dtype=float)
     trials.precisions = {}
-    for recipe, precisions in by_recipe.items():
+    for setting, precisions in by_setting.items():
         score = np.average(precisions, weights=weights)
-        trials.precisions[replace(recipe, score=score)] = np.array(precisions)
+        trials.precisions[replace(setting, score=score)] = np.array(precisions)
     return trials
 
 
 def test_the_mildest_of_those_as_good_as_the_best_is_chosen():
-    by_recipe = {
-        Recipe(0.0, 9): [0.5, 0.5, 0.5, 0.5],
-        Recipe(0.1, 9): [0.9, 0.5, 0.5, 0.8],  # behind the best by 0.125 ± 0.103
-        Recipe(0.2, 9): [0.9, 0.5, 0.5, 0.9],  # by 0.1 ± 0.12: as good
-        Recipe(0.5, 9): [0.7, 0.8, 0.7, 0.8],  # by 0.05 ± 0.03
-        Recipe(1.0, 9): [0.8, 0.8, 0.8, 0.8],
+    by_setting = {
+        Setting(0.0, 9): [0.5, 0.5, 0.5, 0.5],
+        Setting(0.1, 9): [0.9, 0.5, 0.5, 0.8],  # behind the best by 0.125 ± 0.103
+        Setting(0.2, 9): [0.9, 0.5, 0.5, 0.9],  # by 0.1 ± 0.12: as good
+        Setting(0.5, 9): [0.7, 0.8, 0.7, 0.8],  # by 0.05 ± 0.03
+        Setting(1.0, 9): [0.8, 0.8, 0.8, 0.8],
     }
-    assert trials_with(by_recipe, [1, 1, 1, 1]).mildest().blend == 0.2
-    del by_recipe[Recipe(0.2, 9)]
-    assert trials_with(by_recipe, [1, 1, 1, 1]).mildest().blend == 1.0
+    assert trials_with(by_setting, [1, 1, 1, 1]).mildest().blend == 0.2
+    del by_setting[Setting(0.2, 9)]
+    assert trials_with(by_setting, [1, 1, 1, 1]).mildest().blend == 1.0
 
 
 def test_a_rare_tag_cannot_outweigh_common_ones():
-    rare = {Recipe(0.0, 9): [0.5, 0.5, 0.5, 0.5], Recipe(0.5, 9): [0.6, 0.6, 0.58, 0.1]}
+    rare = {Setting(0.0, 9): [0.5, 0.5, 0.5, 0.5], Setting(0.5, 9): [0.6, 0.6, 0.58, 0.1]}
     assert trials_with(rare, [1, 1, 1, 1]).mildest().blend == 0
     assert trials_with(rare, [5, 5, 5, 0.1]).mildest().blend == 0.5
 
@@ -379,7 +386,7 @@ def test_the_error_of_the_weighted_mean_is_that_of_its_draws():
 
 
 class Fold:
-    """A bench on which tags are measured as told."""
+    """A fold on which tags are measured as told."""
 
     def __init__(self, measured, carriers, found):
         self.tags = scipy.sparse.csr_array((1, 4))
@@ -392,28 +399,28 @@ class Fold:
 def test_folds_are_averaged_tag_by_tag_before_voters_are_counted():
     first = Fold([0, 1], [9, 4], [[0.2, 0.4], [0.9, 0.1], [0.1, 0.1]])
     second = Fold([1, 3], [5, 16], [[0.6, 0.5], [0.1, 0.1], [0.8, 0.1]])
-    trials = denoising._Trials([first, second], scale=1.0)
+    trials = Comparison([first, second], scale=1.0)
     np.testing.assert_allclose(trials.weights, [3, 3, 0, 4])
-    assert trials.add(Recipe(0.1, 9))
-    ((recipe, precisions),) = trials.precisions.items()
+    assert trials.add(Setting(0.1, 9))
+    ((setting, precisions),) = trials.precisions.items()
     np.testing.assert_allclose(precisions, [0.2, 0.5, 0, 0.5])  # the first number of voters
-    assert recipe.score == pytest.approx((3 * 0.2 + 3 * 0.5 + 4 * 0.5) / 10)
-    assert not denoising._Trials([first, Fold([0], [1], None)], 1.0).add(Recipe(0.1, 9))
+    assert setting.score == pytest.approx((3 * 0.2 + 3 * 0.5 + 4 * 0.5) / 10)
+    assert not Comparison([first, Fold([0], [1], None)], 1.0).add(Setting(0.1, 9))
 
 
 def test_what_is_chosen_is_what_is_used(monkeypatch):
     """A narrow scale and a third of the neighbours, where these do best."""
     X, Y = kinds(300)
 
-    def praised(bench, blend, n_neighbors, scale, view):
+    def praised(fold, blend, n_neighbors, scale, view):
         scales.add(round(scale / plain.scale_, 1))
         close = -abs(blend - 0.3) - abs(scale / plain.scale_ - 0.25) - n_neighbors / 1000
-        return np.full((3, len(bench.measured)), close - (view == "chi2"))
+        return np.full((3, len(fold.measured)), close - (view == "chi2"))
 
     scales = set()
     plain = TagDenoiser(30, blend=0.3).fit(X, Y)
-    monkeypatch.setattr(denoising.Bench, "precisions", praised)
-    denoiser = TagDenoiser(30).fit(X, Y)
+    monkeypatch.setattr(HeldOutFold, "precisions", praised)
+    denoiser = auto_denoiser(30).fit(X, Y)
     assert (denoiser.blend_, denoiser.n_neighbors_, denoiser.view_) == (0.3, 10, "indicator")
     assert denoiser.scale_ == pytest.approx(plain.scale_ / 4)
     assert len(scales) >= 2, "both scales are tried"
@@ -424,73 +431,35 @@ def test_what_is_chosen_is_what_is_used(monkeypatch):
 
 
 @pytest.mark.parametrize("include_self", [True, False])
-def test_recipes_are_tried_as_they_are_used(include_self, monkeypatch):
-    """The space under trial is learned from the tags that this recipe gives."""
+def test_settings_are_tried_as_they_are_used(include_self, monkeypatch):
+    """The space under trial is learned from the tags that this setting gives."""
     X, Y = kinds(300)
     tags = with_noise(Y, dropped=0.5)
     seen = []
     known, new = slice(200), slice(200, None)
-    bench = Bench(
+    fold = HeldOutFold(
         X[known],
         tags[known],
         X[new],
         tags[new],
+        space=SPACE,
         index=ExactNeighbors().fit(X[known]),
         n_neighbors=30,
         include_self=include_self,
-        random_state=0,
     )
-    places = bench.looks.places
-    monkeypatch.setattr(bench.looks, "places", lambda text: (seen.append(text), places(text))[1])
+    embeddings = fold.refits.embeddings
+
+    def noted(tags, view):
+        seen.append(tags)
+        return embeddings(tags, view)
+
+    monkeypatch.setattr(fold.refits, "embeddings", noted)
     for blend, r in ((0.0, 30), (0.3, 30), (0.3, 7), (1.0, 1)):
-        scores = bench.precisions(blend, r, 0.5, "indicator")
+        scores = fold.precisions(blend, r, 0.5, "indicator")
         assert scores.shape == (3, 12)
         denoiser = TagDenoiser(r, scale=0.5, include_self=include_self, blend=blend)
         expected = denoiser.fit_transform(X[known], tags[known]).toarray()
         np.testing.assert_allclose(seen[-1].toarray(), expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("n_landmarks", [1024, 40])
-def test_trials_are_in_the_space_that_is_learned(n_landmarks, monkeypatch, as_array):
-    """Cosines between known and held-out images are those of `SemanticSpace`."""
-    monkeypatch.setattr("tagkin.denoising.trials._LANDMARKS", n_landmarks)
-    X, Y = kinds(300, noise=1.2)
-    X[50] = X[60]
-    Y[:, 5] = Y[:, 6]
-    Y[:, 7] = 0
-    tags = scipy.sparse.csr_array(with_noise(Y[:200], dropped=0.5), dtype=np.float32)
-    looks = Looks(as_array(X[:200]), as_array(X[200:]), tags)
-    known, held_out = looks.places(tags)
-    step = -(-200 // n_landmarks)
-    space = SemanticSpace(selection=X[:200:step]).fit(X[:200], tags)
-    expected = cosines(space.transform(X[200:]), space.transform(X[:200]))
-    np.testing.assert_allclose(held_out @ known.T, expected, atol=2e-4)
-    dense = looks.places(tags.toarray())
-    np.testing.assert_allclose(dense[1] @ dense[0].T, expected, atol=2e-4)
-
-
-def cosines(A, B):
-    return (A / np.linalg.norm(A, axis=1)[:, None]) @ (B / np.linalg.norm(B, axis=1)[:, None]).T
-
-
-def test_no_space_is_tried_of_tags_that_all_images_share():
-    X, _ = kinds(300)
-    tags = scipy.sparse.csr_array(np.ones((200, 3), dtype=np.float32))
-    with pytest.raises(InvalidInput, match="all images carry the same"):
-        Looks(X[:200], X[200:], tags).places(tags)
-    with pytest.raises(InvalidInput, match="look the same"):
-        Looks(np.ones((200, 4)), np.ones((10, 4)), tags)
-
-
-def test_the_voters_are_the_nearest():
-    rng = np.random.default_rng(0)
-    places = rng.standard_normal((90, 8))
-    places /= np.linalg.norm(places, axis=1)[:, None]
-    found = _most_alike(places[:20], places[20:], 30)
-    np.testing.assert_array_equal(found, nearest(places[:20], places[20:], 30).indices)
-    np.testing.assert_array_equal(
-        _most_alike(places[:20], places[20:], 70), nearest(places[:20], places[20:], 70).indices
-    )
 
 
 def test_tags_on_hardly_an_image_or_on_all_are_not_measured():
@@ -500,14 +469,14 @@ def test_tags_on_hardly_an_image_or_on_all_are_not_measured():
     Y[[0, 1, 2, 3, 298, 299], 7] = 1  # of those held out only two
     parts = X[:200], scipy.sparse.csr_array(Y[:200]), X[200:], scipy.sparse.csr_array(Y[200:])
     index = ExactNeighbors().fit(X[:200])
-    bench = Bench(*parts, index=index, n_neighbors=9, include_self=True, random_state=0)
-    assert bench.measured.tolist() == [0, 1, 2, 3, 5, 6, 8, 9, 10, 11]
+    fold = HeldOutFold(*parts, space=SPACE, index=index, n_neighbors=9, include_self=True)
+    assert fold.measured.tolist() == [0, 1, 2, 3, 5, 6, 8, 9, 10, 11]
 
 
 def test_the_choice_is_among_the_trials_and_the_same_again(as_array):
     X, Y = kinds(280)
     tags = with_noise(Y, dropped=0.3, untagged=0.2)
-    first = TagDenoiser(30).fit(as_array(X), tags)
+    first = auto_denoiser(30).fit(as_array(X), tags)
     again = clone(first).fit(as_array(X), tags)
     assert first.trials_ == again.trials_
     assert first.blend_ == again.blend_
@@ -523,10 +492,10 @@ def test_the_choice_is_among_the_trials_and_the_same_again(as_array):
 def test_with_few_tagged_images_nothing_is_chosen():
     X, Y = kinds(260)
     Y[199:] = 0
-    denoiser = TagDenoiser(30).fit(X, Y)
+    denoiser = auto_denoiser(30).fit(X, Y)
     assert (denoiser.blend_, denoiser.trials_, denoiser.n_neighbors_) == (0, [], 30)
     Y[199, 0] = 1
-    assert TagDenoiser(30).fit(X, Y).trials_
+    assert auto_denoiser(30).fit(X, Y).trials_
 
 
 @pytest.mark.parametrize(
@@ -539,7 +508,7 @@ def test_with_few_tagged_images_nothing_is_chosen():
 )
 def test_tags_that_cannot_be_measured_are_left_alone(tags):
     X, _ = kinds(240)
-    denoiser = TagDenoiser(30)
+    denoiser = auto_denoiser(30)
     np.testing.assert_array_equal(denoiser.fit_transform(X, tags).toarray(), tags)
     assert denoiser.trials_ == []
 
@@ -552,20 +521,20 @@ def test_a_quarter_without_any_tag_to_measure_does_not_stop_the_choice():
     T[[3, 77], 240] = T[[12, 150], 241] = 1
     X = rng.random((240, 6)).astype(np.float32)
     for seed in range(4):
-        denoiser = TagDenoiser(random_state=seed).fit(X, scipy.sparse.csr_array(T))
+        denoiser = auto_denoiser(random_state=seed).fit(X, scipy.sparse.csr_array(T))
         assert 0 <= denoiser.blend_ <= 1
 
 
 def test_images_that_nothing_tells_apart_are_left_alone():
     _, Y = kinds(240)
-    denoiser = TagDenoiser(30).fit(np.ones((240, 4)), Y)
+    denoiser = auto_denoiser(30).fit(np.ones((240, 4)), Y)
     assert (denoiser.blend_, denoiser.trials_) == (0, [])
 
 
 def test_zero_features_do_not_stop_the_choice():
     X, Y = kinds(300)
     X[::10] = 0
-    denoiser = TagDenoiser(30)
+    denoiser = auto_denoiser(30)
     found = denoiser.fit_transform(X, with_noise(Y, dropped=0.5))
     assert denoiser.trials_
     assert np.isfinite(found.data).all()
@@ -575,7 +544,7 @@ def test_zero_features_do_not_stop_the_choice():
 @pytest.mark.parametrize("include_self", [True, False])
 def test_the_choice_with_few_or_all_neighbours(n_neighbors, include_self):
     X, Y = kinds(260, noise=1.2)
-    denoiser = TagDenoiser(n_neighbors, include_self=include_self)
+    denoiser = auto_denoiser(n_neighbors, include_self=include_self)
     found = denoiser.fit_transform(X, with_noise(Y, dropped=0.5))
     assert denoiser.trials_
     assert 1 <= denoiser.n_neighbors_ <= n_neighbors
@@ -586,16 +555,16 @@ def test_the_choice_with_few_or_all_neighbours(n_neighbors, include_self):
 def test_the_chi2_view_is_tried_and_named(monkeypatch):
     """Where it does best, it is what is asked for next."""
     X, Y = kinds(400, noise=1.2)
-    precisions = denoising.Bench.precisions
+    precisions = HeldOutFold.precisions
 
-    def praised(bench, blend, n_neighbors, scale, view):
-        found = precisions(bench, blend, n_neighbors, scale, view)
+    def praised(fold, blend, n_neighbors, scale, view):
+        found = precisions(fold, blend, n_neighbors, scale, view)
         assert found is not None
         assert np.isfinite(found).all()
         return found * 0 + blend + (view == "chi2")
 
-    monkeypatch.setattr(denoising.Bench, "precisions", praised)
-    denoiser = TagDenoiser(30).fit(X, with_noise(Y, dropped=0.7))
+    monkeypatch.setattr(HeldOutFold, "precisions", praised)
+    denoiser = auto_denoiser(30).fit(X, with_noise(Y, dropped=0.7))
     assert (denoiser.view_, denoiser.blend_, denoiser.trials_[-1].view) == ("chi2", 1, "chi2")
     SemanticSpace(text_view=denoiser.view_).fit(X, denoiser.fit_transform(X, Y))
 
@@ -603,11 +572,11 @@ def test_the_chi2_view_is_tried_and_named(monkeypatch):
 def test_the_chi2_view_is_not_tried_of_tags_that_are_mostly_raw(monkeypatch):
     X, Y = kinds(300)
 
-    def praised(bench, blend, n_neighbors, scale, view):
-        return np.full((3, len(bench.measured)), -abs(blend - 0.3))
+    def praised(fold, blend, n_neighbors, scale, view):
+        return np.full((3, len(fold.measured)), -abs(blend - 0.3))
 
-    monkeypatch.setattr(denoising.Bench, "precisions", praised)
-    assert {trial.view for trial in TagDenoiser(30).fit(X, Y).trials_} == {"indicator"}
+    monkeypatch.setattr(HeldOutFold, "precisions", praised)
+    assert {trial.view for trial in auto_denoiser(30).fit(X, Y).trials_} == {"indicator"}
 
 
 @pytest.mark.parametrize("size", [400, 5000])

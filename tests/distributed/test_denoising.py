@@ -32,7 +32,7 @@ def cut(array, rows=70):
         {"blend": 1.0, "n_neighbors": 1},
         {"blend": 0},
         {"blend": 1.0, "n_neighbors": 1000},
-        {"blend": "auto", "n_neighbors": 20},
+        {"n_neighbors": 20, "space": SemanticSpace(n_landmarks=1024)},
     ],
     ids=str,
 )
@@ -59,7 +59,13 @@ def test_denoised_tags_make_a_space(client):
 def test_a_sample_decides_where_images_are_many(client, collection, monkeypatch):
     X, Y, _ = make_collection(900, d=10, n_labels=6, seed=2)
     monkeypatch.setattr("tagkin.distributed.denoising._LOOKED_AT", 700)
-    found = compute(denoise(TagDenoiser(n_neighbors=10), cut(X, 400), cut(Y, 400)))
+    found = compute(
+        denoise(
+            TagDenoiser(n_neighbors=10, space=SemanticSpace(n_landmarks=1024)),
+            cut(X, 400),
+            cut(Y, 400),
+        )
+    )
     assert found.shape == Y.shape
     assert np.isfinite(found.data).all()
 

@@ -40,6 +40,7 @@ __all__ = [
 FEWEST = 6  # tagged photographs: with fewer nothing could be held out to learn confidences from
 _MISSING_KEPT = 10  # absent tags of each photograph whose probability is kept for the audit
 _MANY = 2000  # from here on three folds leave enough to learn from
+_TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,10 @@ def usual_recipe(
             "method must be one by neighbours, which can say who speaks for a tag; found "
             f"{type(method).__name__}."
         )
-    return Recipe(space, method, TagDenoiser(random_state=random_state) if denoise else None)
+    if not denoise:
+        return Recipe(space, method)
+    trial_space = SemanticSpace(n_landmarks=_TRIAL_LANDMARKS)
+    return Recipe(space, method, TagDenoiser(space=trial_space, random_state=random_state))
 
 
 @dataclass(frozen=True)

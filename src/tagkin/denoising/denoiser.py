@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -19,14 +19,15 @@ from tagkin.denoising.propagation import (
     as_tags,
     blended,
     propagate,
+    squared_neighbors,
 )
-from tagkin.denoising.trials import Bench, folds, squared_neighbors
+from tagkin.denoising.trials import Comparison, HeldOutFold, Setting, folds
 from tagkin.errors import InvalidInput
 from tagkin.kernels.distances import mean_distance, mean_squared_distance
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors
 
-__all__ = ["Recipe", "TagDenoiser"]
+__all__ = ["TagDenoiser"]
 
 SCALES = ("mean-squared", "mean")
 _SAMPLE = 8000  # images that the choice looks at
@@ -35,29 +36,13 @@ _BLENDS = (0.05, 0.15, 0.3, 0.5, 1.0)
 _MOSTLY = 0.5  # the paper's view for denoised tags is tried from this blend on
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """One way to denoise, and how well it did on held-out tags."""
-
-    blend: float
-    """β: share of the propagated tags beside the raw ones."""
-    n_neighbors: int
-    """R."""
-    narrowing: float = 1.0
-    """σ is this times the scale of the distances."""
-    view: str = "indicator"
-    """Textual view of the blended tags."""
-    score: float = float("nan")
-    """MAP on held-out tags, in which a tag counts by the root of its images."""
-
-
 class TagDenoiser(BaseEstimator):
     """Tags smoothed over images that look alike: (1 − β) raw + β Σₖ wₖ t(k) / Σₖ wₖ.
 
     The paper propagates tags before it learns the space: each image gets the weighted mean of
     the tags of its R visually nearest images, w = exp(−‖φ − φₖ‖²/σ) (equation 7). That helps
     where tags are wrong and costs where they are right but few. Here β, and with it R, σ and the
-    textual view, are chosen on held-out tags of the images given: the mildest recipe that is
+    textual view, are chosen on held-out tags of the images given: the mildest setting that is
     within a standard error of the best, β = 0 among them.
 
     Parameters
@@ -80,6 +65,9 @@ class TagDenoiser(BaseEstimator):
         is like no other: it neither gives tags nor gets any but its own.
     min_weight : float, default 0
         Leave out tags that come out below, for a sparser result.
+    space : SemanticSpace, optional
+        What blends are tried in, for ``blend="auto"``: each is judged by the held-out tags that
+        neighbours in a space of its own pass on. 1,024 landmarks are plenty.
     random_state : int or None
         Seed of the images that the choice looks at, 8,000 at most, and of the quarters in which
         their tags are held out, one after the other.
@@ -90,7 +78,7 @@ class TagDenoiser(BaseEstimator):
         β, R and σ as they are used.
     view_ : str
         The textual view that did best, for ``SemanticSpace(text_view=denoiser.view_)``.
-    trials_ : list of Recipe
+    trials_ : list of Setting
         What was tried, with scores; empty where nothing was to choose.
 
     Examples
@@ -106,6 +94,8 @@ class TagDenoiser(BaseEstimator):
            [0. , 1. ]], dtype=float32)
     """
 
+    _later = ("space",)
+
     def __init__(
         self,
         n_neighbors: int = 100,
@@ -114,6 +104,7 @@ class TagDenoiser(BaseEstimator):
         blend: str | float = "auto",
         metric: str = "cosine",
         min_weight: float = 0.0,
+        space: Any = None,
         random_state: int | None = 0,
     ):
         self.n_neighbors = n_neighbors
@@ -122,6 +113,7 @@ class TagDenoiser(BaseEstimator):
         self.blend = blend
         self.metric = metric
         self.min_weight = min_weight
+        self.space = space
         self.random_state = random_state
 
     # --- learning ------------------------------------------------------------------------
@@ -137,13 +129,13 @@ class TagDenoiser(BaseEstimator):
         index = ExactNeighbors(self.metric).fit(features)
         scale = self._scale_of(index.points_)
         if self.blend == "auto":
-            recipe, trials = self._chosen(features, tags, scale)
+            setting, trials = self._chosen(features, tags, scale)
         else:
-            recipe, trials = Recipe(float(self.blend), int(self.n_neighbors)), []
+            setting, trials = Setting(float(self.blend), int(self.n_neighbors)), []
         validate_data(self, X, skip_check_array=True, reset=True)
         self.index_, self.tags_, self.trials_ = index, tags, trials
-        self.blend_, self.view_ = recipe.blend, recipe.view
-        self.n_neighbors_, self.scale_ = recipe.n_neighbors, recipe.narrowing * scale
+        self.blend_, self.view_ = setting.blend, setting.view
+        self.n_neighbors_, self.scale_ = setting.n_neighbors, setting.narrowing * scale
         return self
 
     def fit_transform(self, X: Array, Y: Array = None) -> scipy.sparse.csr_array:
@@ -230,6 +222,12 @@ class TagDenoiser(BaseEstimator):
         blend, scale, least = self.blend, self.scale, self.min_weight
         if blend != "auto" and not (isinstance(blend, Real) and 0 <= blend <= 1):
             raise InvalidInput(f"blend must be 'auto' or a number from 0 to 1; found {blend!r}.")
+        if blend == "auto" and not hasattr(self.space, "refits"):
+            raise InvalidInput(
+                "blend='auto' tries blends in a semantic space: pass one, as in "
+                "TagDenoiser(space=SemanticSpace(n_landmarks=1024)), or a number from 0 to 1 as "
+                "blend."
+            )
         if scale not in SCALES and not (isinstance(scale, Real) and 0 < scale < math.inf):
             raise InvalidInput(
                 f"scale must be {', '.join(SCALES)} or a positive number; found {scale!r}."
@@ -241,19 +239,19 @@ class TagDenoiser(BaseEstimator):
 
     def _chosen(
         self, features: Array, tags: scipy.sparse.csr_array, scale: float
-    ) -> tuple[Recipe, list[Recipe]]:
-        """The best recipe, and all that were tried on a sample; none where tags are few."""
+    ) -> tuple[Setting, list[Setting]]:
+        """The best setting, and all that were tried on a sample; none where tags are few."""
         r = int(self.n_neighbors)
-        as_it_is = Recipe(0.0, r)
+        as_it_is = Setting(0.0, r)
         tagged = np.diff(tags.indptr) > 0
         if np.count_nonzero(tagged) < _FEWEST:
             return as_it_is, []
         parts = folds(tagged, _SAMPLE, self.random_state)
-        trials = _Trials([self._bench(features, tags, *part) for part in parts], scale)
+        trials = Comparison([self._fold(features, tags, *part) for part in parts], scale)
         if np.count_nonzero(trials.weights) < 2 or not trials.add(as_it_is):
             return as_it_is, []
         for blend in _BLENDS:
-            trials.add(Recipe(blend, r, 0.25))
+            trials.add(Setting(blend, r, 0.25))
         if trials.mildest().blend > 0:
             trials.add(replace(trials.mildest(), narrowing=1.0))
             if r // 3 > 1:
@@ -262,81 +260,16 @@ class TagDenoiser(BaseEstimator):
             trials.add(replace(trials.mildest(), view="chi2"))
         return trials.mildest(), list(trials.precisions)
 
-    def _bench(
+    def _fold(
         self, features: Array, tags: scipy.sparse.csr_array, known: np.ndarray, held_out: np.ndarray
-    ) -> Bench:
-        return Bench(
+    ) -> HeldOutFold:
+        return HeldOutFold(
             features[known],
             tags[known],
             features[held_out],
             tags[held_out],
+            space=self.space,
             index=ExactNeighbors(self.metric).fit(features[known]),
             n_neighbors=int(self.n_neighbors),
             include_self=bool(self.include_self),
-            random_state=self.random_state,
         )
-
-
-class _Trials:
-    """Recipes that were tried on held-out tags, with the average precision of each tag.
-
-    Attributes
-    ----------
-    weights : array of shape (D,)
-        What a tag counts: the root of the number of images held out that carry it. On few of
-        them its precision is mostly luck; by their number alone, the commonest would decide.
-    precisions : dict
-        Of each recipe, the average precision of each tag, shape (D,): the mean over the benches
-        that measure it, with as many voters as do best.
-    """
-
-    def __init__(self, benches: list[Bench], scale: float):
-        self.benches, self.scale = benches, scale
-        n_tags = benches[0].tags.shape[1]
-        self.times, carriers = np.zeros(n_tags), np.zeros(n_tags)
-        for bench in benches:
-            self.times[bench.measured] += 1
-            carriers[bench.measured] += bench.carriers
-        self.weights = np.sqrt(carriers)
-        self.precisions: dict[Recipe, np.ndarray] = {}
-
-    def add(self, recipe: Recipe) -> bool:
-        """Try a recipe; False where no space can be learned with it."""
-        scale = recipe.narrowing * self.scale
-        total: Any = 0
-        for bench in self.benches:
-            found = bench.precisions(recipe.blend, recipe.n_neighbors, scale, recipe.view)
-            if found is None:
-                return False
-            spread_out = np.zeros((len(found), len(self.times)))
-            spread_out[:, bench.measured] = found
-            total = total + spread_out
-        best = max(total / np.maximum(self.times, 1), key=self._mean)
-        self.precisions[replace(recipe, score=self._mean(best))] = best
-        return True
-
-    def mildest(self) -> Recipe:
-        """The recipe that changes least, of those as good as the best.
-
-        As good is within a standard error of the difference, over the tags. A larger blend
-        changes more, a view of another kind most.
-        """
-        best = max(self.precisions, key=lambda recipe: recipe.score)
-
-        def as_good(recipe: Recipe) -> bool:
-            loss = self.precisions[best] - self.precisions[recipe]
-            return self._mean(loss) <= self._standard_error(loss)
-
-        def change(recipe: Recipe) -> tuple[bool, float, float]:
-            return recipe.view != "indicator", recipe.blend, -recipe.score
-
-        return min(filter(as_good, self.precisions), key=change)
-
-    def _mean(self, values: np.ndarray) -> float:
-        return float(self.weights @ values / self.weights.sum())
-
-    def _standard_error(self, values: np.ndarray) -> float:
-        """Of the weighted mean."""
-        n = np.count_nonzero(self.weights)
-        beyond = self.weights * (values - self._mean(values))
-        return float(np.linalg.norm(beyond) / self.weights.sum() * math.sqrt(n / (n - 1)))

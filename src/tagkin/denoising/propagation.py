@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, check_label_matrix, to_numpy
+from tagkin.arrays import Array, check_label_matrix, namespace, to_numpy
 from tagkin.errors import InvalidInput
+from tagkin.neighbors import ExactNeighbors, Neighbors
 
 __all__ = [
     "as_tags",
@@ -14,6 +15,7 @@ __all__ = [
     "propagate",
     "propagation_weights",
     "spread",
+    "squared_neighbors",
 ]
 
 
@@ -35,6 +37,29 @@ def as_tags(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
             "weights are positive and at most 3e38. Use 1 for a tag that is there, 0 for none."
         )
     return tags
+
+
+def squared_neighbors(
+    index: ExactNeighbors, queries: Array, k: int, exclude: np.ndarray | None = None
+) -> Neighbors:
+    """At most k neighbours of each query (n×d), with *squared* distances, on the host.
+
+    Zero features are like nothing: under the cosine they are at an infinite distance.
+    """
+    k = min(k, index.n_points_ - (exclude is not None))
+    if k < 1:
+        return Neighbors(np.empty((queries.shape[0], 0), np.int64), np.empty((queries.shape[0], 0)))
+    found = index.kneighbors(queries, k, exclude=exclude)
+    indices, distances = to_numpy(found.indices), to_numpy(found.distances).astype(np.float64)
+    if index.metric == "euclidean":
+        return Neighbors(indices, distances**2)
+    squared = 2 * distances  # of unit vectors ‖a − b‖² = 2 (1 − cosine)
+    if (distances == 1).any():  # at a right angle, or one of the two is zero
+        xp = namespace(queries)
+        zero_query = to_numpy(xp.all(queries == 0, axis=1))
+        zero_point = to_numpy(xp.all(index.points_ == 0, axis=1))
+        squared[zero_query[:, None] | zero_point[indices]] = np.inf
+    return Neighbors(indices, squared)
 
 
 def propagation_weights(squared_distances: np.ndarray, scale: float) -> np.ndarray:
@@ -65,11 +90,11 @@ def spread(
     """
     n, k = indices.shape
     weights = np.where(indices >= 0, weights, 0).astype(np.float32)
-    speakers = scipy.sparse.csr_array(
+    weighted = scipy.sparse.csr_array(
         (weights.ravel(), np.maximum(indices, 0).ravel(), k * np.arange(n + 1)),
         shape=(n, tags.shape[0]),
     )
-    return scipy.sparse.csr_array(speakers @ tags)
+    return scipy.sparse.csr_array(weighted @ tags)
 
 
 def propagate(

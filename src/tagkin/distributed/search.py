@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.denoising.trials import squared_neighbors
+from tagkin.denoising.propagation import squared_neighbors
 from tagkin.distributed.blocks import (
     Block,
     as_features,

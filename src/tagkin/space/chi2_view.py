@@ -53,7 +53,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
     scale_: float
     scale_error_: float
 
-    def __init__(self, n_landmarks: int = 1024, random_state: Any = None):
+    def __init__(self, n_landmarks: int = 1024, random_state: Any = 0):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 

@@ -258,7 +258,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         2 × `n_landmarks` images; partial Gram–Schmidt over all images (the paper's, slow,
         holds an N×r matrix); uniformly at random. An array is taken as the landmarks
         themselves.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default 0
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         kernel: str | Kernel = "arc-cosine",
         n_landmarks: int = 4096,
         selection: str | Array = "rpcholesky",
-        random_state: Any = None,
+        random_state: Any = 0,
     ):
         self.kernel = kernel
         self.n_landmarks = n_landmarks

@@ -20,7 +20,14 @@ from dataclasses import dataclass
 from tagkin.arrays import Array, cholesky, eigh, namespace, solve_triangular
 from tagkin.errors import InvalidInput
 
-__all__ = ["Directions", "Root", "from_kernel", "from_moments", "regularization_of_public_code"]
+__all__ = [
+    "Directions",
+    "Root",
+    "from_kernel",
+    "from_moments",
+    "regularization_of_public_code",
+    "unrotated_coefficients",
+]
 
 
 def regularization_of_public_code(kappa: float) -> float:
@@ -206,6 +213,22 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
         _root_of_rest(xp.sum(text_directions**2, axis=0), regularization),
         (text_root.times(V) * (signs * correlations)).T,
     )
+
+
+def unrotated_coefficients(
+    visual: Root, cross: Array, text_gram: Array, regularization: float
+) -> Array:
+    """(Z+κI)⁻¹ C (G+κI)^-½, shape (r, p): the embeddings' coefficients before the rotation V.
+
+    A rotation changes no cosine, so that neighbours are the same, and no eigenproblem is solved.
+
+    Parameters
+    ----------
+    visual : Root, of Z + κI in kernel columns
+    cross, text_gram : as in `from_moments`
+    """
+    ridge = visual.half_transposed(visual.half(cross))
+    return Root.of_text(text_gram, regularization).half(ridge.T).T
 
 
 def _plus_diagonal(A: Array, value: float) -> Array:

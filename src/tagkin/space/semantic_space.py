@@ -26,6 +26,7 @@ from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
+from tagkin.space.refitting import Refits
 from tagkin.space.solution import SCALINGS, Projection, solve, solve_exactly
 from tagkin.space.views import TextView, as_text_view
 
@@ -63,7 +64,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Length of dimension j: its correlation λⱼ times the projection (the paper); the
         projection brought to unit norm over the training images, times its empirical
         correlation there (Hardoon's public code); the projection as it is.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default 0
         Seed of the random selections.
 
     Attributes
@@ -122,7 +123,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         selection: str | Array = "rpcholesky",
         n_components: int | None = None,
         scaling: str = "correlation",
-        random_state: Any = None,
+        random_state: Any = 0,
     ):
         self.regularization = regularization
         self.kernel = kernel
@@ -282,6 +283,22 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Sums over further images, to be added or taken out."""
         text = check_label_matrix(self.text_view_.transform(Y), X.shape[0], name="text features")
         return Moments.of(X, text, self.landmarks_, self.moments_.shift)
+
+    def refits(self, known: Array, others: Array) -> Refits:
+        """Spaces like this one for any labels of the known images, the visual side kept.
+
+        For trials on a sample, such as those of `TagDenoiser`: the landmarks are evenly spaced
+        known images, as many as this space asks for.
+
+        Parameters
+        ----------
+        known, others : arrays of shape (n, d) and (m, d)
+        """
+        self.check_parameters()
+        points = known[:: -(-known.shape[0] // self.n_landmarks)]
+        landmarks = Landmarks.choose(points, self.kernel, self.n_landmarks, points, None)
+        landmarks, _, _ = landmarks.precise(self.regularization).independent()
+        return Refits(landmarks, known, others, self.regularization)
 
     # --- sums that come from elsewhere ---------------------------------------------------
 
