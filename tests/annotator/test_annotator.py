@@ -1,3 +1,4 @@
+import copy
 import json
 import os
 import shutil
@@ -11,10 +12,12 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin import Annotator, NeighborVoting, RidgeTransfer, TagRelevance, TwoPassKNN
 from tagkin.annotator import Collection
+from tagkin.annotator import annotator as annotator_module
 from tagkin.annotator.learning import Recipe
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.evaluation import evaluate
 from tagkin.features import FeatureCache
+from tests.features.test_onnx import write as write_encoder
 
 from .conftest import NAMES, Made, seen
 
@@ -244,6 +247,30 @@ def test_where_features_are_kept_does_not_go_into_the_model(made, tmp_path):
     annotator = Annotator(cache=FeatureCache(tmp_path / "cache"))
     annotator.fit(seen(made.X[:50]), made.tags[:50]).save(tmp_path / "model")
     assert str(tmp_path / "cache") not in (tmp_path / "model" / "model.json").read_text()
+
+
+def test_the_backbone_is_opened_once(fitted, made, tmp_path, monkeypatch):
+    opened = []
+    real = annotator_module.get_backbone
+    monkeypatch.setattr(
+        annotator_module, "get_backbone", lambda name: opened.append(name) or real(name)
+    )
+    model = Annotator.load(fitted.save(tmp_path / "model"))
+    model.cache = False
+    Image.new("RGB", (64, 64), "red").save(tmp_path / "photo.png")
+    looked = model.look([tmp_path / "photo.png"])
+    for _ in range(2):
+        model.look([tmp_path / "photo.png"])
+        model.suggest(seen(made.X[300:303], first=300))
+        model.similar(seen(made.X[300:303], first=300))
+    assert opened == ["efficientnet-lite0"]
+    for other in (copy.deepcopy(model), Annotator.load(model.save(tmp_path / "again"))):
+        other.suggest(seen(made.X[300:303], first=300))
+    assert opened == 3 * ["efficientnet-lite0"]
+    model.backbone = str(write_encoder(tmp_path))
+    assert model.look([tmp_path / "photo.png"]).features.shape != looked.features.shape
+    with pytest.raises(InvalidInput, match="another version of"):
+        model.suggest(seen(made.X[300:303], first=300))
 
 
 def test_clones_share_a_cache(tmp_path):

@@ -199,11 +199,13 @@ def test_parquet_of_all_kinds(tmp_path):
         read_parquet(tmp_path, "x").compute(scheduler="sync")
 
 
+def test_a_backbone_itself_stands_for_its_name(client, photographs, expected):
+    assert_same(extract(photographs, get_backbone(NAME)), expected)
+
+
 def test_what_cannot_be_used_is_refused(client, photographs):
     with pytest.raises(InvalidInput, match="found one path"):
         extract(photographs[0], NAME)
-    with pytest.raises(InvalidInput, match="by its name"):
-        extract(photographs, get_backbone(NAME))
     with pytest.raises(InvalidInput, match="no backbone 'x'"):
         extract(photographs, "x")
     from tagkin.distributed.extraction import see

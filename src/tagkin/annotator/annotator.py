@@ -109,8 +109,9 @@ class Annotator(Relocation, BaseEstimator):
         Photographs that could not be read by the last `fit` or `add`.
     """
 
-    _not_stored = ("failures_", "paths_")
+    _not_stored = ("failures_", "paths_", "_opened")
     _later = ("aliases", "merge_plurals", "exclude", "leaf_only")  # than models of 0.1
+    _opened: tuple[str, Backbone] | None = None
     failures_: Sequence[Failure] = ()
     method_: Any
 
@@ -273,7 +274,7 @@ class Annotator(Relocation, BaseEstimator):
         with self._opened_cache() as cache:
             return extract(
                 paths_of(photographs),
-                self.backbone,
+                self._backbone(),
                 cache=cache,
                 progress=lambda done, total: step("Looking at photographs", done, total),
             )
@@ -454,7 +455,16 @@ class Annotator(Relocation, BaseEstimator):
     # --- small things --------------------------------------------------------------------
 
     def _backbone(self) -> Backbone:
-        return get_backbone(self.backbone)
+        """Opened once for each name, and kept: that takes longer than what is asked of it."""
+        name, backbone = self._opened or ("", None)
+        if backbone is None or name != self.backbone:
+            backbone = get_backbone(self.backbone)
+            self._opened = self.backbone, backbone
+        return backbone
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies get: a network that runs is of this process alone."""
+        return {k: v for k, v in super().__getstate__().items() if k != "_opened"}
 
     def _opened_cache(self) -> AbstractContextManager[FeatureCache | None]:
         if not isinstance(self.cache, (FeatureCache, bool)):

@@ -24,7 +24,7 @@ _AHEAD = 4  # tasks that wait for each thread of the cluster
 
 def extract(
     files: Sequence[str | os.PathLike[str]],
-    backbone: str = "efficientnet-lite0",
+    backbone: Backbone | str = "efficientnet-lite0",
     *,
     client: Any = None,
     cache: FeatureCache | None = None,
@@ -39,8 +39,9 @@ def extract(
     Parameters
     ----------
     files : sequence of paths
-    backbone : str
-        Its name, or the path of its file, which workers must see as well.
+    backbone : Backbone or str
+        Itself, its name, or the path of its file. Workers load it themselves, by its name: they
+        must see the file as well.
     client : distributed.Client, optional
         By default the one that is in use.
     cache : FeatureCache, optional
@@ -50,16 +51,16 @@ def extract(
     """
     if isinstance(files, (str, bytes, os.PathLike)):
         raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")
-    if not isinstance(backbone, str):
-        raise InvalidInput("Pass the backbone by its name or path: workers load it themselves.")
+    if isinstance(backbone, str):
+        backbone = get_backbone(backbone)
     client = client_or_current(client)
-    run = _Run([os.path.abspath(file) for file in files], get_backbone(backbone), cache)
+    run = _Run([os.path.abspath(file) for file in files], backbone, cache)
     report = progress or (lambda done, total: None)
     unknown = run.take_from_cache()
     done, total = len(run.files) - len(unknown), len(run.files)
     report(done, total)
     try:
-        for batch, found in _seen(run.files, unknown, backbone, run.backbone.fingerprint, client):
+        for batch, found in _seen(run.files, unknown, backbone.name, backbone.fingerprint, client):
             run.keep(batch, found)
             done += len(batch)
             report(done, total)
