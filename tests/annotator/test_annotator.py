@@ -178,6 +178,17 @@ def test_looks_are_judged_with_the_method_that_was_tuned(made, monkeypatch):
     assert quality.semantic == evaluate(truth, annotator.method_.decision_function(places))
 
 
+@pytest.mark.parametrize(("n_there", "fair"), [(100, True), (99, True), (50, False), (0, False)])
+def test_a_baseline_of_a_part_of_the_photographs_is_not_shown(made, monkeypatch, n_there, fair):
+    known, new = seen(made.X[:100]), seen(made.X[100:200], first=100)
+    annotator = Annotator().fit(known, made.tags[:100])
+    there = seen(made.X[:n_there])
+    monkeypatch.setattr(
+        Annotator, "look", lambda self, photos, progress=None: new if photos is new else there
+    )
+    assert bool(annotator.evaluate(new, made.tags[100:200]).visual) == fair
+
+
 def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(made):
     annotator = Annotator().fit(seen(made.X[:60]), made.tags[:60])
     again = seen(made.X[:2])

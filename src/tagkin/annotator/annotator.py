@@ -49,6 +49,7 @@ __all__ = ["Annotator"]
 
 
 TagLists = Sequence[Iterable[str] | None]
+_MOST = 0.99  # of the photographs learned from, for a baseline that is no weaker than it should be
 _KIN = 5
 
 
@@ -391,8 +392,9 @@ class Annotator(Relocation, BaseEstimator):
     ) -> quality.Quality:
         """How good this annotator's suggestions are for tagged photographs that it has not seen.
 
-        Photographs that it was learned from are left out. Kin by looks are measured beside it
-        where the photographs that it was learned from are still there.
+        Photographs that it was learned from are left out. Neighbours in visual feature space are
+        measured beside it where the photographs that it was learned from are still there: with
+        fewer of them the baseline would be weaker than it is.
         """
         self._check_fitted()
         self._check_backbone()
@@ -412,7 +414,7 @@ class Annotator(Relocation, BaseEstimator):
     def _scores_by_looks(self, features: np.ndarray, progress: Progress | None) -> Any:
         known = self.look(list(self.paths_), progress=progress)
         rows = self._rows_of(known.digests)
-        if not (rows >= 0).any():
+        if np.count_nonzero(rows >= 0) < _MOST * len(self.files_):
             return None
         seen, there = rows_of(known, np.flatnonzero(rows >= 0)), rows[rows >= 0]
         _, method = Recipe(None, self.method_).fit(seen.features, self.method_.labels_[there])
