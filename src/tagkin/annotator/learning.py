@@ -70,18 +70,18 @@ class Recipe:
         return space, clone(self.method).fit(space.transform(X), Y)
 
     def candidates(self, X: np.ndarray, Y: scipy.sparse.csr_array) -> list[Recipe]:
-        """The recipe without denoising, and with what the denoiser settles on for these images."""
+        """The recipe without denoising, and with what the denoiser chooses for these images."""
         plain = Recipe(self.space, self.method)
         if self.space is None or self.denoiser is None:
             return [plain]
         chosen = clone(self.denoiser).fit(X, Y)
         if chosen.blend_ == 0:
             return [plain]
-        settled = clone(self.denoiser).set_params(
+        fixed = clone(self.denoiser).set_params(
             blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
         )
         # the view stays as it is: χ² costs many times as much, for no gain with these methods
-        return [plain, Recipe(self.space, self.method, settled)]
+        return [plain, Recipe(self.space, self.method, fixed)]
 
 
 def usual_recipe(

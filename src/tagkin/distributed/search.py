@@ -23,7 +23,7 @@ from tagkin.distributed.cluster import dask
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_excluded, check_metric, check_n_neighbors
-from tagkin.neighbors.exact import _settled
+from tagkin.neighbors.exact import searchable_rows
 
 __all__ = ["best_of_shards", "nearest", "shards"]
 
@@ -138,7 +138,7 @@ def _indexed(index: Any, rows: np.ndarray, center: Any, start: int) -> NeighborI
     with named_rows(start, start + len(rows)):
         if center is None:
             return shard.fit(rows)
-        shard.points_, shard._center = _settled(rows, center, "points"), center
+        shard.points_, shard._center = searchable_rows(rows, center, "points"), center
         return shard
 
 

@@ -89,14 +89,14 @@ class ExactNeighbors(BaseEstimator):
         check_metric(self.metric)
         points = check_features(points, name="points")
         center = _mean(points) if self.metric == "euclidean" else None
-        self.points_, self._center = _settled(points, center, "points"), center
+        self.points_, self._center = searchable_rows(points, center, "points"), center
         return self
 
     def add(self, points: Array) -> Self:
         """Add points; they get the next indices."""
         self._check_fitted()
         points = check_queries(points, self.points_.shape[1], "points")
-        fresh = _settled(points, self._center, "points")
+        fresh = searchable_rows(points, self._center, "points")
         xp = namespace(self.points_, fresh)
         self.points_ = xp.concat([self.points_, xp.astype(fresh, self.points_.dtype)])
         return self
@@ -123,11 +123,11 @@ class ExactNeighbors(BaseEstimator):
         queries = check_queries(queries, self.points_.shape[1])
         namespace(queries, self.points_)
         check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
-        queries_settled = _settled(queries, self._center, "queries")
+        rows = searchable_rows(queries, self._center, "queries")
         if exclude is None:
-            return search(queries_settled, self._scorer(), int(n_neighbors))
+            return search(rows, self._scorer(), int(n_neighbors))
         exclude = check_excluded(exclude, queries.shape[0], self.n_points_)
-        found = search(queries_settled, self._scorer(), int(n_neighbors) + 1)
+        found = search(rows, self._scorer(), int(n_neighbors) + 1)
         return without_excluded(found, exclude)
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
@@ -162,11 +162,11 @@ class ExactNeighbors(BaseEstimator):
         queries = check_queries(queries, self.points_.shape[1])
         xp = namespace(queries, self.points_)
         check_n_neighbors(n_neighbors, math.inf)
-        settled = _settled(queries, self._center, "queries")
+        rows = searchable_rows(queries, self._center, "queries")
         for group in groups:
             members = xp.asarray(group, device=device(queries))
             k = min(int(n_neighbors), len(group))
-            found = search(settled, Scorer(self.points_[members], self.metric), k)
+            found = search(rows, Scorer(self.points_[members], self.metric), k)
             yield Neighbors(members[found.indices], found.distances)
 
     def _scorer(self) -> Scorer:
@@ -197,7 +197,7 @@ def nearest(
     return ExactNeighbors(metric).fit(points).kneighbors(queries, n_neighbors, exclude=exclude)
 
 
-def _settled(rows: Array, center: Array | None, name: str) -> Array:
+def searchable_rows(rows: Array, center: Array | None, name: str) -> Array:
     """Rows as they are searched: of unit length, or less `center` where there is one.
 
     Centring leaves distances as they are and makes the numbers smaller that are squared.

@@ -83,7 +83,7 @@ class FaissNeighbors(BaseEstimator):
     def fit(self, points: Array) -> Self:
         """Take the points (N×m), train the index where it needs that, and fill it."""
         check_metric(self.metric)
-        rows = self._settled(check_features(points, name="points"), "points")
+        rows = self._searchable(check_features(points, name="points"), "points")
         index = self._built(rows)
         self.points_, self._index = rows, index
         return self
@@ -91,7 +91,7 @@ class FaissNeighbors(BaseEstimator):
     def add(self, points: Array) -> Self:
         """Add points; they get the next indices. A trained index keeps its training."""
         self._check_fitted()
-        rows = self._settled(check_queries(points, self.points_.shape[1], "points"), "points")
+        rows = self._searchable(check_queries(points, self.points_.shape[1], "points"), "points")
         self._filled().add(rows)
         self.points_ = np.concatenate([self.points_, rows])
         return self
@@ -110,7 +110,7 @@ class FaissNeighbors(BaseEstimator):
         queries = check_queries(queries, self.points_.shape[1])
         excluding = exclude is not None
         check_n_neighbors(n_neighbors, self.n_points_, excluding=excluding)
-        rows = self._settled(queries, "queries")
+        rows = self._searchable(queries, "queries")
         found = self._found(rows, int(n_neighbors) + excluding)
         if excluding:
             excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
@@ -151,14 +151,14 @@ class FaissNeighbors(BaseEstimator):
             )
         return found
 
-    def _settled(self, rows: Array, name: str) -> np.ndarray:
+    def _searchable(self, rows: Array, name: str) -> np.ndarray:
         rows = to_numpy(rows)
         if self.metric == "cosine":
             return np.ascontiguousarray(unit_rows(rows, name), dtype=np.float32)
-        settled = np.empty(rows.shape, dtype=np.float32)
+        searchable = np.empty(rows.shape, dtype=np.float32)
         for block in row_blocks(rows.shape[0], 16 * rows.shape[1]):
-            settled[block] = finite_block(rows, block, name)
-        return settled
+            searchable[block] = finite_block(rows, block, name)
+        return searchable
 
     def _distances(self, values: np.ndarray) -> np.ndarray:
         if self.metric == "euclidean":

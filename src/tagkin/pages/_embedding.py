@@ -16,7 +16,7 @@ __all__ = ["embed"]
 _MOST = 5000
 _FIRST = 50
 _NEAREST = 3
-_STEPS = 500  # of descent; a map to look at has settled by then
+_STEPS = 500  # of descent; a map to look at has converged by then
 
 
 def embed(X: Array, seed: int = 0) -> np.ndarray:

@@ -1,7 +1,7 @@
 """TagProp's likelihood and its maximum, without an N×K×D array.
 
 What there is of each pair of an image and a tag stays where the neighbours are, on the host or
-on an accelerator; weights and sigmoids, a few numbers, are settled on the host.
+on an accelerator; weights and sigmoids, a few numbers, are found on the host.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ __all__ = [
     "nearest_first",
     "on_host",
     "rows_of",
-    "settled",
     "stacked",
+    "where_used",
 ]
 
 
@@ -51,7 +51,7 @@ def on_host(found: Neighbors) -> Neighbors:
     return Neighbors(to_numpy(found.indices), to_numpy(found.distances))
 
 
-def settled(found: Neighbors) -> Neighbors:
+def where_used(found: Neighbors) -> Neighbors:
     """The same where they are used: as NumPy arrays, or on their accelerator."""
     return found if on_accelerator(found.indices) else on_host(found)
 

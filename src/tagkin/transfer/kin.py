@@ -27,7 +27,7 @@ from tagkin.arrays import (
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._lists import beside, checked_neighbors, on_host, settled
+from tagkin.transfer._lists import beside, checked_neighbors, on_host, where_used
 from tagkin.transfer.base import LabelTransfer, label_lists, score_dtype, widened
 
 __all__ = ["Evidence", "NeighborTransfer"]
@@ -307,7 +307,7 @@ class NeighborTransfer(LabelTransfer):
 
     def _found(self, index: NeighborIndex, places: Array) -> Neighbors:
         """The neighbours that speak, on the host or on an accelerator."""
-        return settled(index.kneighbors(places, min(self.n_neighbors, index.n_points_)))
+        return where_used(index.kneighbors(places, min(self.n_neighbors, index.n_points_)))
 
     def _cut(self, found: Neighbors) -> Neighbors:
         """The neighbours that speak, of those given."""

@@ -20,7 +20,7 @@ from tagkin.transfer._likelihood import (
     rank_weights,
     smoothed,
 )
-from tagkin.transfer._lists import beside, on_host, settled
+from tagkin.transfer._lists import beside, on_host, where_used
 from tagkin.transfer._pairs import Pairs
 from tagkin.transfer.kin import NeighborTransfer
 
@@ -124,7 +124,7 @@ class TagProp(NeighborTransfer):
                 "image among the others. Pass at least 2."
             )
         k = min(self.n_neighbors, n - 1)
-        return settled(index.kneighbors(places, k, exclude=np.arange(n)))
+        return where_used(index.kneighbors(places, k, exclude=np.arange(n)))
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         assert neighbors is not None

@@ -19,8 +19,8 @@ from tagkin.transfer._lists import (
     nearest_first,
     on_host,
     rows_of,
-    settled,
     stacked,
+    where_used,
 )
 from tagkin.transfer._margins import learn_dimension_weights, sample_size
 from tagkin.transfer.base import check_number
@@ -231,7 +231,7 @@ def _balanced(
     parts = []
     for rows in row_blocks(queries.shape[0], 64 * max(width, 1), queries):
         found = index.kneighbors_by_group(queries[rows], groups, n_per_label)
-        parts.append(_union([settled(one) for one in found], rows.stop - rows.start))
+        parts.append(_union([where_used(one) for one in found], rows.stop - rows.start))
     return stacked(parts)
 
 
