@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin import Annotator, NeighborVoting, RidgeTransfer, TagRelevance, TwoPassKNN
 from tagkin.annotator import Collection
-from tagkin.annotator import annotator as annotator_module
+from tagkin.annotator import looking as looking_module
 from tagkin.annotator.learning import Recipe
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.evaluation import evaluate
@@ -262,9 +262,9 @@ def test_where_features_are_kept_does_not_go_into_the_model(made, tmp_path):
 
 def test_the_backbone_is_opened_once(fitted, made, tmp_path, monkeypatch):
     opened = []
-    real = annotator_module.get_backbone
+    real = looking_module.get_backbone
     monkeypatch.setattr(
-        annotator_module, "get_backbone", lambda name: opened.append(name) or real(name)
+        looking_module, "get_backbone", lambda name: opened.append(name) or real(name)
     )
     model = Annotator.load(fitted.save(tmp_path / "model"))
     model.cache = False

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin import storage
@@ -18,9 +16,9 @@ from tagkin.annotator.audit import findings
 from tagkin.annotator.collection import Collection, Progress
 from tagkin.annotator.growing import grown
 from tagkin.annotator.learning import Recipe, check_enough, learn, tuned, usual_recipe
+from tagkin.annotator.looking import Looking, silent
 from tagkin.annotator.photographs import (
     Photographs,
-    all_unreadable,
     merged,
     paths_of,
     rows_of,
@@ -32,14 +30,7 @@ from tagkin.annotator.suggesting import suggestions_of
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer, row_blocks, to_numpy
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features import (
-    Backbone,
-    Extraction,
-    FeatureCache,
-    default_cache_folder,
-    extract,
-    get_backbone,
-)
+from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
 from tagkin.labels.vocabulary import Vocabulary
 from tagkin.space import SemanticSpace
@@ -53,7 +44,7 @@ _MOST = 0.99  # of the photographs learned from, for a baseline that is no weake
 _KIN = 5
 
 
-class Annotator(Relocation, BaseEstimator):
+class Annotator(Relocation, Looking):
     """Learns from tagged photographs and suggests tags for others, with the kin that carry them.
 
     Photographs become features once (they are kept by content). Their tags, denoised as far as
@@ -112,7 +103,6 @@ class Annotator(Relocation, BaseEstimator):
 
     _not_stored = ("failures_", "paths_", "_opened")
     _later = ("aliases", "merge_plurals", "exclude", "leaf_only")  # than models of 0.1
-    _opened: tuple[str, Backbone] | None = None
     failures_: Sequence[Failure] = ()
     method_: Any
 
@@ -169,7 +159,7 @@ class Annotator(Relocation, BaseEstimator):
         Photographs of the same content are one, with the tags of all of them. If it fails, what
         was learned before stays.
         """
-        step = progress or _silent
+        step = progress or silent
         recipe = self._recipe()
         seen, rows = self._tagged(photographs, tags, step)
         vocabulary = self._vocabulary().fit(rows)
@@ -201,7 +191,7 @@ class Annotator(Relocation, BaseEstimator):
         """
         self._check_fitted()
         self._check_backbone()
-        seen, rows = self._tagged(photographs, tags, progress or _silent)
+        seen, rows = self._tagged(photographs, tags, progress or silent)
         known = self._rows_of(seen.digests)
         added = grown(self, seen, rows, known)
         self.vocabulary_, self.method_ = added.vocabulary, added.method
@@ -255,30 +245,6 @@ class Annotator(Relocation, BaseEstimator):
         return merged(seen, [files[i] for i in kept], [rows[i] for i in kept])
 
     # --- suggesting ----------------------------------------------------------------------
-
-    def look(
-        self,
-        photographs: Photographs,
-        *,
-        progress: Progress | None = None,
-        extract: Callable[..., Extraction] = extract,
-    ) -> Extraction:
-        """Features of photographs, from the cache where they are there.
-
-        Pass what it returns to `fit`, `suggest` and the others instead of paths; its `failures`
-        are the photographs that could not be read. `extract` does the work of
-        `tagkin.features.extract` elsewhere: `tagkin.distributed.extract` does on a cluster.
-        """
-        if isinstance(photographs, Extraction):
-            return photographs
-        step = progress or _silent
-        with self._opened_cache() as cache:
-            return extract(
-                paths_of(photographs),
-                self._backbone(),
-                cache=cache,
-                progress=lambda done, total: step("Looking at photographs", done, total),
-            )
 
     def suggest(
         self,
@@ -375,7 +341,7 @@ class Annotator(Relocation, BaseEstimator):
 
         Each fold is held out in turn; nothing of this annotator changes. Nothing is tuned, either.
         """
-        step = progress or _silent
+        step = progress or silent
         seen, rows = self._tagged(photographs, tags, step)
         vocabulary = self._vocabulary().fit(rows)
         Y, recipe = vocabulary.transform(rows), self._recipe()
@@ -398,7 +364,7 @@ class Annotator(Relocation, BaseEstimator):
         """
         self._check_fitted()
         self._check_backbone()
-        seen, rows = self._tagged(photographs, tags, progress or _silent)
+        seen, rows = self._tagged(photographs, tags, progress or silent)
         fresh = np.flatnonzero(self._rows_of(self._met(seen).digests) < 0)
         if not len(fresh):
             raise InvalidInput(
@@ -456,41 +422,6 @@ class Annotator(Relocation, BaseEstimator):
 
     # --- small things --------------------------------------------------------------------
 
-    def _backbone(self) -> Backbone:
-        """Opened once for each name, and kept: that takes longer than what is asked of it."""
-        name, backbone = self._opened or ("", None)
-        if backbone is None or name != self.backbone:
-            backbone = get_backbone(self.backbone)
-            self._opened = self.backbone, backbone
-        return backbone
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What copies get: a network that runs is of this process alone."""
-        return {k: v for k, v in super().__getstate__().items() if k != "_opened"}
-
-    def _opened_cache(self) -> AbstractContextManager[FeatureCache | None]:
-        if not isinstance(self.cache, (FeatureCache, bool)):
-            raise InvalidInput(f"cache is a FeatureCache, True or False; found {self.cache!r}.")
-        if self.cache is True:
-            return FeatureCache(default_cache_folder())
-        return nullcontext(self.cache or None)  # one that was given is the giver's to close
-
-    def _check_backbone(self) -> None:
-        """Refuse to compare photographs seen by one backbone with those seen by another."""
-        found = self._backbone().fingerprint
-        if found != self.fingerprint_:
-            raise InvalidInput(
-                f"This model was learned with another version of {self.backbone!r} (fingerprint "
-                f"{self.fingerprint_[:12]}, here {found[:12]}). Use the same weights, or train "
-                "again."
-            )
-
-    def _readable(self, photographs: Photographs, progress: Progress | None) -> Extraction:
-        seen = self.look(photographs, progress=progress)
-        if not seen.files:
-            raise InvalidInput(all_unreadable(seen.failures))
-        return seen
-
     def _rows_of(self, digests: Sequence[str]) -> np.ndarray:
         """Which photograph learned from each digest is, or −1."""
         known = {digest: i for i, digest in enumerate(self.digests_)}
@@ -499,7 +430,3 @@ class Annotator(Relocation, BaseEstimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "space_"):
             raise NotFittedError("This Annotator is not fitted yet. Call fit(photographs, tags).")
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""

@@ -1,0 +1,95 @@
+"""How an annotator looks at photographs: through one backbone, and into one cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from tagkin.annotator.collection import Progress
+from tagkin.annotator.photographs import Photographs, all_unreadable, paths_of
+from tagkin.errors import InvalidInput
+from tagkin.features import (
+    Backbone,
+    Extraction,
+    FeatureCache,
+    default_cache_folder,
+    extract,
+    get_backbone,
+)
+
+__all__ = ["Looking", "silent"]
+
+
+class Looking(BaseEstimator):
+    """The part of an `Annotator` that makes features of photographs."""
+
+    backbone: str
+    cache: FeatureCache | bool
+    fingerprint_: str
+    _opened: tuple[str, Backbone] | None = None
+
+    def look(
+        self,
+        photographs: Photographs,
+        *,
+        progress: Progress | None = None,
+        extract: Callable[..., Extraction] = extract,
+    ) -> Extraction:
+        """Features of photographs, from the cache where they are there.
+
+        Pass what it returns to `fit`, `suggest` and the others instead of paths; its `failures`
+        are the photographs that could not be read. `extract` does the work of
+        `tagkin.features.extract` elsewhere: `tagkin.distributed.extract` does on a cluster.
+        """
+        if isinstance(photographs, Extraction):
+            return photographs
+        step = progress or silent
+        with self._opened_cache() as cache:
+            return extract(
+                paths_of(photographs),
+                self._backbone(),
+                cache=cache,
+                progress=lambda done, total: step("Looking at photographs", done, total),
+            )
+
+    def _backbone(self) -> Backbone:
+        """Opened once for each name, and kept: that takes longer than what is asked of it."""
+        name, backbone = self._opened or ("", None)
+        if backbone is None or name != self.backbone:
+            backbone = get_backbone(self.backbone)
+            self._opened = self.backbone, backbone
+        return backbone
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies get: a network that runs is of this process alone."""
+        return {k: v for k, v in super().__getstate__().items() if k != "_opened"}
+
+    def _opened_cache(self) -> AbstractContextManager[FeatureCache | None]:
+        if not isinstance(self.cache, (FeatureCache, bool)):
+            raise InvalidInput(f"cache is a FeatureCache, True or False; found {self.cache!r}.")
+        if self.cache is True:
+            return FeatureCache(default_cache_folder())
+        return nullcontext(self.cache or None)  # one that was given is the giver's to close
+
+    def _check_backbone(self) -> None:
+        """Refuse to compare photographs seen by one backbone with those seen by another."""
+        found = self._backbone().fingerprint
+        if found != self.fingerprint_:
+            raise InvalidInput(
+                f"This model was learned with another version of {self.backbone!r} (fingerprint "
+                f"{self.fingerprint_[:12]}, here {found[:12]}). Use the same weights, or train "
+                "again."
+            )
+
+    def _readable(self, photographs: Photographs, progress: Progress | None) -> Extraction:
+        seen = self.look(photographs, progress=progress)
+        if not seen.files:
+            raise InvalidInput(all_unreadable(seen.failures))
+        return seen
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Tell nobody."""
