@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tagkin"
 
 # The modules of tagkin that each room may import. One direction, no way back.
-FOUNDATION = {"errors", "arrays"}
+FOUNDATION = {"errors", "arrays", "wording"}
 FILES = {"errors", "filesystem"}
 ALLOWED = {
     "__init__": {
@@ -34,6 +34,7 @@ ALLOWED = {
     "arrays": {"errors"},
     "fonts": set(),
     "version": set(),
+    "wording": set(),
     "filesystem": set(),
     "onnx_sessions": set(),
     "kernels": FOUNDATION,
@@ -69,7 +70,8 @@ ALLOWED = {
     "pages": FOUNDATION
     | FILES
     | {"annotator", "calibration", "evaluation", "fonts", "images", "labels"},
-    "cli": FILES | {"annotator", "datasets", "distributed", "pages", "storage", "version"},
+    "cli": FILES
+    | {"annotator", "datasets", "distributed", "pages", "storage", "version", "wording"},
     "distributed": FOUNDATION
     | FILES
     | {"denoising", "features", "images", "kernels", "neighbors", "space"},

@@ -35,6 +35,7 @@ from tagkin.images import Failure
 from tagkin.labels.vocabulary import Vocabulary
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer
+from tagkin.wording import count, denoising_text
 
 __all__ = ["Annotator"]
 
@@ -410,9 +411,9 @@ class Annotator(Relocation, Looking):
         """What this annotator is, in a few sentences."""
         self._check_fitted()
         n, n_tags = self.method_.labels_.shape
-        denoised = f"denoised by {self.blend_:.2g}" if self.blend_ else "as they are"
+        learned = f"{count(n, 'tagged photograph')} and {count(n_tags, 'tag')}"
         return [
-            f"Learned from {n:,} tagged photographs and {n_tags:,} tags ({denoised}).",
+            f"Learned from {learned}. Denoised: {denoising_text(self.blend_)}.",
             f"Looks at photographs with {self.backbone}.",
             *self.vocabulary_.describe()[1:],
             *self.space_.describe(),

@@ -19,6 +19,7 @@ from tagkin.annotator.learning import (
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
+from tagkin.wording import count
 
 __all__ = ["MEASURES", "Measures", "Quality", "Reached", "cross_validated", "held_out"]
 
@@ -144,7 +145,8 @@ def cross_validated(
         best = max(tried, key=lambda some: mean_average_precision(Y[others], some[others]))
         scores[rows] = best[rows]
         judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
-    how = f"{n_folds(len(scores))}-fold cross-validation on {len(scores):,} tagged photographs"
+    judged = count(len(scores), "tagged photograph")
+    how = f"{n_folds(len(scores))}-fold cross-validation on {judged}"
     return _measured(how, Y, scores, by_looks, judges, names)
 
 
@@ -156,7 +158,7 @@ def held_out(
     names: Sequence[str],
 ) -> Quality:
     """The quality of a model's scores (n×D) for photographs that it was not learned from."""
-    how = f"{len(scores):,} tagged photographs that the model had not seen"
+    how = f"{count(len(scores), 'tagged photograph')} that the model had not seen"
     return _measured(how, Y, scores, by_looks, [(np.arange(len(scores)), calibrator)], names)
 
 

@@ -13,6 +13,7 @@ from tagkin.arrays import Array, as_block, check_integer, like, namespace, row_b
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.calibration.pooling import fit_link, fit_sigmoids, summarize
 from tagkin.errors import InvalidInput
+from tagkin.wording import count
 
 __all__ = ["LabelCalibrator"]
 
@@ -160,11 +161,11 @@ class LabelCalibrator(BaseEstimator):
         slopes = to_numpy(self.slopes_)
         half = np.isfinite(self.thresholds(0.5)).sum()
         return [
-            f"Probabilities of {self.n_labels_:,} labels, learned from the scores of "
-            f"{self.n_images_:,} held-out images.",
+            f"Probabilities of {count(self.n_labels_, 'label')}, learned from the scores of "
+            f"{count(self.n_images_, 'held-out image')}.",
             f"The labels' slopes lie between {slopes.min():.2f} and {slopes.max():.2f}, where 1 "
             "is the slope of all labels together.",
-            f"{half:,} labels can be suggested with a precision of 0.5.",
+            f"{count(half, 'label')} can be suggested with a precision of 0.5.",
         ]
 
     def _check_scores(self, S: Array) -> Array:

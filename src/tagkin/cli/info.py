@@ -11,6 +11,7 @@ from tagkin.cli import options
 from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag, shown_text
 from tagkin.cli.sources import open_model
 from tagkin.cli.tables import facts, size
+from tagkin.wording import denoising_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -45,7 +46,7 @@ def run(
         ("Photographs", f"{found['photographs']:,}"),
         ("Tags", f"{len(often):,}: {named}{', …' if len(often) > _TAGS else ''}"),
         ("Backbone", f"{shown(annotator.backbone)} ({found['fingerprint'][:12]})"),
-        ("Denoised", f"by {found['denoised']:.2g}" if found["denoised"] else "no"),
+        ("Denoised", denoising_text(found["denoised"])),
     ]
     console = data()
     console.print(facts(rows))

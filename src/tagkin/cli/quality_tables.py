@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from tagkin.cli.output import data, shown_tag, shown_text
-from tagkin.cli.tables import bar, percent, rule
+from tagkin.cli.tables import bar, count, percent, rule
 
 if TYPE_CHECKING:
     from tagkin.annotator import Measures, Quality
@@ -28,7 +28,8 @@ def show_quality(quality: Quality) -> None:
     console = data()
     each, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
     console.print(
-        f"Measured: {shown_text(quality.how)}. They carry {each:.1f} of {n_tags:,} tags on average."
+        f"Measured: {shown_text(quality.how)}. They carry {each:.1f} of {count(n_tags, 'tag')} on "
+        "average."
     )
     compared = [(_compared(quality, group), group.note) for group in MEASURES]
     for table, note in (*compared, (_reached(quality), ""), (_tag_by_tag(quality), _ORDER)):

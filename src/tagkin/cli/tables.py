@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from tagkin.cli.output import data, shown
+from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.annotator import Kin
@@ -104,11 +105,6 @@ def bar(share: float) -> str:
     filled = round(_BAR * min(max(share, 0.0), 1.0))
     # two characters, so that it can be read without colours
     return f"[cyan]{'━' * filled}[/cyan][bright_black]{'┄' * (_BAR - filled)}[/bright_black]"
-
-
-def count(n: int, one: str, several: str) -> str:
-    """A number with its word: 1 photograph, 1,200 photographs."""
-    return f"{n:,} {one if n == 1 else several}"
 
 
 def seconds(time: float) -> str:

@@ -17,6 +17,7 @@ from tagkin.cli.output import data, json_line, note, relative, send, shown, show
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import photographs, report_problems, tag_settings, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
+from tagkin.wording import denoising_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Collection
@@ -185,10 +186,10 @@ def _show(summary: dict[str, Any], annotator: Annotator, model: Path) -> None:
     rows = [
         ("Photographs", ", ".join(parts)),
         ("Tags", _tags_text(n_tags, summary["tags"]["dropped"], annotator.min_count)),
-        ("Denoised", f"by {summary['denoised']:.2g}" if summary["denoised"] else "no"),
+        ("Denoised", denoising_text(summary["denoised"])),
         (
             "Suggestions",
-            f"{reached['0.5']:,} tags can be suggested so that half are right, "
+            f"{count(reached['0.5'], 'tag', 'tags')} can be suggested so that half are right, "
             f"{reached['0.8']:,} so that 4 of 5 are",
         ),
         ("Model", f"{shown(model)} ({size(n_bytes)})"),
@@ -212,5 +213,6 @@ def _tags_text(n_tags: int, dropped: dict[str, int], min_count: int) -> str:
     if dropped:
         named = ", ".join(shown_tag(tag) for tag in list(dropped)[:_DROPPED])
         more = ", …" if len(dropped) > _DROPPED else ""
-        text += f", {len(dropped):,} on fewer than {min_count} photographs left out: {named}{more}"
+        few = count(min_count, "photograph")
+        text += f", {len(dropped):,} on fewer than {few} left out: {named}{more}"
     return text

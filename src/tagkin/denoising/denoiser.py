@@ -26,6 +26,7 @@ from tagkin.errors import InvalidInput
 from tagkin.kernels.distances import mean_distance, mean_squared_distance
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors
+from tagkin.wording import count
 
 __all__ = ["TagDenoiser"]
 
@@ -165,10 +166,12 @@ class TagDenoiser(BaseEstimator):
     def describe(self) -> list[str]:
         """What this denoiser is, in a few sentences."""
         n, d = self.tags_.shape
-        how = f"{self.blend_:.2g} of the tags of an image come from {self.n_neighbors_} like it"
+        from_others = "all" if self.blend_ == 1 else f"{100 * self.blend_:.0f} %"
+        neighbors = count(self.n_neighbors_, "visual neighbour")
         return [
-            f"Smooths {d:,} tags over {n:,} images.",
-            f"{how}; the view that did best is {self.view_!r}.",
+            f"Smooths {count(d, 'tag')} over {count(n, 'image')}.",
+            f"Of the weight of an image's tags, {from_others} comes from {neighbors}; the view "
+            f"that did best is {self.view_!r}.",
             *(f"Tried {trial}." for trial in self.trials_),
         ]
 

@@ -17,6 +17,7 @@ from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.labels.merging import plural_pairs
 from tagkin.labels.spelling import TagReader, leaf_of, most_frequent
+from tagkin.wording import count
 
 __all__ = ["Vocabulary"]
 
@@ -170,7 +171,7 @@ class Vocabulary(BaseEstimator):
     def transform(self, tag_lists: TagLists, *, unknown: str = "report") -> scipy.sparse.csr_array:
         """Label matrix Y (images × tags), float32: 1 where an image carries a tag, else 0.
 
-        Tags that `fit` never saw are counted in ``unknown_``, or are an error with
+        Tags that `fit` never saw are count in ``unknown_``, or are an error with
         ``unknown="raise"``. Tags that it dropped have no column either; they are in `dropped`.
         """
         check_is_fitted(self)
@@ -231,13 +232,14 @@ class Vocabulary(BaseEstimator):
             return f"The tag {name!r} is excluded. Leave it out of exclude, and fit again."
         if key in self._images:
             return (
-                f"The tag {name!r} was dropped: it is on {self._images[key]} image(s), fewer than "
-                f"min_count={self.min_count}. Lower min_count."
+                f"The tag {name!r} was dropped: it is on {count(self._images[key], 'image')}, "
+                f"fewer than min_count={self.min_count}. Lower min_count."
             )
         close = difflib.get_close_matches(key, self._columns, n=3)
         names = ", ".join(repr(self._names[self._columns[k]]) for k in close)
         hint = f"Close to it: {names}." if names else "Nothing is close to it."
-        return f"The tag {name!r} is not in the vocabulary of {len(self._names)} tags. {hint}"
+        size = count(len(self._names), "tag")
+        return f"The tag {name!r} is not in the vocabulary of {size}. {hint}"
 
     # --- what is in it -------------------------------------------------------------------
 
@@ -304,12 +306,13 @@ class Vocabulary(BaseEstimator):
 
     def describe(self) -> list[str]:
         """What this vocabulary is, in a few sentences."""
-        facts = [f"{len(self.names):,} tags, learned from {self.n_images_:,} images."]
+        facts = [f"{count(len(self.names), 'tag')}, learned from {count(self.n_images_, 'image')}."]
         dropped = self.dropped
         if dropped:
             first = ", ".join(list(dropped)[:10]) + (", …" if len(dropped) > 10 else "")
             facts.append(
-                f"{len(dropped):,} tags were dropped, each on fewer than {self.min_count} images: "
+                f"{count(len(dropped), 'tag was', 'tags were')} dropped, each on fewer than "
+                f"{count(self.min_count, 'image')}: "
                 f"{first}."
             )
         return facts

@@ -26,7 +26,7 @@ def contact_sheet(
     """Draw what is suggested for a photograph, and why, as a PNG file.
 
     The photograph is at the left with the tags that it carries. Every suggestion has a row: the
-    tag, how sure it is, and the six heaviest kin with their part of what speaks for it.
+    tag, how sure it is, and the six heaviest kin with their part of the weight of all kin.
 
     Parameters
     ----------
@@ -90,8 +90,10 @@ def _draw_row(
     middle = y + thumb // 2
     write(draw, (x, middle - 34), fitted(suggestion.tag, 24, width), 24, _INK)
     _bar(draw, (x, middle + 6), width, 10, suggestion.confidence)
-    sure = f"{100 * suggestion.confidence:.0f} % sure  ·  {len(suggestion.kin)} kin"
-    write(draw, (x, middle + 26), sure, 15, _SOFT)
+    write(draw, (x, middle + 26), f"{100 * suggestion.confidence:.0f} % sure", 15, _SOFT)
+    if drawn := suggestion.kin[:_KIN]:
+        said = f"kin shown: {100 * sum(kin.share for kin in drawn):.0f} % of the weight"
+        write(draw, (x, middle + 48), fitted(said, 13, width), 13, _SOFT)
     for k, kin in enumerate(suggestion.kin[:_KIN]):
         _draw_kin(sheet, draw, kin, x + _COLUMN + k * (thumb + _GAP), y, thumb)
     if not suggestion.kin:

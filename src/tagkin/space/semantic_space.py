@@ -29,6 +29,7 @@ from tagkin.space.moments import Moments
 from tagkin.space.refitting import Refits
 from tagkin.space.solution import SCALINGS, Projection, solve, solve_exactly
 from tagkin.space.views import TextView, as_text_view
+from tagkin.wording import count
 
 __all__ = ["SemanticSpace"]
 
@@ -426,13 +427,15 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         r, d = self.landmarks_.points.shape
         try:
             best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
-            solved = f"{self.n_components_} dimensions; the leading correlations are {best}."
+            solved = (
+                f"{count(self.n_components_, 'dimension')}; the leading correlations are {best}."
+            )
         except InvalidInput as error:
             solved = f"Not to be used yet. {error}"
         return [
-            f"Learned from {self.n_images_:,} images with {d:,} features.",
+            f"Learned from {count(self.n_images_, 'image')} with {count(d, 'feature')}.",
             solved,
-            f"{r:,} landmarks under the kernel {self.landmarks_.kernel!r}.",
+            f"{count(r, 'landmark')} under the kernel {self.landmarks_.kernel!r}.",
         ]
 
     @property

@@ -29,6 +29,7 @@ from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
 from tagkin.transfer._lists import beside, checked_neighbors, on_host, where_used
 from tagkin.transfer.base import LabelTransfer, label_lists, score_dtype, widened
+from tagkin.wording import count
 
 __all__ = ["Evidence", "NeighborTransfer"]
 
@@ -279,7 +280,8 @@ class NeighborTransfer(LabelTransfer):
         """What this model is, in a few sentences."""
         n, d = self.labels_.shape
         return [
-            f"Passes {d:,} labels on from {n:,} images that carry {self.labels_.nnz:,}.",
+            f"Passes {count(d, 'label')} on from {count(n, 'image')} with "
+            f"{count(self.labels_.nnz, 'label')} in all.",
             self._describe_neighbors(),
         ]
 
@@ -291,7 +293,7 @@ class NeighborTransfer(LabelTransfer):
     def _describe_neighbors(self) -> str:
         metric = getattr(self.index_, "metric", self.metric)
         k = min(self.n_neighbors, self.labels_.shape[0])
-        return f"Each image is spoken for by its {k:,} nearest neighbours ({metric})."
+        return f"Labels come from the {count(k, 'nearest neighbour')} of an image ({metric})."
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         """Fitted attributes, from the neighbours (N×k) of labelled images among the others."""

@@ -23,6 +23,7 @@ from tagkin.arrays import (
 )
 from tagkin.errors import InvalidInput
 from tagkin.transfer.base import LabelTransfer, check_number
+from tagkin.wording import count
 
 __all__ = ["LinearSVM", "RidgeTransfer"]
 
@@ -55,7 +56,7 @@ class LinearTransfer(LabelTransfer):
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""
         m, d = self.coef_.shape
-        return [f"Linear scores of {d:,} labels from {m:,} dimensions."]
+        return [f"Linear scores of {count(d, 'label')} from {count(m, 'dimension')}."]
 
 
 class RidgeTransfer(LinearTransfer):

@@ -1,0 +1,33 @@
+"""Numbers in sentences, in what users see."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+from tagkin import wording
+from tagkin.labels.vocabulary import Vocabulary
+from tagkin.wording import count, denoising_text
+
+
+def test_the_examples():
+    assert doctest.testmod(wording).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "said"), [(0, "0 tags"), (1, "1 tag"), (2, "2 tags"), (np.int64(1), "1 tag")]
+)
+def test_one_and_several(n, said):
+    assert count(n, "tag") == said
+
+
+def test_denoising_in_plain_words():
+    assert denoising_text(0) == "no, the tags are taken as they are"
+    assert denoising_text(1.0).startswith("all of the weight of tags comes from photographs")
+    assert denoising_text(0.25).startswith("25 % of the weight")
+
+
+def test_a_vocabulary_of_one_tag():
+    facts = Vocabulary(min_count=2).fit([["a", "b"], ["a"]]).describe()
+    assert facts[0] == "1 tag, learned from 2 images."
+    assert facts[1] == "1 tag was dropped, each on fewer than 2 images: b."
