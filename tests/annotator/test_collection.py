@@ -47,6 +47,10 @@ def test_names_are_found_beside_the_tag_file_in_the_folders_and_alone(folder, tm
     assert by_name(found) == {"a.jpg": ["x"], "b.png": ["y"], "c.jpg": ["z"]}
     assert found.absent == ["gone.jpg"]
     assert found.n_tagged == 3
+    few = read_collection([folder / "b.png"], tmp_path / "tags.jsonl")
+    assert (by_name(few), few.absent) == ({"b.png": ["y"]}, ["c.jpg", "gone.jpg"])
+    some = read_collection([folder / "trip"], jsonl(tmp_path / "other.jsonl", rows[:2]))
+    assert (by_name(some), some.absent) == ({"c.jpg": []}, [])
 
 
 def test_a_bare_name_that_several_photographs_have_is_not_guessed(folder, tmp_path):
@@ -93,6 +97,48 @@ def test_metadata_in_the_folder_is_found(folder):
     (folder / "metadata.csv").write_text("file_name,tags\na.jpg,x\n")
     with pytest.raises(InvalidInput, match="several tag files"):
         read_collection([folder])
+
+
+def test_where_tags_are_read_from_can_be_said(folder):
+    jsonl(folder / "metadata.jsonl", [("a.jpg", ["x"]), ("b.png", ["y"]), ("gone.jpg", [])])
+    (folder / "a.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li><rdf:li>x</rdf:li>"))
+    path = folder / "metadata.jsonl"
+    for tags, kind, expected in (
+        (None, "file", {"a.jpg": ["x"], "b.png": ["y"], "c.jpg": []}),
+        (path, "file", {"a.jpg": ["x"], "b.png": ["y"], "c.jpg": []}),
+        ("embedded", "embedded", {"a.jpg": ["sea", "x"], "b.png": [], "c.jpg": []}),
+        ("both", "both", {"a.jpg": ["x", "sea"], "b.png": ["y"], "c.jpg": []}),
+        (Path("none"), "none", {"a.jpg": [], "b.png": [], "c.jpg": []}),
+    ):
+        found = read_collection([folder], tags)
+        assert by_name(found) == expected, tags
+        assert found.tags_from == found.tagged().tags_from == kind
+        assert found.tag_file == (str(path) if kind in ("file", "both") else "")
+        assert list(found.absent) == (["gone.jpg"] if kind in ("file", "both") else [])
+    path.unlink()
+    with pytest.raises(InvalidInput, match=r'No metadata\.jsonl or .* with tags="embedded"'):
+        read_collection([folder], "both")
+
+
+def test_what_exiftool_wrote_one_folder_up_is_found(folder):
+    table = folder / "metadata.csv"
+    table.write_text("SourceFile,Keywords\nphotos/a.jpg,sea\nphotos/trip/c.jpg,\n./b.png,boat\n")
+    found = read_collection([folder])
+    assert by_name(found) == {"a.jpg": ["sea"], "b.png": ["boat"], "c.jpg": []}
+    assert not found.absent
+
+
+@pytest.mark.parametrize(
+    "content", ["id,size\n1,2\n", "SourceFile,FileName\na.jpg,a.jpg\n", "", "file_name,tags\n"]
+)
+def test_a_foreign_metadata_file_leaves_a_way_out(content, folder):
+    (folder / "metadata.csv").write_text(content)
+    with pytest.raises(InvalidInput, match=r'metadata\.csv.* with tags="embedded"'):
+        read_collection([folder])
+    with pytest.raises(InvalidInput) as caught:
+        read_collection([folder], folder / "metadata.csv")
+    assert "embedded" not in str(caught.value)  # somebody meant it
+    assert len(read_collection([folder], "embedded")) == 3
 
 
 def test_without_a_file_the_photographs_own_keywords_are_read(folder):

@@ -164,6 +164,59 @@ def test_tags_that_a_photograph_carries_are_not_suggested(run, world):
     assert run(*known, "--only-untagged").stdout == ""
 
 
+def test_tags_deleted_since_training_are_seen(run, world, tmp_path):
+    """Where tags are keywords, in a tag file and in both: what counts is what is there now."""
+    photos = shutil.copytree(world.photos, tmp_path / "photos")
+    deleted = [f"red-{shape}-0.jpg" for shape in ("circle", "square")]
+    left = {name: tags for name, tags in world.tags_of.items() if name not in deleted}
+
+    def check(model, *options):
+        for places in (["photos"], [f"photos/{name}" for name in deleted]):
+            said = run("suggest", *places, "--model", model, "--only-untagged", "--json", *options)
+            found = {Path(one["file"]).name: one["suggestions"] for one in lines(said.stdout)}
+            assert sorted(found) == deleted
+            assert any(s["tag"] == "red" for row in found.values() for s in row)
+
+    for name, tags in world.tags_of.items():
+        write_sidecar(photos / name, tags)
+    assert run("train", "photos", "--model", "keywords").exit_code == 0
+    for name in deleted:
+        Path(f"photos/{name}.xmp").unlink()
+    check("keywords")
+    write_tag_file(photos / "metadata.jsonl", left)
+    check(world.model, "--tags", "photos/metadata.jsonl")
+    said = run("suggest", "photos", "--model", world.model, "--only-untagged", "--tags", "embedded")
+    assert said.stderr == "0 suggestions for 0 photographs.\n"  # nobody looked into the tag file
+    assert run("train", "photos", "--model", "both", "--tags", "both").exit_code == 0
+    said = run(
+        "suggest", "photos", "--model", "both", "--tags", "both", "--only-untagged", "--json"
+    )
+    assert sorted(Path(one["file"]).name for one in lines(said.stdout)) == deleted
+    said = run("suggest", "photos", "--model", "both", "--tags", "none", "--json")
+    named = {s["tag"] for one in lines(said.stdout) for s in one["suggestions"]}
+    assert named == {"red", "green", "blue", "circle", "square"}  # as if they carried none
+
+
+def test_a_foreign_metadata_file_and_the_way_out(run, world, tmp_path):
+    photos = shutil.copytree(world.fresh, tmp_path / "photos")
+    (photos / "metadata.jsonl").unlink()
+    (photos / "metadata.csv").write_text("SourceFile,FileName\n./a.jpg,a.jpg\n")
+    for name in ("red-circle-0.jpg", "red-circle-1.jpg"):
+        write_sidecar(photos / name, ["red"])
+    said = run("evaluate", "photos", "--model", world.model)
+    assert said.exit_code == 1
+    assert "photos/metadata.csv is as exiftool writes it" in said.stderr
+    assert "with --tags embedded" in said.stderr
+    said = run("suggest", "photos", "--model", world.model, "--tags", "embedded", "--json")
+    assert said.exit_code == 0, said.stderr
+    assert len(lines(said.stdout)) == 12
+    said = run("train", "photos", "--model", "m", "--tags", "none")
+    assert (said.exit_code, said.stderr) == (
+        1,
+        "Error: --tags none leaves no tags to go by. Leave it out.\n",
+    )
+
+
 def test_a_table_for_people(run, world):
     said = run("suggest", world.fresh / "red-circle-0.jpg", "--model", world.model, "--top", 1)
     head, _, row = said.stdout.splitlines()[:3]

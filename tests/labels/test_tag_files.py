@@ -132,6 +132,31 @@ def test_what_is_wrong_is_said_and_where(suffix, content, message, file):
     assert str(caught.value).startswith(str(path))
 
 
+def test_what_exiftool_writes_is_read(file):
+    """As of ``exiftool -csv -r . > metadata.csv``, which lists every file in the folder."""
+    table = (
+        "SourceFile,FileName,HierarchicalSubject,Keywords,Subject\n"
+        './a.jpg,a.jpg,"animal|dog, place|sea","dog, sea, Fido","animal, dog, sea"\n'
+        "./sub/b.jpg,b.jpg,,sea,sea\n"
+        "./metadata.csv,metadata.csv,,,\n"
+    )
+    both = TagTable(
+        ["./a.jpg", "./sub/b.jpg"], [["animal|dog", "place|sea", "animal", "Fido"], ["sea"]]
+    )
+    assert read_tags(file(".csv", table)) == both
+    grouped = table.replace("Keywords", "IPTC:Keywords").replace(",Subject", ",XMP-dc:Subject")
+    assert read_tags(file(".csv", grouped)) == both
+    by_hand = read_tags(file(".csv", table), column="Keywords")
+    assert by_hand.tags == [["dog", "sea", "Fido"], ["sea"]]
+    semicolons = 'SourceFile,Keywords\na.jpg,"red; dark, deep; blue"\n'  # with -sep "; "
+    assert read_tags(file(".csv", semicolons)).tags == [["red", "dark, deep", "blue"]]
+    for wrong in ("SourceFile,FileName\na.jpg,a.jpg\n", "SourceFile,tags,tags\na.jpg,x,y\n"):
+        with pytest.raises(InvalidInput, match=r"no column of tags; found|there twice"):
+            read_tags(file(".csv", wrong))
+    with pytest.raises(InvalidInput, match="no column tags; found SourceFile, FileName"):
+        read_tags(file(".csv", table), column="tags")
+
+
 def test_a_file_that_cannot_be_opened(tmp_path):
     with pytest.raises(StorageError, match="No such file"):
         read_tags(tmp_path / "nowhere.csv")

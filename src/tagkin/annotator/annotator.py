@@ -23,6 +23,7 @@ from tagkin.annotator.photographs import (
     paths_of,
     rows_of,
     tag_rows,
+    tags_now,
 )
 from tagkin.annotator.picking import rule_for, similar_of, without_itself
 from tagkin.annotator.relocation import Relocation
@@ -90,6 +91,8 @@ class Annotator(Relocation, Looking):
         a model: see `relocate`.
     tags_ : list of N lists of str
         Their tags, as they were given.
+    tags_from_ : str
+        Where they came from, as `Collection.tags_from` has it.
     vocabulary_ : Vocabulary
     space_ : SemanticSpace
     method_ : method by neighbours
@@ -170,6 +173,7 @@ class Annotator(Relocation, Looking):
             recipe = tuned(seen.features, Y, recipe, self.random_state, step)
         learned = learn(seen.features, Y, recipe, self.random_state, step)
         self._keep(seen, seen.files, seen.digests, rows)
+        self.tags_from_ = getattr(photographs, "tags_from", "given")
         self.vocabulary_, self.fingerprint_ = vocabulary, self._backbone().fingerprint
         self.space_, self.method_ = learned.space, learned.method
         self.calibrator_, self.held_out_ = learned.calibrator, learned.held_out
@@ -282,15 +286,14 @@ class Annotator(Relocation, Looking):
         self._check_backbone()
         check_integer("n_kin", n_kin, 0)
         rule = rule_for(self.calibrator_, top, threshold, precision)
-        carried: dict[str, Sequence[str]] = {}
-        if isinstance(photographs, Collection):
-            carried = dict(zip(photographs.files, photographs.tags, strict=True))
+        # models of version 0.1 do not say where their tags came from
+        carried = tags_now(photographs, getattr(self, "tags_from_", "given"))
         seen = self._met(self._readable(photographs, progress))
         result: list[PhotoSuggestions] = []
         for rows in row_blocks(len(seen.files), 64 * (self.method_.n_labels_ + 256)):
             files, known = seen.files[rows], self._rows_of(seen.digests[rows])
             own = [
-                list(carried.get(file) or (self.tags_[k] if k >= 0 else ()))
+                carried(file, self.tags_[k] if k >= 0 else ())
                 for file, k in zip(files, known, strict=True)
             ]
             result += suggestions_of(self, files, seen.features[rows], known, own, rule, n_kin)

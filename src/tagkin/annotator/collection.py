@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tagkin.errors import InvalidInput, UnreadableImage
+from tagkin.errors import InvalidInput, StorageError, UnreadableImage
 from tagkin.images import Failure, find_keywords, find_photographs
 from tagkin.labels.tag_files import TagTable, read_tags
 
@@ -18,6 +18,11 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
+# Where each kind of collection has its tags from; given: from a caller who knows.
+_SOURCES = {"none": {"nowhere"}, "embedded": {"keywords"}, "file": {"file"}, "given": {"caller"}}
+_SOURCES["both"] = _SOURCES["embedded"] | _SOURCES["file"]
+_KEYWORDS = "the photographs' own keywords"
+_EMBEDDED = 'tags="embedded"'
 _NAMED = 5  # examples in a message
 
 
@@ -32,6 +37,11 @@ class Collection:
         Empty where a photograph has none.
     source : str
         Where the tags come from, in words.
+    tags_from : {"given", "embedded", "file", "both", "none"}
+        Where the tags come from: a caller, keywords in the photographs, a tag file, both of
+        these, or nowhere.
+    tag_file : str
+        The tag file, if there is one.
     absent : list of str
         Photographs that the tag file names and that are not there.
     failures : list of Failure
@@ -43,6 +53,8 @@ class Collection:
     source: str = ""
     absent: Sequence[str] = ()
     failures: Sequence[Failure] = ()
+    tags_from: str = "given"
+    tag_file: str = ""
 
     def __post_init__(self) -> None:
         if len(self.files) != len(self.tags):
@@ -58,6 +70,14 @@ class Collection:
         """Photographs that carry a tag."""
         return sum(bool(row) for row in self.tags)
 
+    def knows_tags_from(self, source: str) -> bool:
+        """Whether tags that once came from `source` would be here, were they still there.
+
+        They would not if they came from a tag file, and only keywords were looked at now. A
+        caller who gives the tags, or says that there are none, knows.
+        """
+        return self.tags_from in ("given", "none") or _SOURCES[source] <= _SOURCES[self.tags_from]
+
     def tagged(self) -> Collection:
         """The photographs that carry a tag."""
         return self._where(lambda row: bool(row))
@@ -68,13 +88,8 @@ class Collection:
 
     def _where(self, wanted: Callable[[Sequence[str]], bool]) -> Collection:
         rows = [i for i, row in enumerate(self.tags) if wanted(row)]
-        return Collection(
-            [self.files[i] for i in rows],
-            [self.tags[i] for i in rows],
-            self.source,
-            self.absent,
-            self.failures,
-        )
+        files, tags = [self.files[i] for i in rows], [self.tags[i] for i in rows]
+        return replace(self, files=files, tags=tags)
 
 
 def read_collection(
@@ -89,10 +104,12 @@ def read_collection(
     Parameters
     ----------
     places : files and folders
-    tags : path, optional
+    tags : path, "embedded", "both" or "none", optional
         A tag file (CSV or JSON Lines, see `tagkin.labels.tag_files`). Without it, a
         ``metadata.jsonl`` or ``metadata.csv`` in one of the folders; without that, the keywords
-        in the photographs themselves and in XMP files beside them.
+        in the photographs themselves and in XMP files beside them. "embedded" reads these
+        keywords, whatever files there are, "both" the metadata file in the folder and the
+        keywords together, "none" nothing.
     column : str, optional
         The column of tags in the file.
     progress : function of (what, done, all), optional
@@ -109,10 +126,24 @@ def read_collection(
     files = find_photographs(*folders, on_skipped=failures.append)
     if not files:
         raise InvalidInput(_nothing_in(folders, failures))
-    path = Path(tags) if tags is not None else _metadata_in(folders)
-    if path is None:
-        return _with_keywords(files, failures, progress)
-    return _with_table(files, read_tags(path, column=column), path, folders, failures)
+    kind, path = _asked_for(tags, folders)
+    rows: list[list[str]] = [[] for _ in files]
+    absent: list[str] = []
+    if path is not None:
+        table = _table(path, column, was_named=kind == "file" and tags is not None)
+        absent = _add_table(rows, files, table, path, folders)
+    if kind in ("embedded", "both"):
+        failures += _add_keywords(rows, files, progress)
+    source = {"file": f"{path}", "both": f"{path} and {_KEYWORDS}", "none": "no place"}
+    return Collection(
+        [str(file) for file in files],
+        rows,
+        source.get(kind, _KEYWORDS),
+        absent,
+        failures,
+        kind,
+        "" if path is None else str(path),
+    )
 
 
 def _nothing_in(places: Sequence[Path], failures: Sequence[Failure]) -> str:
@@ -123,20 +154,54 @@ def _nothing_in(places: Sequence[Path], failures: Sequence[Failure]) -> str:
     return f"{said} {len(failures):,} could not be read: {reasons}" if failures else said
 
 
+def _asked_for(
+    tags: str | os.PathLike[str] | None, places: Sequence[Path]
+) -> tuple[str, Path | None]:
+    """Where tags are to be read from, and the tag file where there is one."""
+    asked = "" if tags is None else os.fspath(tags)
+    if asked in ("embedded", "none"):
+        return asked, None
+    if asked and asked != "both":
+        return "file", Path(asked)
+    path = _metadata_in(places)
+    if path is None and asked:
+        raise InvalidInput(
+            f"No {' or '.join(METADATA)} in {', '.join(map(str, places))}. Name a tag file, or "
+            f"read the keywords alone with {_EMBEDDED}."
+        )
+    return asked or ("embedded" if path is None else "file"), path
+
+
 def _metadata_in(places: Sequence[Path]) -> Path | None:
     paths = dict.fromkeys(place / name for place in places for name in METADATA)
     found = [path for path in paths if os.path.isfile(path)]  # False also where nobody may look
     if len(found) > 1:
         raise InvalidInput(
-            f"Found several tag files: {', '.join(map(str, found))}. Say which one to use."
+            f"Found several tag files: {', '.join(map(str, found))}. Say which one to use, or "
+            f"read the keywords in the photographs with {_EMBEDDED}."
         )
     return found[0] if found else None
 
 
-def _with_keywords(
-    files: Sequence[Path], failures: list[Failure], progress: Progress | None
-) -> Collection:
-    tags = []
+def _table(path: Path, column: str | None, *, was_named: bool) -> TagTable:
+    """The tags in a file; one that nobody named may be something else."""
+    try:
+        table = read_tags(path, column=column)
+        if not len(table):
+            raise InvalidInput(f"{path} names no photograph. Write tags into it, or leave it out.")
+    except (InvalidInput, StorageError) as error:
+        if was_named:
+            raise
+        hint = f"If it is no tag file, read the keywords in the photographs with {_EMBEDDED}."
+        raise type(error)(f"{error} {hint}") from error
+    return table
+
+
+def _add_keywords(
+    rows: list[list[str]], files: Sequence[Path], progress: Progress | None
+) -> list[Failure]:
+    """Add the keywords of each photograph to its row; what could not be read."""
+    failures: list[Failure] = []
     for i, file in enumerate(files):
         if progress is not None:
             progress("Reading keywords", i, len(files))
@@ -144,47 +209,49 @@ def _with_keywords(
             found, problems = find_keywords(file)
         except UnreadableImage as error:
             found, problems = [], [Failure(str(file), str(error))]
-        tags.append(found)
+        _add(rows[i], found)
         failures += problems
     if progress is not None:
         progress("Reading keywords", len(files), len(files))
-    source = "the photographs' own keywords"
-    return Collection([str(file) for file in files], tags, source, (), failures)
+    return failures
 
 
-def _with_table(
+def _add_table(
+    rows: list[list[str]],
     files: Sequence[Path],
     table: TagTable,
     path: Path,
     places: Sequence[Path],
-    failures: list[Failure],
-) -> Collection:
-    if not len(table):
-        raise InvalidInput(f"{path} names no photograph. Write tags into it, or leave it out.")
+) -> list[str]:
+    """Add the tags of a table to the rows of its photographs; those that are not there."""
     folders = [path.parent, *(p if p.is_dir() else p.parent for p in places)]
+    # whoever wrote the table may have done so one folder up
+    folders = list(dict.fromkeys([*folders, *(Path(os.path.abspath(f)).parent for f in folders)]))
     whereabouts = {os.path.abspath(file): i for i, file in enumerate(files)}
     by_name: dict[str, list[int]] = {}
     for i, file in enumerate(files):
         by_name.setdefault(file.name, []).append(i)
-    tags: list[list[str]] = [[] for _ in files]
     absent: list[str] = []
-    for name, row in zip(table.file_names, table.tags, strict=True):
+    for name, tags in zip(table.file_names, table.tags, strict=True):
         spelled = _spellings(name)
-        paths = (os.path.abspath(folder / one) for one in spelled for folder in folders)
+        paths = [os.path.abspath(folder / one) for one in spelled for folder in folders]
         there = [whereabouts[path] for path in paths if path in whereabouts]
         there = there[:1] or next((by_name[one] for one in spelled if one in by_name), [])
-        if len(there) != 1:
+        if len(there) == 1:
+            _add(rows[there[0]], tags or ())
+        elif not any(map(os.path.exists, paths)):  # else it is there, and nobody asked for it
             absent.append(name)
-            continue
-        own = tags[there[0]]
-        own += [tag for tag in row or () if tag not in own]
     if len(absent) == len(table):
         first = ", ".join(absent[:_NAMED])
         raise InvalidInput(
             f"None of the {len(table)} photographs that {path} names is there: {first}, … Names "
-            f"are looked for in {', '.join(dict.fromkeys(map(str, folders)))}."
+            f"are looked for in {', '.join(map(str, folders))}."
         )
-    return Collection([str(file) for file in files], tags, str(path), absent, failures)
+    return absent
+
+
+def _add(row: list[str], tags: Iterable[str]) -> None:
+    row += [tag for tag in dict.fromkeys(tags) if tag not in row]
 
 
 def _spellings(name: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
 from tagkin.images import Failure
 
-__all__ = ["Photographs", "all_unreadable", "merged", "paths_of", "rows_of", "tag_rows"]
+__all__ = ["Photographs", "all_unreadable", "merged", "paths_of", "rows_of", "tag_rows", "tags_now"]
 
 Photographs = Any
 """A path, several, a `Collection`, or the `Extraction` of photographs that were looked at."""
@@ -37,6 +37,22 @@ def rows_of(seen: Extraction, rows: Sequence[int] | np.ndarray) -> Extraction:
         features=seen.features[np.asarray(rows, dtype=np.int64)],
         digests=[seen.digests[i] for i in rows],
     )
+
+
+def tags_now(
+    photographs: Photographs, learned_from: str
+) -> Callable[[str, Sequence[str]], list[str]]:
+    """A function of a photograph and its tags when it was learned from: those that it carries now.
+
+    A collection has the tags as they are now, and what is not there any more was deleted; unless
+    the tags that were learned came from somewhere that was not looked at for the collection.
+    """
+    if not isinstance(photographs, Collection):
+        return lambda file, learned: list(learned)
+    now = dict(zip(photographs.files, photographs.tags, strict=True))
+    if photographs.knows_tags_from(learned_from):
+        return lambda file, learned: list(now[file])
+    return lambda file, learned: list(dict.fromkeys([*now[file], *learned]))
 
 
 def tag_rows(files: Sequence[str], tags: Any) -> list[list[str]]:

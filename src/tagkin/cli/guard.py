@@ -23,6 +23,7 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 # messages speak of parameters; at the command line they have other names
 _AS_OPTIONS = {
     "column=…": "--column NAME",
+    'tags="embedded"': "--tags embedded",
     "overwrite=True": "--overwrite",
     "min_count": "--min-count",
 }

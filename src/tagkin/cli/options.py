@@ -88,10 +88,11 @@ Tags = Annotated[
     Path | None,
     typer.Option(
         "--tags",
-        metavar="FILE",
-        help="A tag file (.csv or .jsonl with a column file_name). Without it, metadata.jsonl or "
-        "metadata.csv in the folder; without that, the keywords in the photographs and in .xmp "
-        "files beside them.",
+        metavar="FILE|embedded|both|none",
+        help="A tag file (.csv or .jsonl with a column file_name, or what exiftool -csv writes). "
+        "Without it, metadata.jsonl or metadata.csv in the folder; without that, the keywords in "
+        "the photographs and in .xmp files beside them. embedded: these keywords, whatever files "
+        "there are; both: the metadata file in the folder and the keywords; none: no tags.",
     ),
 ]
 Column = Annotated[

@@ -108,13 +108,15 @@ def photographs(
         n, named = len(found.absent), ", ".join(found.absent[:_NAMED])
         more = ", …" if n > _NAMED else ""
         verb = "photograph that is" if n == 1 else "photographs that are"
-        note(f"{relative(found.source)} names {n:,} {verb} not there: {named}{more}")
+        note(f"{relative(found.tag_file)} names {n:,} {verb} not there: {named}{more}")
     return found
 
 
 def tagged(found: Collection) -> Collection:
     """The photographs that carry tags; there have to be some."""
     some = found.tagged()
+    if not len(some) and found.tags_from == "none":
+        raise InvalidInput("--tags none leaves no tags to go by. Leave it out.")
     if not len(some):
         raise InvalidInput(
             f"None of the {len(found):,} photographs carries a tag. Tags were looked for in "

@@ -131,6 +131,7 @@ def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: S
         os.path.abspath(file): row for file, row in zip(found.files, found.tags, strict=True)
     }
     annotator.fit(seen, [tags_of[os.path.abspath(file)] for file in seen.files], progress=step)
+    annotator.tags_from_ = found.tags_from
 
 
 def _check_model_folder(folder: Path, overwrite: bool) -> None:

@@ -66,6 +66,10 @@ def load_folder(
         for kind in ("label", "tag")
     }
     learned = {kind: _matrix(path, column) for kind, column in named.items() if column is not None}
+    if not learned:
+        raise InvalidInput(
+            f"{path} has no column file_name with labels or tags; found {', '.join(columns)}."
+        )
     label_names, labels = learned.get("label") or learned["tag"]
     tag_names, tags = learned.get("tag") or ([], None)
     is_test = _is_test(path, rows, list(first.file_names), "split" in columns)

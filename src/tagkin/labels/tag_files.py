@@ -10,6 +10,9 @@ else ``label``, or the one asked for. Other columns are not read.
   by ``|`` if no cell of the column has a ``;``, or by ``,`` if none has either.
 
 Rows with the same file name are one image with the tags of all of them. Files are UTF-8.
+
+CSV files that exiftool wrote are read as well: images by ``SourceFile``, their tags from
+``Keywords``, ``Subject`` and ``HierarchicalSubject`` together.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from typing import Any, NamedTuple
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.filesystem import write_whole
+from tagkin.labels import _exiftool
 
 __all__ = ["TagTable", "read_tags", "write_tags"]
 
@@ -109,6 +113,8 @@ def read_tags(
     path = Path(path)
     parse = _parser(path)
     rows = list(parse(_decoded(path), path))
+    if parse is _csv_rows and rows and _NAME not in rows[0].cells:
+        return _of_exiftool(rows, column, separator, path)
     column = _tag_column(rows, column, path)
     if parse is _csv_rows and column not in _ONE_TAG:
         _split_cells(rows, column, separator)
@@ -174,7 +180,7 @@ def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
 
 def _checked_header(header: list[str], path: Path, line: int) -> list[str]:
     twice = [name for name, n in Counter(header).items() if n > 1 and name]
-    if _NAME not in header or twice:
+    if not {_NAME, _exiftool.SOURCE} & set(header) or twice:
         what = f"the column {twice[0]} is there twice" if twice else f"there is no column {_NAME}"
         found = ", ".join(header)
         raise _wrong(path, line, f"{what}; found {found}. Columns are separated by commas.")
@@ -225,6 +231,26 @@ def _tags_of(row: _Row, column: str, path: Path) -> list[str]:
         expected = "a text" if column in _ONE_TAG else "a list of texts"
         raise _wrong(path, row.line, f"{column} is {value!r}; expected {expected}.")
     return tags
+
+
+def _of_exiftool(
+    rows: list[_Row], column: str | None, separator: str | None, path: Path
+) -> TagTable:
+    """Files without tags are left out: exiftool lists all there are, images or not."""
+    header = list(rows[0].cells)
+    columns = _exiftool.tag_columns(header, column)
+    if not columns:
+        raise InvalidInput(
+            f"{path} is as exiftool writes it, and has no column {column or 'of tags'}; found "
+            f"{', '.join(header)}. Write {', '.join(_exiftool.COLUMNS)} into it, or name the "
+            "column of tags with column=…"
+        )
+    tags: dict[str, list[str]] = {}
+    for row in rows:
+        found = _exiftool.tags_of(row.cells, columns, separator)
+        if found:
+            tags.setdefault(row.cells[_exiftool.SOURCE], []).extend(found)
+    return TagTable(list(tags), list(tags.values()))
 
 
 # --- writing -----------------------------------------------------------------------------
