@@ -10,6 +10,8 @@ from PIL import Image
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.pages import contact_sheet
+from tagkin.pages._text import fitted
+from tagkin.pages.sheet import _COLUMN
 
 ACCENT = (0x2B, 0x5F, 0xB3)
 
@@ -88,3 +90,8 @@ def test_a_tiny_thumb_is_refused(photo, tmp_path):
 def test_where_nothing_can_be_written(photo, tmp_path):
     with pytest.raises(StorageError, match="Could not write"):
         contact_sheet(photo, tmp_path)
+
+
+def test_what_is_said_of_the_kin_fits_its_column():
+    said = "these kin: 100 % of weight"
+    assert fitted(said, 13, _COLUMN - 34) == said

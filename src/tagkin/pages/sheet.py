@@ -92,7 +92,7 @@ def _draw_row(
     _bar(draw, (x, middle + 6), width, 10, suggestion.confidence)
     write(draw, (x, middle + 26), f"{100 * suggestion.confidence:.0f} % sure", 15, _SOFT)
     if drawn := suggestion.kin[:_KIN]:
-        said = f"kin shown: {100 * sum(kin.share for kin in drawn):.0f} % of the weight"
+        said = f"these kin: {100 * sum(kin.share for kin in drawn):.0f} % of weight"
         write(draw, (x, middle + 48), fitted(said, 13, width), 13, _SOFT)
     for k, kin in enumerate(suggestion.kin[:_KIN]):
         _draw_kin(sheet, draw, kin, x + _COLUMN + k * (thumb + _GAP), y, thumb)
