@@ -1,8 +1,226 @@
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from tagkin import arrays
+from tagkin import SemanticSpace, arrays
+from tagkin.arrays import blas_threads, blas_threads_for, one_thread, operations, threads
+from tagkin.transfer import TagProp
+from tests.conftest import make_collection
+
+
+def in_use(user_api="blas"):
+    """The numbers of threads that the libraries of BLAS use now, each once."""
+    return {info["num_threads"] for info in threadpool_info() if info["user_api"] == user_api}
+
+
+@pytest.fixture
+def four():
+    """BLAS with four threads, whatever the machine has."""
+    with threadpool_limits(4, "blas"):
+        yield
+
+
+# --- limits ------------------------------------------------------------------------------
+
+
+def test_a_limit_holds_for_every_blas_and_ends_with_its_block(four):
+    assert len([info for info in threadpool_info() if info["user_api"] == "blas"]) >= 1
+    with blas_threads(3):
+        assert in_use() == {3}
+        with blas_threads(1):
+            assert in_use() == {1}
+            with blas_threads(2):
+                assert in_use() == {1}
+        assert in_use() == {3}
+    assert in_use() == {4}
+
+
+def test_a_limit_does_not_raise_what_was_set():
+    with threadpool_limits(2, "blas"), blas_threads(8):
+        assert in_use() == {2}
+
+
+def test_after_an_error_all_is_as_before(four):
+    for limit in (blas_threads(1), blas_threads_for(1), one_thread()):
+        with contextlib.suppress(ZeroDivisionError), limit:
+            assert in_use() == {1}
+            raise ZeroDivisionError
+        assert in_use() == {4}
+
+
+def test_one_thread_is_one_of_openmp_too(four):
+    before = in_use("openmp")
+    with one_thread():
+        assert in_use() == {1}
+        assert in_use("openmp") <= {1}
+    assert in_use("openmp") == before
+
+
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_the_least_limit_holds_while_threads_are_inside(four, first_out):
+    """Whoever leaves first: alone, each would put back what the other had set."""
+    limits = (1, 2)
+    may_leave = [threading.Event() for _ in limits]
+    entered = [threading.Event() for _ in limits]
+
+    def hold(i):
+        with blas_threads(limits[i]):
+            entered[i].set()
+            assert may_leave[i].wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = []
+        for i, expected in ((1, {2}), (0, {1})):
+            futures.insert(0, pool.submit(hold, i))
+            assert entered[i].wait(60)
+            assert in_use() == expected
+        may_leave[first_out].set()
+        futures[first_out].result(60)
+        assert in_use() == {limits[1 - first_out]}
+        may_leave[1 - first_out].set()
+        futures[1 - first_out].result(60)
+        assert in_use() == {4}
+
+
+def test_many_threads_at_once_leave_what_they_found(four):
+    together = threading.Barrier(8)
+
+    def use(i):
+        together.wait(60)
+        for _ in range(50):
+            with blas_threads(1 + i % 3):
+                assert max(in_use_now()) <= 1 + i % 3
+
+    def in_use_now():
+        return [library.num_threads for library in threads._libraries(shared=True)]
+
+    with ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(use, i) for i in range(8)]:
+            future.result(60)
+    assert in_use() == {4}
+
+
+def test_searches_side_by_side_leave_what_they_found(four):
+    """A search spreads its own work and holds BLAS at one thread meanwhile."""
+    inside = threading.Barrier(2)
+
+    def search():
+        arrays.run_in_threads(lambda rows: inside.wait(60), 8, 1, most_rows=8)
+
+    with blas_threads(1), ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(search) for _ in range(2)]:
+            future.result(60)
+        assert in_use() == {1}
+    assert in_use() == {4}
+
+
+def test_of_a_blas_with_openmp_each_thread_limits_its_own(monkeypatch):
+    """scikit-learn's OpenMP stands for that of a BLAS."""
+    pytest.importorskip("sklearn.cluster")
+    openmp = ThreadpoolController().select(user_api="openmp").lib_controllers[:1]
+    if not openmp:
+        pytest.skip("scikit-learn works without OpenMP here")
+    monkeypatch.setattr(threads, "_libraries", lambda shared: [] if shared else openmp)
+
+    def n_threads():
+        return openmp[0].num_threads
+
+    with threadpool_limits(4, "openmp"), ThreadPoolExecutor(1) as other:
+        there = other.submit(n_threads).result(60)
+        with blas_threads(2):
+            assert n_threads() == 2
+            assert other.submit(n_threads).result(60) == there
+            with blas_threads(3):
+                assert n_threads() == 2
+        assert n_threads() == 4
+
+
+# --- how many ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "threads"), [(0, 1), (1, 1), (2**29, 1), (2**30 - 1, 1), (2**30, 2), (2**40, 4)]
+)
+def test_work_gets_as_many_threads_as_it_keeps_busy(four, size, threads):
+    with blas_threads_for(size):
+        assert in_use() == {threads}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Sizes that products and factorisations ask threads for."""
+    sizes = []
+
+    def noted(size):
+        sizes.append(size)
+        return blas_threads_for(size)
+
+    monkeypatch.setattr(operations, "blas_threads_for", noted)
+    return sizes
+
+
+def test_products_and_factors_ask_by_their_size(asked):
+    A, v = np.ones((30, 20)), np.ones(20)
+    S = A.T @ A + np.eye(20)
+    arrays.matmul(A, A.T)
+    arrays.matmul(A, A.T, np.empty((30, 30)))
+    assert asked == [30 * 20 * 30] * 2
+    asked.clear()
+    np.testing.assert_array_equal(arrays.matmul(A, v), np.full(30, 20.0))
+    np.testing.assert_array_equal(arrays.matmul(v, A.T), np.full(30, 20.0))
+    assert asked[0] == asked[1] >= 30 * 20
+    asked.clear()
+    L = arrays.cholesky(S)
+    arrays.eigh(S)
+    arrays.pivoted_cholesky(S, 1e-9)
+    assert asked == [20**3] * 3
+    asked.clear()
+    arrays.solve_triangular(L, A.T)
+    assert asked == [20 * 20 * 30 // 2]
+    assert arrays.matmul(np.ones((0, 3)), np.ones((3, 2))).shape == (0, 2)
+    assert (arrays.matmul(np.ones((2, 0)), np.ones((0, 3))) == np.zeros((2, 3))).all()
+
+
+def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
+    """Its steps are short: with more, threads wait longer for each other than they work."""
+    seen = []
+    cholesky, eigh = operations.scipy.linalg.cholesky, operations.scipy.linalg.eigh
+    for name, function in (("cholesky", cholesky), ("eigh", eigh)):
+
+        def watched(A, function=function, **options):
+            seen.append(in_use())
+            return function(A, **options)
+
+        monkeypatch.setattr(operations.scipy.linalg, name, watched)
+    A = np.eye(1000)
+    arrays.cholesky(A)
+    arrays.eigh(A[:300, :300])
+    assert seen == [{1}, {1}]
+
+
+# --- the same answers ----------------------------------------------------------------------
+
+
+def test_the_number_of_threads_changes_rounding_alone():
+    X, Y, X_new = make_collection(n=400)
+    places, scores = [], []
+    for n_threads in (1, 2, 3):
+        with threadpool_limits(n_threads, "blas"):
+            space = SemanticSpace(random_state=0).fit(X, Y)
+            places.append(space.transform(X_new))
+            method = TagProp(10).fit(space.transform(X), Y)
+            scores.append(method.decision_function(places[-1]))
+    for found in places[1:]:
+        np.testing.assert_allclose(found, places[0], atol=1e-9)
+    for found in scores[1:]:
+        np.testing.assert_allclose(found, scores[0], atol=1e-6)
+
+
+# --- work that is spread here --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

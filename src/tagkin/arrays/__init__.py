@@ -46,12 +46,15 @@ from tagkin.arrays.operations import (
     kth_largest,
     matmul,
     mirror_lower,
+    pivoted_cholesky,
     segment_sums,
     solve_triangular,
     weighted_rows,
 )
 from tagkin.arrays.threads import (
-    one_host_thread,
+    blas_threads,
+    blas_threads_for,
+    one_thread,
     run_in_threads,
 )
 
@@ -62,6 +65,8 @@ __all__ = [
     "any_nonzero",
     "as_block",
     "bincount",
+    "blas_threads",
+    "blas_threads_for",
     "block_rows",
     "check_features",
     "check_finite",
@@ -85,7 +90,8 @@ __all__ = [
     "namespace",
     "on_accelerator",
     "on_device",
-    "one_host_thread",
+    "one_thread",
+    "pivoted_cholesky",
     "round_to_tf32",
     "row_blocks",
     "run_in_threads",

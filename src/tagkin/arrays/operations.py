@@ -1,6 +1,11 @@
-"""What the array API does not have, for NumPy and torch alike."""
+"""What the array API does not have, for NumPy and torch alike.
+
+Products and factorisations on the host take as many threads as they keep busy; see `threads`.
+"""
 
 from __future__ import annotations
+
+import contextlib
 
 import numpy as np
 import scipy.linalg
@@ -9,6 +14,7 @@ from scipy.special import expit as _expit
 
 from tagkin.arrays.device import on_accelerator
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
+from tagkin.arrays.threads import blas_threads_for
 
 __all__ = [
     "bincount",
@@ -19,22 +25,28 @@ __all__ = [
     "kth_largest",
     "matmul",
     "mirror_lower",
+    "pivoted_cholesky",
     "segment_sums",
     "solve_triangular",
     "weighted_rows",
 ]
 
 _TILE = 256
+_PANEL = 256  # columns that a factorisation takes together, at the most
+_OF_A_VECTOR = 16  # times as long for each multiplication
 _SMALL = 512  # up to this size a processor finds eigenvectors sooner than an accelerator
 
 
-def matmul(A: Array, B: Array, out: Array) -> Array:
-    """A B, written into `out`."""
-    if is_torch_array(out):
+def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
+    """A B, written into `out` where that is given."""
+    if is_torch_array(A):
         import torch
 
         return torch.matmul(A, B, out=out)
-    return np.matmul(A, B, out=out)
+    n, m = A.size // max(1, A.shape[-1]), B.size // max(1, B.shape[0])
+    # a product with a vector waits for memory, so that it takes longer for as much
+    with blas_threads_for(n * A.shape[-1] * m * (_OF_A_VECTOR if min(n, m) == 1 else 1)):
+        return np.matmul(A, B, out=out)
 
 
 def bincount(values: Array, n: int) -> Array:
@@ -93,10 +105,21 @@ def cholesky(A: Array) -> Array | None:
         L, info = torch.linalg.cholesky_ex(A)
         return L if int(info) == 0 else None
     try:
-        # the transpose of a symmetric C-ordered matrix is the same in Fortran order: no copy
-        return scipy.linalg.cholesky(A.T, lower=True, check_finite=False)
+        with _threads_to_factor(A):
+            # the transpose of a symmetric C-ordered matrix is the same in Fortran order: no copy
+            return scipy.linalg.cholesky(A.T, lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None
+
+
+def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, int]:
+    """Order of the rows of a symmetric matrix in its pivoted Cholesky factor, and its rank.
+
+    What is left of the other rows, after the first of so many, is below the tolerance.
+    """
+    with _threads_to_factor(A):
+        _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(A.T, lower=1, tol=tolerance)
+    return pivots - 1, int(rank)
 
 
 def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
@@ -107,21 +130,27 @@ def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
         if transposed:
             return torch.linalg.solve_triangular(L.T, B, upper=True)
         return torch.linalg.solve_triangular(L, B, upper=False)
-    return scipy.linalg.solve_triangular(
-        L, B, lower=True, trans=1 if transposed else 0, check_finite=False
-    )
+    with blas_threads_for(L.shape[0] * B.size // 2):
+        return scipy.linalg.solve_triangular(
+            L, B, lower=True, trans=1 if transposed else 0, check_finite=False
+        )
 
 
 def eigh(A: Array) -> tuple[Array, Array]:
     """Eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
     if on_accelerator(A) and A.shape[0] <= _SMALL:
         xp = namespace(A)
-        host = scipy.linalg.eigh(to_numpy(A), check_finite=False)
-        values, vectors = (xp.asarray(part, device=A.device) for part in host)
+        values, vectors = (xp.asarray(part, device=A.device) for part in eigh(to_numpy(A)))
         return values, vectors
     if is_torch_array(A):
         return namespace(A).linalg.eigh(A)
-    return scipy.linalg.eigh(A, check_finite=False)
+    with _threads_to_factor(A):
+        return scipy.linalg.eigh(A, check_finite=False)
+
+
+def _threads_to_factor(A: np.ndarray) -> contextlib.AbstractContextManager[None]:
+    """A factorisation is a row of products of the matrix with a few columns, one by one."""
+    return blas_threads_for(A.size * min(_PANEL, A.shape[0]))
 
 
 def mirror_lower(A: Array) -> Array:

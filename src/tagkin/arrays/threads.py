@@ -1,34 +1,137 @@
-"""How many threads BLAS works with, and work that is spread over threads here."""
+"""How many threads BLAS works with, and work that is spread over threads here.
+
+Threads of BLAS meet many times in one product, and wait for each other in a busy loop. That pays
+where each has work for longer than a processor leaves it aside for other programs, some
+milliseconds. Where it has less, a product on a busy machine takes hundreds of times as long with
+two threads as with one, and even an idle machine burns the second core for little. So every
+product and every factorisation gets as many threads as it keeps busy (`blas_threads_for`).
+
+NumPy and SciPy each bring a BLAS of their own; both are held. torch has threads of its own, and
+arrays of torch are left to it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
 import functools
-from collections.abc import Callable
+import math
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from tagkin.arrays.blocks import block_rows, bytes_allowed, memory_budget, row_blocks
-from tagkin.arrays.device import on_accelerator
-from tagkin.arrays.namespaces import Array
 
-__all__ = ["one_host_thread", "run_in_threads"]
+__all__ = ["blas_threads", "blas_threads_for", "one_thread", "run_in_threads"]
+
+_ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
 
 
 @functools.cache  # looking for the libraries takes milliseconds
-def _blas() -> Any:
-    return ThreadpoolController().select(user_api="blas")
+def _libraries(*, shared: bool) -> list[Any]:
+    """Libraries of BLAS whose threads all threads share, or of which each thread has its own."""
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [
+        library
+        for library in found
+        if shared == (getattr(library, "threading_layer", None) != "openmp")
+    ]
 
 
-def one_host_thread(array: Array) -> contextlib.AbstractContextManager[Any]:
-    """One thread of BLAS while small matrices on the host serve an array on a device.
+def _n_blas_threads() -> int:
+    libraries = _libraries(shared=True) + _libraries(shared=False)
+    return max((library.num_threads for library in libraries), default=1)
 
-    With many, they would wait for each other longer than they work.
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    # since 3.8, threadpoolctl obeys one thread and is silent to the others, until it is freed
+    free = getattr(library, "clear_controlling_thread", lambda force: None)
+    free(force=True)
+    library.set_num_threads(n_threads)
+    free(force=True)
+
+
+class _Limits:
+    """The limits that are in force in all threads of the process; the least of them holds.
+
+    The number of threads of BLAS is one for the whole process. Threads that leave in another
+    order than they came would, each by itself, put back what another had set. So the first one
+    in notes what was set, and the last one out puts it back.
     """
-    return _blas().limit(limits=1) if on_accelerator(array) else contextlib.nullcontext()
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside: list[int] = []
+        self._before: list[int] = []
+
+    def enter(self, limit: int) -> None:
+        """Note a limit."""
+        with self._lock:
+            if not self._inside:
+                self._before = [library.num_threads for library in _libraries(shared=True)]
+            least = self._least()
+            self._inside.append(limit)
+            self._change(least)
+
+    def leave(self, limit: int) -> None:
+        """Strike it out."""
+        with self._lock:
+            least = self._least()
+            self._inside.remove(limit)
+            self._change(least)
+
+    def _least(self) -> float:
+        return min(self._inside, default=math.inf)
+
+    def _change(self, was: float) -> None:
+        least = self._least()
+        if least == was:
+            return
+        for library, before in zip(_libraries(shared=True), self._before, strict=True):
+            if min(before, least) != min(before, was):
+                _set_threads(library, int(min(before, least)))
+
+
+_limits = _Limits()
+
+
+@contextlib.contextmanager
+def blas_threads(at_most: int) -> Iterator[None]:
+    """At most so many threads of BLAS in the whole process, as long as any thread is inside.
+
+    Where several threads are inside, or one of them in several of these, the least limit holds.
+    The last one out puts back what was set when the first one came. (Of a BLAS that works with
+    OpenMP each thread has a number of its own, and only that is limited.)
+    """
+    own = [(library, library.num_threads) for library in _libraries(shared=False)]
+    _limits.enter(at_most)
+    try:
+        for library, before in own:
+            _set_threads(library, min(before, at_most))
+        yield
+    finally:
+        for library, before in own:
+            _set_threads(library, before)
+        _limits.leave(at_most)
+
+
+def blas_threads_for(multiplications: int) -> contextlib.AbstractContextManager[None]:
+    """BLAS with as many threads as a product of so many multiplications keeps busy.
+
+    An n×k matrix times a k×m one has n k m of them. Around several products, it is the number
+    of the largest.
+    """
+    return blas_threads(max(1, multiplications // _ENOUGH))
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread of BLAS, and one of OpenMP, whose number each thread has for itself."""
+    with blas_threads(1), threadpool_limits(1, "openmp"):
+        yield
 
 
 def run_in_threads(
@@ -39,7 +142,7 @@ def run_in_threads(
     Each thread gets its share of the memory budget and one thread of BLAS: the work between
     matrix products, which BLAS does not spread, is spread as well. For NumPy arrays.
     """
-    n_threads = max((library.num_threads for library in _blas().lib_controllers), default=1)
+    n_threads = _n_blas_threads()
     if n_threads == 1 or n_rows < 2 * n_threads:
         for rows in row_blocks(n_rows, max(bytes_per_row, bytes_allowed() // most_rows)):
             work(rows)
@@ -48,6 +151,11 @@ def run_in_threads(
         step = min(block_rows(bytes_per_row), most_rows, -(-n_rows // n_threads))
         blocks = [slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step)]
         contexts = [contextvars.copy_context() for _ in blocks]  # the budget goes along
-    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
-        for _ in pool.map(lambda context, rows: context.run(work, rows), contexts, blocks):
+
+    def do(context: contextvars.Context, rows: slice) -> None:
+        with blas_threads(1):
+            context.run(work, rows)
+
+    with blas_threads(1), ThreadPoolExecutor(n_threads) as pool:
+        for _ in pool.map(do, contexts, blocks):
             pass

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from tagkin.arrays import Array, as_block, mirror_lower, namespace, on_accelerator
+from tagkin.arrays import Array, as_block, matmul, mirror_lower, namespace, on_accelerator
 from tagkin.errors import InvalidInput
 from tagkin.kernels.angular import angular, angular_order2_float32, fused_order2
 from tagkin.kernels.base import (
@@ -124,16 +124,16 @@ def _cosines(X: Array, Y: Array) -> tuple[Array, Array | None, Array, Array]:
     if X.shape[0] <= _FEW_ROWS and X is not Y:
         norm_x, norm_y = row_norms(X, "X"), row_norms(Y, "Y")
         if norm_x is not None and norm_y is not None:
-            products = X @ Y.T
+            products = matmul(X, Y.T)
             products /= norm_y  # spares a copy of Y, which would take longer than the products
             return products, 1 / norm_x, norm_x, norm_y
     unit_y, norm_y = unit_rows(Y, "X" if X is Y else "Y")
     if X is Y:
-        return unit_y @ unit_y.T, None, norm_y, norm_y
+        return matmul(unit_y, unit_y.T), None, norm_y, norm_y
     norm_x = row_norms(X, "X")
     if norm_x is not None:
         # on a device column after column, as products KᵀK of the result are fastest
-        products = (unit_y @ X.T).T if on_accelerator(X) else X @ unit_y.T
+        products = matmul(unit_y, X.T).T if on_accelerator(X) else matmul(X, unit_y.T)
         return products, 1 / norm_x, norm_x, norm_y
     unit_x, norm_x = unit_rows(X)
-    return unit_x @ unit_y.T, None, norm_x, norm_y
+    return matmul(unit_x, unit_y.T), None, norm_x, norm_y

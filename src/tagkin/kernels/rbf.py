@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tagkin.arrays import Array, as_block, mirror_lower, namespace
+from tagkin.arrays import Array, as_block, matmul, mirror_lower, namespace
 from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive, set_diagonal
 from tagkin.kernels.distances import mean_squared_distance
 
@@ -46,7 +46,7 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
     centre, unit = xp.mean(Y, axis=0), math.sqrt(gamma)
     X = (X - centre) * unit
     Y = X if same else (Y - centre) * unit
-    K = X @ Y.T
+    K = matmul(X, Y.T)
     K *= -2.0
     K += xp.sum(X * X, axis=1)[:, None]
     K += xp.sum(Y * Y, axis=1)[None, :]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from tagkin.arrays import Array, as_block, eigh, like, to_numpy
+from tagkin.arrays import Array, as_block, eigh, like, matmul, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.lexicons.wordnet import WordNet
 
@@ -117,9 +117,9 @@ class OntologyView(TransformerMixin, BaseEstimator):
         if scipy.sparse.issparse(Y):
             return Y @ to_numpy(self.factor_)
         block = as_block(Y, double=True, name="Y")
-        return block @ like(self.factor_, block)
+        return matmul(block, like(self.factor_, block))
 
     @property
     def similarity_(self) -> Array:
         """S (D×D), the similarities in use."""
-        return self.factor_ @ self.factor_.T
+        return matmul(self.factor_, self.factor_.T)

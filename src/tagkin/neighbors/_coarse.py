@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagkin.arrays import Array, block_rows
+from tagkin.arrays import Array, block_rows, matmul
 from tagkin.neighbors._candidates import Bar, Passing, low_bar
 from tagkin.neighbors._scorer import Scorer, pair_blocks
 from tagkin.onnx_sessions import open_session
@@ -70,12 +70,12 @@ class Grid:
         n_points, m = points.shape
         self.rotation = _rotation(m)
         blocks = list(pair_blocks(points, 4))  # a row in float64, and what comes of it
-        largest = max(float(np.max(np.abs(points[rows] @ self.rotation))) for rows in blocks)
+        largest = max(float(np.max(np.abs(matmul(points[rows], self.rotation)))) for rows in blocks)
         self.scale = (largest or 1.0) / _levels(m)
         self.longest = self.error = 0.0
         self.rounded = np.empty((m, n_points), dtype=np.int8)
         for rows in blocks:
-            exact = (points[rows] @ self.rotation).astype(np.float64)
+            exact = matmul(points[rows], self.rotation).astype(np.float64)
             rounded = np.rint(exact / self.scale)
             self.rounded[:, rows] = rounded.astype(np.int8).T
             self.longest = max(self.longest, float(np.max(_lengths(exact))))
@@ -84,7 +84,7 @@ class Grid:
 
     def ask(self, queries: np.ndarray) -> Asked:
         """Put queries (n×m) on grids of their own."""
-        exact = (queries @ self.rotation).astype(np.float64)
+        exact = matmul(queries, self.rotation).astype(np.float64)
         largest = np.max(np.abs(exact), axis=1, keepdims=True)
         scale = np.where(largest > 0, largest, 1.0) / _LEVELS
         rounded = np.rint(exact / scale)

@@ -27,10 +27,7 @@ class Scorer:
     def scores(self, queries: Array, some: Any, out: Array | None = None) -> Array:
         """Scores (n × number of points) for the points that a slice selects."""
         transposed = self.points[some].T
-        if out is None:
-            out = queries @ transposed
-        else:
-            matmul(queries, transposed, out)
+        out = matmul(queries, transposed, out)
         if self.euclidean:
             out -= self.half_squares[some]
         return out

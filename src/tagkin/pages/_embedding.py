@@ -6,9 +6,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.preprocessing import normalize
-from threadpoolctl import threadpool_limits
 
-from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays import Array, one_thread, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 
 __all__ = ["embed"]
@@ -43,7 +42,7 @@ def embed(X: Array, seed: int = 0) -> np.ndarray:
         raise InvalidInput(f"Places are made of rows of numbers; found the shape {X.shape}.")
     n, d = X.shape
     few = np.sort(np.random.default_rng(seed).permutation(n)[:_MOST])
-    with threadpool_limits(limits=1):
+    with one_thread():
         leading = _leading_directions(X, few, seed) if n and d else np.zeros((n, 0))
         if n < 5 or not np.ptp(leading[few], axis=0).any():
             return _in_the_plane(leading)

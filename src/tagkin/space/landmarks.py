@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -25,6 +24,7 @@ from tagkin.arrays import (
     check_integer,
     cholesky,
     namespace,
+    pivoted_cholesky,
     row_blocks,
     smaller_blocks_when_full,
     solve_triangular,
@@ -162,8 +162,8 @@ class Landmarks:
         L = cholesky(gram)
         if L is not None and float(xp.min(xp.linalg.diagonal(L))) ** 2 > bound:
             return self, gram, L
-        _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(to_numpy(gram).T, lower=1, tol=bound)
-        kept = np.sort(pivots[:rank] - 1)
+        pivots, rank = pivoted_cholesky(to_numpy(gram), bound)
+        kept = np.sort(pivots[:rank])
         index = xp.asarray(kept, device=gram.device)
         fewer = replace(
             self,

@@ -16,6 +16,7 @@ from tagkin.arrays import (
     Array,
     in_tf32,
     like,
+    matmul,
     mirror_lower,
     namespace,
     on_accelerator,
@@ -100,15 +101,15 @@ class Moments:
                 _add_lower_gram(self.kernel_gram, rows)
         else:
             self.kernel_sum += xp.sum(K, axis=0, dtype=xp.float64)
-            self.kernel_gram += K.T @ K
+            self.kernel_gram += matmul(K.T, K)
         self._add_text(K, text)
 
     def _add_text(self, K: Array, text: Array) -> None:
         if not scipy.sparse.issparse(text):
             exact = like(text, self.text_sum)
             self.text_sum += namespace(exact).sum(exact, axis=0)
-            self.text_gram += _tall_gram(exact) if on_accelerator(exact) else exact.T @ exact
-            self.cross += K.T @ like(text, K)
+            self.text_gram += _tall_gram(exact) if on_accelerator(exact) else matmul(exact.T, exact)
+            self.cross += matmul(K.T, like(text, K))
             return
         text = text.astype(np.float64)
         self.text_sum += like(np.asarray(text.sum(axis=0)).ravel(), self.text_sum)
@@ -116,7 +117,7 @@ class Moments:
         if isinstance(K, np.ndarray) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape):
             self.cross += (text.T.astype(K.dtype) @ K).T
         else:
-            self.cross += K.T @ like(text, K)
+            self.cross += matmul(K.T, like(text, K))
 
     def add(self, other: Moments) -> None:
         """Add the sums over other images (with the same shift)."""

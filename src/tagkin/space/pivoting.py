@@ -11,14 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    namespace,
-    one_host_thread,
-    solve_triangular,
-    to_numpy,
-)
+from tagkin.arrays import Array, as_block, matmul, namespace, solve_triangular, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 
@@ -91,7 +84,7 @@ def pgso(
             break
         rank = len(pivots)
         row = xp.astype(column(pivot), residual.dtype, copy=True)
-        row -= factor[:rank, pivot] @ factor[:rank]
+        row -= matmul(factor[:rank, pivot], factor[:rank])
         row /= largest**0.5
         # earlier pivots are spanned exactly; what rounding left there would break L's triangle
         row[pivots] = 0.0
@@ -145,9 +138,8 @@ def rp_cholesky(
         block = to_numpy(kernel(X[proposals])).astype(np.float64)
         if factor is not None:
             known = factor[: len(pivots), proposals]
-            block -= to_numpy(known.T @ known)
-        with one_host_thread(X):
-            accepted, L = _thin(block, max_rank - len(pivots), random_state)
+            block -= to_numpy(matmul(known.T, known))
+        accepted, L = _thin(block, max_rank - len(pivots), random_state)
         if len(accepted) == 0:
             # proposals with no residual left: their kernel values are rounding alone
             residual[proposals] = 0.0
@@ -157,11 +149,11 @@ def rp_cholesky(
         if factor is None:
             factor = xp.empty((max_rank, n), dtype=columns.dtype, device=columns.device)
         known = factor[: len(pivots)]
-        columns -= known.T @ known[:, chosen]
+        columns -= matmul(known.T, known[:, chosen])
         # L is small and well conditioned; its inverse turns the rest into a product
-        with one_host_thread(X):
-            inverse = solve_triangular(L, np.eye(len(L)))
-        new = xp.asarray(inverse, dtype=columns.dtype, device=columns.device) @ columns.T
+        inverse = solve_triangular(L, np.eye(len(L)))
+        inverse = xp.asarray(inverse, dtype=columns.dtype, device=columns.device)
+        new = matmul(inverse, columns.T)
         factor[len(pivots) : len(pivots) + len(chosen)] = new
         residual -= to_numpy(xp.sum(new * new, axis=0))
         pivots.extend(chosen.tolist())
@@ -186,7 +178,7 @@ def _thin(
     for start in range(0, len(block), _PANEL):
         stop = min(start + _PANEL, len(block))
         known, before = factor[: len(accepted), start:], len(accepted)
-        rows = block[start:stop, start:] - known[:, : stop - start].T @ known
+        rows = block[start:stop, start:] - matmul(known[:, : stop - start].T, known)
         fresh, corner = _thin_one_by_one(rows[:, : stop - start], bars[start:stop], most - before)
         accepted += [start + i for i in fresh]
         L = corner[:, fresh].T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tagkin.arrays import Array, like, namespace
+from tagkin.arrays import Array, like, matmul, namespace
 from tagkin.errors import InvalidInput
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.regression import Root, unrotated_coefficients
@@ -35,7 +35,7 @@ class Refits:
         mean = xp.astype(xp.mean(columns, axis=0, dtype=xp.float64), columns.dtype)
         self._known = columns - mean
         self._others = landmarks.columns(others) - mean
-        squares = xp.astype(self._known.T @ self._known, xp.float64)
+        squares = xp.astype(matmul(self._known.T, self._known), xp.float64)
         gram = landmarks.gram()
         variance = float(xp.max(xp.linalg.diagonal(squares))) / known.shape[0]
         largest = float(xp.max(xp.linalg.diagonal(gram)))
@@ -52,11 +52,11 @@ class Refits:
         text = like(view.transform(Y), self._known)
         text = text - xp.mean(text, axis=0)
         exact = xp.astype(text, xp.float64)
-        cross = xp.astype(self._known.T @ text, xp.float64)
+        cross = xp.astype(matmul(self._known.T, text), xp.float64)
         coefficients = unrotated_coefficients(
-            self._root, cross, exact.T @ exact, self._regularization
+            self._root, cross, matmul(exact.T, exact), self._regularization
         )
         coefficients = xp.astype(coefficients, self._known.dtype)
         if not xp.any(coefficients != 0):
             raise InvalidInput("Labels and features are unrelated: do all images carry the same?")
-        return self._known @ coefficients, self._others @ coefficients
+        return matmul(self._known, coefficients), matmul(self._others, coefficients)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tagkin.arrays import Array, cholesky, eigh, namespace, solve_triangular
+from tagkin.arrays import Array, cholesky, eigh, matmul, namespace, solve_triangular
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -128,20 +128,20 @@ class Root:
     def half(self, B: Array) -> Array:
         """A^-½ B."""
         if self._factor is None:
-            return self._inverse.T @ B
+            return matmul(self._inverse.T, B)
         return solve_triangular(self._factor, B)
 
     def half_transposed(self, B: Array) -> Array:
         """A^-½ᵀ B, so that ``half_transposed(half(B))`` is A⁻¹ B."""
         if self._factor is None:
-            return self._inverse @ B
+            return matmul(self._inverse, B)
         return solve_triangular(self._factor, B, transposed=True)
 
     def times(self, B: Array) -> Array:
         """A^½ B, the inverse of `half` on the directions that count."""
         if self._factor is None:
-            return self._inverse @ (B / namespace(B).sum(self._inverse**2, axis=0)[:, None])
-        return namespace(B).tril(self._factor) @ B
+            return matmul(self._inverse, B / namespace(B).sum(self._inverse**2, axis=0)[:, None])
+        return matmul(namespace(B).tril(self._factor), B)
 
 
 def from_moments(
@@ -169,7 +169,7 @@ def from_moments(
     signs = _signs(text_directions)
     coefficients = visual.half_transposed(U) * signs
     # wᵀ(Z+κI)w = 1 on both sides, so ‖Φw‖² = wᵀZw = 1 − κ‖w‖²
-    visual_length = xp.sum(coefficients * (landmark_gram @ coefficients), axis=0)
+    visual_length = xp.sum(coefficients * matmul(landmark_gram, coefficients), axis=0)
     return Directions(
         correlations,
         coefficients,
@@ -188,7 +188,7 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     text : (N, q), the centred text features, float64
     """
     xp = namespace(kernel)
-    text_root = Root.of_text(text.T @ text, regularization)
+    text_root = Root.of_text(matmul(text.T, text), regularization)
     whitened = text_root.half(text.T).T
     visual = Root.of(_plus_diagonal(kernel, regularization))
     right = xp.astype(whitened, kernel.dtype, copy=False)
@@ -198,14 +198,14 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     dual = dual - xp.mean(dual, axis=0)
     # a = (K+κI)⁻¹ T, hence K a = T − κ a
     projected = whitened - regularization * dual
-    squares = whitened.T @ projected
+    squares = matmul(whitened.T, projected)
     eps = float(xp.finfo(kernel.dtype).eps)
     rounding = 8 * eps if kernel.dtype == xp.float32 else kernel.shape[0] * eps
     correlations, V = _descending_roots((squares + squares.T) / 2, rounding)
     text_directions = text_root.half_transposed(V)
     signs = _signs(text_directions)
-    coefficients = dual @ (V / correlations) * signs
-    projections = projected @ (V / correlations)
+    coefficients = matmul(dual, V / correlations) * signs
+    projections = matmul(projected, V / correlations)
     return Directions(
         correlations,
         coefficients,
@@ -248,10 +248,10 @@ def _svd(B: Array) -> tuple[Array, Array, Array]:
     """Singular vectors and values of B (r×q), through the Gram matrix of its shorter side."""
     rounding = max(B.shape) * float(namespace(B).finfo(B.dtype).eps)
     if B.shape[0] < B.shape[1]:
-        values, U = _descending_roots(B @ B.T, rounding)
-        return U, values, B.T @ (U / values)
-    values, V = _descending_roots(B.T @ B, rounding)
-    return B @ (V / values), values, V
+        values, U = _descending_roots(matmul(B, B.T), rounding)
+        return U, values, matmul(B.T, U / values)
+    values, V = _descending_roots(matmul(B.T, B), rounding)
+    return matmul(B, V / values), values, V
 
 
 def _descending_roots(A: Array, rounding: float) -> tuple[Array, Array]:

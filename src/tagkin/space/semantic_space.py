@@ -18,6 +18,7 @@ from tagkin.arrays import (
     as_block,
     check_features,
     check_label_matrix,
+    matmul,
     namespace,
     row_blocks,
     smaller_blocks_when_full,
@@ -383,7 +384,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1]), X):
             numbers = range(rows.start, rows.stop)
             K = self.landmarks_.columns(X[rows], rows=numbers, less=mean)
-            psi[rows] = xp.astype(K @ coefficients, one.dtype, copy=False)
+            psi[rows] = xp.astype(matmul(K, coefficients), one.dtype, copy=False)
         return psi
 
     @property

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays import Array, blas_threads, row_blocks, to_numpy
 from tagkin.neighbors import Neighbors
 from tagkin.transfer._lists import beside
 
@@ -51,15 +51,16 @@ def learn_dimension_weights(
     unit = near.sum() / (targets >= 0).sum() or 1.0  # mean distance of a target
     near /= unit
     far /= unit
-    best = scipy.optimize.minimize(
-        margin_loss,
-        np.ones(m),
-        args=(near, far, targets >= 0, impostors >= 0),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0, None)] * m,
-        options={"maxiter": 100},
-    ).x
+    with blas_threads(1):  # many products of small matrices with vectors
+        best = scipy.optimize.minimize(
+            margin_loss,
+            np.ones(m),
+            args=(near, far, targets >= 0, impostors >= 0),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * m,
+            options={"maxiter": 100},
+        ).x
     return best / best.mean() if best.any() else np.ones(m)
 
 

@@ -15,6 +15,7 @@ from tagkin.arrays import (
     cholesky,
     eigh,
     like,
+    matmul,
     namespace,
     on_accelerator,
     row_blocks,
@@ -44,7 +45,7 @@ class LinearTransfer(LabelTransfer):
         coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
         scores = xp.empty((places.shape[0], coef.shape[1]), dtype=one.dtype, device=one.device)
         for rows in row_blocks(places.shape[0], 8 * (places.shape[1] + coef.shape[1]), places):
-            scores[rows] = as_block(places[rows], finite=False) @ coef + intercept
+            scores[rows] = matmul(as_block(places[rows], finite=False), coef) + intercept
         return scores
 
     def _keep(self, Z: Array, coef: np.ndarray, intercept: np.ndarray) -> Self:
@@ -181,10 +182,10 @@ def _least_squares(
     on_device = on_accelerator(places)
     for rows in row_blocks(n, 24 * m + (8 * labels.shape[1] if on_device else 0), places):
         shifted = as_block(places[rows], double=True, finite=False) - shift
-        gram += to_numpy(shifted.T @ shifted)
+        gram += to_numpy(matmul(shifted.T, shifted))
         if on_device:  # the labels go there rather than the places here
             total += to_numpy(xp.sum(shifted, axis=0))
-            cross += to_numpy(shifted.T @ like(labels[rows], shifted))
+            cross += to_numpy(matmul(shifted.T, like(labels[rows], shifted)))
             continue
         block = to_numpy(shifted)
         total += block.sum(axis=0)
@@ -205,4 +206,6 @@ def _solved(gram: np.ndarray, cross: np.ndarray, regularization: float) -> np.nd
         return solve_triangular(factor, half, transposed=True)
     # κ is lost in the rounding of G
     values, vectors = eigh(gram)
-    return vectors @ ((vectors.T @ cross) / (np.maximum(values, 0) + regularization)[:, None])
+    return matmul(
+        vectors, matmul(vectors.T, cross) / (np.maximum(values, 0) + regularization)[:, None]
+    )

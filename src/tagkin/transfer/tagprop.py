@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, expit, is_out_of_memory, namespace
+from tagkin.arrays import Array, blas_threads, expit, is_out_of_memory, namespace
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import (
@@ -133,12 +133,13 @@ class TagProp(NeighborTransfer):
                 f"No label at all: none of the {labels.shape[0]} images carries any of the "
                 f"{labels.shape[1]} labels, so that there is nothing to learn weights from."
             )
-        try:
-            return self._most_likely(self._cut(neighbors), labels)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        return self._most_likely(on_host(self._cut(neighbors)), labels)
+        with blas_threads(1):  # its products are of vectors
+            try:
+                return self._most_likely(self._cut(neighbors), labels)
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+            return self._most_likely(on_host(self._cut(neighbors)), labels)
 
     def _most_likely(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         """Weights and sigmoids of least loss, where the neighbours are: host or accelerator."""
