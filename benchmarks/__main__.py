@@ -1,14 +1,13 @@
 """Measure and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
-Sections are space, search, transfer, words, features, scale and distributed. Without one
-everything is measured: an hour on two cores. Other sections stay as they were. ``SECTION=FILE``
+Sections are space, search, transfer, words, features, threads, scale and distributed. Without
+one everything is measured: an hour on two cores. Other sections stay as they were. ``SECTION=FILE``
 takes what was measured elsewhere: ``gpu=OUT.json`` of `benchmarks.gpu`, which needs a device, and
-those of `benchmarks.scale` and `benchmarks.distributed`.
+those of `benchmarks.threads`, `benchmarks.scale` and `benchmarks.distributed`.
 """
 
 import datetime
 import json
-import os
 import platform
 import sys
 from pathlib import Path
@@ -19,7 +18,7 @@ from threadpoolctl import threadpool_info
 
 import tagkin
 from benchmarks import against_peers, report
-from benchmarks.process import run_json, say
+from benchmarks.process import machine, run_json, say
 
 LIMIT = ((20_000, 1280, 1024), (100_000, 256, 2048), (20_000, 1280, 4096))
 GROWTH = (12_500, 25_000, 50_000, 100_000, 150_000, 200_000)
@@ -30,17 +29,6 @@ def fit(n: int, d: int, r: int, repeats: int) -> Any:
     row = run_json("-m", "benchmarks.fit_landmarks", *map(str, (n, d, r, repeats)))
     say(f"N = {n:,}, d = {d}, r = {r:,}: {row['fit_seconds']:.2f} s, ratio {row['ratio']:.2f}")
     return row
-
-
-def machine() -> str:
-    """Processor, cores and memory, in words."""
-    with open("/proc/cpuinfo") as file:
-        names = {line.split(":")[1].strip() for line in file if line.startswith("model name")}
-    with open("/proc/meminfo") as file:
-        memory = int(file.readline().split()[1]) / 2**20
-    name = ", ".join(sorted(names)) or platform.machine()
-    cores = len(os.sched_getaffinity(0))
-    return f"{cores} cores ({name}), {memory:.0f} GiB, {platform.system()}"
 
 
 def space() -> dict[str, Any]:
@@ -58,10 +46,11 @@ SECTIONS = {
     "transfer": lambda: {"transfer": run_json("-m", "benchmarks.transfer")},
     "words": lambda: {"words": run_json("-m", "benchmarks.words")},
     "features": lambda: {"features": run_json("-m", "benchmarks.features")},
+    "threads": lambda: {"threads": run_json("-m", "benchmarks.threads")},
     "scale": lambda: {"scale": run_json("-m", "benchmarks.scale", "--full")},
     "distributed": lambda: {"distributed": run_json("-m", "benchmarks.distributed")},
 }
-ELSEWHERE = ("gpu", "scale", "distributed")
+ELSEWHERE = ("gpu", "threads", "scale", "distributed")
 
 
 def main(*sections: str) -> None:

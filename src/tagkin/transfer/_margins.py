@@ -6,7 +6,7 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from tagkin.arrays import Array, blas_threads, row_blocks, to_numpy
+from tagkin.arrays import Array, blas_threads_for, row_blocks, to_numpy
 from tagkin.neighbors import Neighbors
 from tagkin.transfer._lists import beside
 
@@ -51,7 +51,7 @@ def learn_dimension_weights(
     unit = near.sum() / (targets >= 0).sum() or 1.0  # mean distance of a target
     near /= unit
     far /= unit
-    with blas_threads(1):  # many products of small matrices with vectors
+    with blas_threads_for(near[0].size):  # products with vectors, image by image
         best = scipy.optimize.minimize(
             margin_loss,
             np.ones(m),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, blas_threads, expit, is_out_of_memory, namespace
+from tagkin.arrays import Array, blas_threads_for, expit, is_out_of_memory, namespace
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import (
@@ -133,7 +134,7 @@ class TagProp(NeighborTransfer):
                 f"No label at all: none of the {labels.shape[0]} images carries any of the "
                 f"{labels.shape[1]} labels, so that there is nothing to learn weights from."
             )
-        with blas_threads(1):  # its products are of vectors
+        with blas_threads_for(math.prod(neighbors.indices.shape)):  # its products are of vectors
             try:
                 return self._most_likely(self._cut(neighbors), labels)
             except RuntimeError as error:

@@ -1,0 +1,50 @@
+"""The section of docs/benchmarks.md on threads of BLAS."""
+
+import statistics
+from typing import Any
+
+from benchmarks.tables import table
+
+CASES = {
+    "one": "one thread",
+    "all": "all cores for every product",
+    "policy": "**as many as a product keeps busy**",
+}
+
+
+def threads_section(found: dict[str, Any] | None) -> str:
+    """What `benchmarks.threads` found."""
+    if found is None:  # not measured yet
+        return ""
+    n, d, r = found["space"]
+    works = {
+        "learning": f"learning from {found['photographs']} photographs",
+        "space": f"a space: {n:,} × {d:,}, {r:,} landmarks",
+    }
+    rows = []
+    for work, words in works.items():
+        for case, title in CASES.items():
+            cells = [f"{words}, {title}"]
+            for machine in ("idle", "busy"):
+                seconds, cpu = (_median(found, machine, work, case, of) for of in _MEASURED)
+                of_one = seconds / _median(found, machine, work, "one", "seconds")
+                cells += [f"{seconds:.1f} s", "" if case == "one" else f"**{of_one:.2f}×**"]
+                cells.append(f"{cpu:.1f} s")
+            rows.append(cells)
+    header = ["", "idle", "of one thread's", "CPU", "busy", "of one thread's", "CPU"]
+    return f"""## Threads
+
+`python -m benchmarks.threads`, on {found["machine"]}: the same work with one
+thread of BLAS, with all {found["cores"]} cores for every product as BLAS would have it, and with as
+many as a product keeps busy, which is what tagkin does; on an idle machine, and beside a busy loop
+on every core. Medians over repeats, in turn.
+
+{table(header, rows)}"""
+
+
+_MEASURED = ("seconds", "cpu_seconds")
+
+
+def _median(found: dict[str, Any], machine: str, work: str, case: str, of: str) -> float:
+    wanted = {"machine": machine, "work": work, "case": case}
+    return statistics.median(run[of] for run in found["runs"] if wanted.items() <= run.items())
