@@ -30,7 +30,7 @@ DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 CORES = len(os.sched_getaffinity(0))
 N_PHOTOGRAPHS = 300
 SPACE = (20_000, 1280, 1024)  # images, features, landmarks
-REPEATS = {"idle": 3, "busy": 1}
+REPEATS = {"idle": 2, "busy": 1}
 CASES = {"one": 1, "all": CORES, "policy": CORES}  # what is in the environment
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPassKNN
 from tagkin.annotator.learning import (
@@ -22,6 +23,21 @@ def data(n=200, seed=0):
     rng = np.random.default_rng(seed)
     Y = made.truth & (rng.random(made.truth.shape) > 0.1)
     return made.X.astype(np.float32), scipy.sparse.csr_array(Y.astype(np.float32))
+
+
+def test_few_photographs_are_learned_with_one_thread_of_blas():
+    X, Y = data(n=60)
+    seen = []
+
+    def step(what, done, total):
+        seen.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
+
+    recipe = usual_recipe(None, None, False, 0)
+    with threadpool_limits(3, "blas"):
+        learn(X, Y, recipe, 0, step)
+        assert set(seen) == {1}
+        step("", 0, 0)
+        assert set(seen) == {1, 3}
 
 
 def test_a_photograph_has_no_say_in_its_own_held_out_scores():

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from tagkin.annotator.collection import Progress
-from tagkin.arrays import row_blocks, to_numpy
+from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
@@ -131,16 +131,26 @@ def learn(
 ) -> Learned:
     """Learn from features X (N×d) and tags Y (N×D); `step` is told how far it is."""
     check_enough(Y)
-    candidates = recipe.candidates(X, Y)
-    n_steps = len(candidates) * n_folds(X.shape[0]) + 1
-    fold_done = counted(step, "Learning", n_steps)
-    best, scores = best_of(candidates, X, Y, random_state, fold_done)
-    calibrator = LabelCalibrator().fit(scores, Y)
-    held_out = _noted(calibrator.predict_proba(scores), Y)
-    space, method = best.fit(X, Y)
-    fold_done()
+    with blas_threads_for(_largest_product(X, Y)):
+        candidates = recipe.candidates(X, Y)
+        n_steps = len(candidates) * n_folds(X.shape[0]) + 1
+        fold_done = counted(step, "Learning", n_steps)
+        best, scores = best_of(candidates, X, Y, random_state, fold_done)
+        calibrator = LabelCalibrator().fit(scores, Y)
+        held_out = _noted(calibrator.predict_proba(scores), Y)
+        space, method = best.fit(X, Y)
+        fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
     return Learned(space, method, calibrator, blend, held_out)
+
+
+def _largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:
+    """Multiplications in any product while learning, at most: few photographs need one thread.
+
+    Also where libraries multiply that know nothing of how long a product takes.
+    """
+    (n, d), n_tags = X.shape, Y.shape[1]
+    return n * max(n, n_tags) * max(n, d, n_tags)
 
 
 def counted(step: Progress, what: str, total: int) -> Callable[[], None]:
@@ -247,15 +257,16 @@ def tuned(
     space, method = (name for name, _ in pipeline.steps)
     grid: dict[str, list[Any]] = {f"{space}__regularization": [0.1, 0.5, 2.0]}
     grid |= {f"{method}__{name}": values for name, values in _grid_of(recipe.method).items()}
-    found = choose(
-        pipeline,
-        X,
-        Y,
-        grid,
-        refit_space=True,
-        random_state=random_state,
-        progress=partial(step, "Cross-validating"),
-    )
+    with blas_threads_for(_largest_product(X, Y)):
+        found = choose(
+            pipeline,
+            X,
+            Y,
+            grid,
+            refit_space=True,
+            random_state=random_state,
+            progress=partial(step, "Cross-validating"),
+        )
     best = clone(pipeline).set_params(**found.parameters)
     return Recipe(best.steps[0][1], best.steps[1][1], recipe.denoiser)
 
