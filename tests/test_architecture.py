@@ -71,7 +71,16 @@ ALLOWED = {
     | FILES
     | {"annotator", "calibration", "evaluation", "fonts", "images", "labels"},
     "cli": FILES
-    | {"annotator", "datasets", "distributed", "pages", "storage", "version", "wording"},
+    | {
+        "annotator",
+        "datasets",
+        "distributed",
+        "features",
+        "pages",
+        "storage",
+        "version",
+        "wording",
+    },
     "distributed": FOUNDATION
     | FILES
     | {"denoising", "features", "images", "kernels", "neighbors", "space"},

@@ -240,7 +240,8 @@ def test_digests_come_from_the_cache_where_a_file_stayed_as_it_was(tmp_path):
     with FeatureCache(tmp_path / "cache") as cache:
         digest_of = digest_reader(cache)
         assert digest_of(str(path)) == content_digest(b"content")
-        cache.contents._known = dict.fromkeys(cache.contents._known, bytes(32))
+        assert cache.digests([str(path)], [path.stat()]) == [content_digest(b"content")]
+        cache.remember([str(path)], [path.stat()], ["0" * 64])
         assert digest_of(str(path)) == "0" * 64
     assert digest_reader(None)(str(path)) == content_digest(b"content")
     assert digest_reader(None)(str(tmp_path / "gone.png")) is None

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 import tagkin
-from tagkin.cli import options, train
+from tagkin.cli import train
 from tagkin.cli.output import relative
-from tagkin.features import BACKBONES
 from tests.privileges import without_privileges
 
 from .made import make_photographs, write_sidecar, write_tag_file
@@ -45,7 +44,6 @@ def test_help_imports_nothing_heavy(environment):
 
 
 def test_backbones_are_completed(environment):
-    assert options.BACKBONES == BACKBONES
     asked = {
         "_TAGKIN_COMPLETE": "complete_bash",
         "COMP_WORDS": "tagkin train --backbone efficientnet-lite0",

@@ -190,10 +190,11 @@ def test_a_moved_file_costs_no_inference_and_a_changed_one_does(photographs, tmp
 def test_a_damaged_cache_is_computed_again(photographs, tmp_path):
     with FeatureCache(tmp_path / "cache") as cache:
         extract(photographs, Corners(), cache=cache)
-    (rows,) = (tmp_path / "cache").rglob("*.float32")
-    data = bytearray(rows.read_bytes())
-    data[100] ^= 1
-    rows.write_bytes(data[: 20 * 48])
+    database = tmp_path / "cache" / "features.sqlite"
+    data = bytearray(database.read_bytes())
+    for row in expected(photographs)[[3, 8, 11, 19]]:
+        data[data.index(row.tobytes()) + 9] ^= 1
+    database.write_bytes(data)
     with FeatureCache(tmp_path / "cache") as cache:
         found = extract(photographs, Corners(), cache=cache)
         assert (found.n_cached, found.n_computed) == (19, 4)
@@ -240,7 +241,7 @@ def test_an_error_of_the_backbone_ends_the_run_and_keeps_what_was_computed(photo
     with FeatureCache(tmp_path / "cache") as cache:
         with pytest.raises(RuntimeError, match="broken"):
             extract(photographs, Broken(), cache=cache)
-        assert len(cache.shelf(Corners.fingerprint, 12)) >= 11
+        assert cache.info().n_entries >= 11
         assert extract(photographs, Corners(), cache=cache).n_computed <= 12
 
 
@@ -302,10 +303,9 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how):
         child.send_signal(how)
         child.communicate(timeout=30)
         with FeatureCache(tmp_path / "cache") as cache:
-            shelf = cache.shelf(Corners.fingerprint, 12)
             out = np.empty((200, 12), dtype=np.float32)
             digests = [content_digest(Path(f).read_bytes()) for f in files]
-            there = shelf.fill(digests, out)
+            there = cache.load(Corners(), digests, out)
             np.testing.assert_array_equal(out[there], expected(files)[there])
         assert there.sum() >= before
         before = int(there.sum())

@@ -198,10 +198,10 @@ def digest_reader(cache: FeatureCache | None) -> Callable[[str], str | None]:
             status = os.stat(file)
             if cache is None:
                 return content_digest(read_bytes(file))
-            digest = cache.contents.digest(file, status)
+            (digest,) = cache.digests([file], [status])
             if digest is None:
                 digest = content_digest(read_bytes(file))
-                cache.contents.remember(file, status, digest)
+                cache.remember([file], [status], [digest])
             return digest
         except (OSError, ValueError, UnreadableImage):
             return None

@@ -23,6 +23,7 @@ from tagkin.cli.sources import (
     tag_settings,
     use_cache,
 )
+from tagkin.features.registry import BACKBONES
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Quality
@@ -66,7 +67,7 @@ def run(
     overwrite: options.Overwrite = False,
     collection: options.Collection = None,
     as_json: options.AsJson = False,
-    backbone: options.Backbone = options.BACKBONES[0],
+    backbone: options.Backbone = BACKBONES[0],
     min_count: options.MinCount = 2,
     synonyms: options.Synonyms = None,
     merge: options.MergePlurals = None,

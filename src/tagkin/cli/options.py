@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from tagkin.features.registry import BACKBONES
+
 __all__ = [
-    "BACKBONES",
     "AsCsv",
     "AsJson",
     "Backbone",
@@ -36,9 +37,6 @@ __all__ = [
     "Verbose",
     "whole_path",
 ]
-
-# named here so that completing them imports nothing heavy
-BACKBONES = ("efficientnet-lite0", "efficientnet-lite2", "efficientnet-lite0+lite2")
 
 
 class Merge(StrEnum):

@@ -17,6 +17,7 @@ from tagkin.cli.output import data, json_line, note, relative, send, shown, show
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import photographs, report_problems, tag_settings, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
+from tagkin.features.registry import BACKBONES
 from tagkin.wording import denoising_text
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a model that is there already.")
     ] = False,
-    backbone: options.Backbone = options.BACKBONES[0],
+    backbone: options.Backbone = BACKBONES[0],
     min_count: options.MinCount = 2,
     synonyms: options.Synonyms = None,
     merge: options.MergePlurals = None,

@@ -14,6 +14,7 @@ from tagkin.distributed.cluster import client_or_current, result, wait
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import Backbone, Extraction, FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
+from tagkin.features.runs import ExtractionRun, same_state, status_of
 from tagkin.images import Failure
 
 __all__ = ["extract", "see"]
@@ -54,14 +55,14 @@ def extract(
     if isinstance(backbone, str):
         backbone = get_backbone(backbone)
     client = client_or_current(client)
-    run = _Run([os.path.abspath(file) for file in files], backbone, cache)
+    run = ExtractionRun([os.path.abspath(file) for file in files], backbone, cache)
     report = progress or (lambda done, total: None)
     unknown = run.take_from_cache()
     done, total = len(run.files) - len(unknown), len(run.files)
     report(done, total)
     try:
         for batch, found in _seen(run.files, unknown, backbone.name, backbone.fingerprint, client):
-            run.keep(batch, found)
+            _keep(run, batch, found)
             done += len(batch)
             report(done, total)
     except ClusterLost as error:
@@ -135,98 +136,22 @@ def see(files: Sequence[str], name: str, fingerprint: str | None = None) -> Extr
     )
 
 
-class _Run:
-    """What is known of the files so far. Rows are by the number of the file."""
-
-    def __init__(self, files: list[str], backbone: Backbone, cache: FeatureCache | None):
-        n = len(files)
-        self.files, self.backbone, self.cache = files, backbone, cache
-        self.features = np.empty((n, backbone.dimension), dtype=np.float32)
-        self.digests: list[str | None] = [None] * n
-        self.reasons: list[str | None] = [None] * n
-        self.statuses: list[os.stat_result | None] = [None] * n
-        self.n_cached = 0
-        self.computed: dict[str, int] = {}  # content: the file that speaks for it
-
-    def take_from_cache(self) -> list[int]:
-        """Take what the cache knows; the numbers of the files that are left."""
-        if self.cache is None:
-            return list(range(len(self.files)))
-        self.statuses = [_status(file) for file in self.files]
-        known = [
-            None if status is None else self.cache.contents.digest(file, status)
-            for file, status in zip(self.files, self.statuses, strict=True)
-        ]
-        there = self._shelf().fill(known, self.features)
-        for i in np.flatnonzero(there):
-            self.digests[i] = known[i]
-        self.n_cached = int(there.sum())
-        return np.flatnonzero(~there).tolist()
-
-    def _shelf(self) -> Any:
-        assert self.cache is not None
-        return self.cache.shelf(self.backbone.fingerprint, self.backbone.dimension)
-
-    def keep(self, batch: list[int], found: Extraction) -> None:
-        """Take in what a worker found, and put it into the cache."""
-        rows_of: dict[str, list[int]] = {}
-        for i in batch:
-            rows_of.setdefault(self.files[i], []).append(i)
-        for failure in found.failures:
-            for i in rows_of[failure.file]:
-                self.reasons[i] = failure.reason
-        fresh = []
-        for row, (file, digest) in enumerate(zip(found.files, found.digests, strict=True)):
-            for i in rows_of[file]:
-                self.digests[i] = digest
-                self.features[i] = found.features[row]
-            if digest not in self.computed:
-                self.computed[digest] = rows_of[file][0]
-                fresh.append(row)
-        if self.cache is None:
-            return
-        shelf = self._shelf()
-        fresh = [row for row in fresh if found.digests[row] not in shelf]
-        if fresh:
-            shelf.add([found.digests[row] for row in fresh], found.features[fresh])
-        for file, digest in zip(found.files, found.digests, strict=True):
-            before = self.statuses[rows_of[file][0]]
-            # remembered as it was before a worker read it, if it still is
-            if before is not None and _same(before, _status(file)):
-                self.cache.contents.remember(file, before, digest)
-
-    def result(self, names: list[str]) -> Extraction:
-        """All that was found; copies of one photograph have the features of the first."""
-        for i, digest in enumerate(self.digests):
-            if digest in self.computed:
-                self.features[i] = self.features[self.computed[digest]]
-        kept = [i for i, reason in enumerate(self.reasons) if reason is None]
-        return Extraction(
-            [names[i] for i in kept],
-            self.features[kept],
-            [str(self.digests[i]) for i in kept],
-            [
-                Failure(name, reason)
-                for name, reason in zip(names, self.reasons, strict=True)
-                if reason is not None
-            ],
-            self.n_cached,
-            len(self.computed),
-        )
-
-
-def _status(file: str) -> os.stat_result | None:
-    try:
-        return os.stat(file)
-    except (OSError, ValueError):
-        return None
-
-
-def _same(before: os.stat_result, after: os.stat_result | None) -> bool:
-    if after is None:
-        return False
-    return (before.st_size, before.st_mtime_ns, before.st_ino) == (
-        after.st_size,
-        after.st_mtime_ns,
-        after.st_ino,
-    )
+def _keep(run: ExtractionRun, batch: list[int], found: Extraction) -> None:
+    """Take in what a worker found."""
+    numbers_of: dict[str, list[int]] = {}
+    for i in batch:
+        numbers_of.setdefault(run.files[i], []).append(i)
+    for failure in found.failures:
+        for i in numbers_of[failure.file]:
+            run.fail(i, failure.reason)
+    rows: dict[int, int] = {}  # of the first files with their content
+    same: dict[int, os.stat_result] = {}
+    for row, (file, digest) in enumerate(zip(found.files, found.digests, strict=True)):
+        rows |= {i: row for i in numbers_of[file] if run.is_first(i, digest)}
+        i = numbers_of[file][0]
+        before = run.statuses[i]
+        # remembered as it was before a worker read it, if it still is
+        if before is not None and same_state(before, status_of(file)):
+            same[i] = before
+    run.store(list(rows), found.features[list(rows.values())])
+    run.remember(list(same), list(same.values()))

@@ -1,17 +1,36 @@
 """From photographs to feature vectors: backbones, a cache, and the run over many files."""
 
-from tagkin.features.base import Backbone, Preprocessing
-from tagkin.features.cache import FeatureCache, default_cache_folder
-from tagkin.features.extraction import Extraction, extract
-from tagkin.features.registry import BACKBONES, get_backbone
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "BACKBONES",
-    "Backbone",
-    "Extraction",
-    "FeatureCache",
-    "Preprocessing",
-    "default_cache_folder",
-    "extract",
-    "get_backbone",
-]
+if TYPE_CHECKING:
+    from tagkin.features.base import Backbone as Backbone
+    from tagkin.features.base import Preprocessing as Preprocessing
+    from tagkin.features.cache import FeatureCache as FeatureCache
+    from tagkin.features.cache import default_cache_folder as default_cache_folder
+    from tagkin.features.extraction import extract as extract
+    from tagkin.features.registry import BACKBONES as BACKBONES
+    from tagkin.features.registry import get_backbone as get_backbone
+    from tagkin.features.runs import Extraction as Extraction
+
+# Loaded at first use: the command line completes the names of backbones without NumPy.
+_HOMES = {
+    "BACKBONES": "registry",
+    "Backbone": "base",
+    "Extraction": "runs",
+    "FeatureCache": "cache",
+    "Preprocessing": "base",
+    "default_cache_folder": "cache",
+    "extract": "extraction",
+    "get_backbone": "registry",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

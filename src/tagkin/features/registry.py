@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tagkin.errors import InvalidInput
-from tagkin.features.base import Backbone
+
+if TYPE_CHECKING:
+    from tagkin.features.base import Backbone
 
 __all__ = ["BACKBONES", "get_backbone"]
 

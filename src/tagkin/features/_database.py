@@ -1,0 +1,170 @@
+"""The database of a feature cache, for runs that can do without it.
+
+It is opened at first use, by each process for itself. What goes wrong costs a warning and not the
+run: a folder that cannot be written, a full disk, a damaged file, the file of another version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from tagkin.errors import StorageError
+from tagkin.features import _schema
+from tagkin.features._schema import Unusable, is_damage, transaction
+
+__all__ = ["Database"]
+
+_T = TypeVar("_T")
+Work = Callable[[sqlite3.Connection], _T]
+
+_FAILURES = (sqlite3.Error, OSError, Unusable)
+_abandoned: list[sqlite3.Connection] = []  # of a parent process: not even closing them is safe
+
+
+class Database:
+    """One connection, that threads take turns with."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._readable = self._writable = True
+        self._was_damaged = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have nothing open, in this process."""
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
+
+    def _leave_parent(self) -> None:
+        """After a fork, leave alone what the parent has open."""
+        if self._process != os.getpid():
+            if self._connection is not None:
+                _abandoned.append(self._connection)
+            self._begin()
+
+    def do(self, work: Work[_T], otherwise: _T, *, create: bool = False) -> _T:
+        """Work with the connection; where there is no database, `otherwise`, or it is made."""
+        self._leave_parent()
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._open(create)
+            return otherwise if self._connection is None else work(self._connection)
+
+    def _open(self, create: bool) -> sqlite3.Connection | None:
+        self._inode = _schema.inode(self._folder)
+        if create and not self._inode and _schema.old_files(self._folder):
+            _warn(
+                f"The features that an older version of tagkin kept in {self._folder} are not read "
+                "any more: photographs are looked at once again. `tagkin cache clear` removes them."
+            )
+        connection = _schema.connect(self._folder, create=create)
+        self._inode = _schema.inode(self._folder)
+        return connection
+
+    def read(self, work: Work[_T], otherwise: _T) -> _T:
+        """Work, unless it fails; then it was the last, and `otherwise`."""
+        if self._readable:
+            try:
+                return self.do(work, otherwise)
+            except _FAILURES as error:
+                if not self._set_aside(error):
+                    self._readable = False
+                    self._give_up(error)
+        return otherwise
+
+    def write(self, work: Work[None]) -> None:
+        """Work in a transaction, in a database that is made where there is none.
+
+        After the first failure nothing is written any more.
+        """
+
+        def in_transaction(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                work(connection)
+
+        while self._writable:
+            try:
+                self.do(in_transaction, None, create=True)
+                return
+            except _FAILURES as error:
+                if not self._set_aside(error):
+                    self._give_up(error)
+
+    def close(self, finish: Work[None] | None = None) -> None:
+        """Do the last work, if any, and close; a later use opens the database again."""
+        self._leave_parent()
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            with contextlib.closing(connection), contextlib.suppress(sqlite3.Error):
+                if finish is not None:
+                    finish(connection)
+
+    # --- what goes wrong -----------------------------------------------------------------
+
+    def _set_aside(self, error: Exception) -> bool:
+        """Set a damaged database aside, once; whether a new one can begin."""
+        if self._was_damaged or not is_damage(error):
+            return False
+        self._was_damaged = True
+        with self._lock:
+            self.close()
+            try:
+                # unless another process has done so, and begun a new one
+                if _schema.inode(self._folder) == self._inode:
+                    _schema.set_aside(self._folder)
+            except OSError:
+                return False
+        _warn(
+            f"The cache of features in {self._folder} is damaged ({_reason(error)}). It was set "
+            f"aside as {_schema.DAMAGED}, and a new one begins: photographs are looked at once "
+            "again. `tagkin cache clear` removes both."
+        )
+        return True
+
+    def _give_up(self, error: Exception) -> None:
+        first, self._writable = self._writable, False
+        if not first:
+            return
+        if isinstance(error, Unusable):
+            self._readable = False
+            _warn(str(error))
+        else:
+            _warn(
+                f"Features cannot be kept in {self._folder}: {_reason(error)}. The run goes on "
+                "without; the next one has to compute them again. Make room there, or choose "
+                "another folder with TAGKIN_CACHE."
+            )
+
+    @contextlib.contextmanager
+    def named_errors(self, what: str) -> Iterator[None]:
+        """For what a person asked for: where it cannot be done, it fails."""
+        try:
+            yield
+        except StorageError:
+            raise
+        except Unusable as error:
+            raise StorageError(str(error)) from error
+        except (sqlite3.Error, OSError) as error:
+            remedy = " `tagkin cache clear` removes what is there." if is_damage(error) else ""
+            raise StorageError(
+                f"The cache in {self._folder} cannot be {what}: {_reason(error)}.{remedy}"
+            ) from error
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
