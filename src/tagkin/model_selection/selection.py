@@ -202,11 +202,12 @@ def held_out_scores(
     random_state: int | None = 0,
     progress: bool = True,
 ) -> np.ndarray:
-    """Scores (N×D) of every image from an estimator that was fitted without it.
+    """Scores (N×D) of every image from a method that was fitted without it.
 
     They are what `LabelCalibrator` learns probabilities and thresholds from. Parameters are those
-    of `choose`; with a space in a pipeline, `refit_space` keeps its own fit from having seen the
-    image.
+    of `choose`. A space in a pipeline has seen the image unless ``refit_space=True``, and so has
+    one that X was projected into beforehand: the scores are then too good, and probabilities
+    learned from them too high.
     """
     X, Y = _checked(X, Y)
     folds = _folds(X.shape[0], n_folds, random_state)
