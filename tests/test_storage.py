@@ -19,7 +19,7 @@ from tagkin import LandmarkMap, SemanticSpace, load, save, storage
 from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
 from tagkin.space.views import IndicatorView
-from tests.conftest import make_collection, needs_torch
+from tests.conftest import assert_same, make_collection, needs_torch
 from tests.test_filesystem import refuse_as_windows_does
 
 
@@ -50,7 +50,7 @@ def test_a_loaded_model_is_the_saved_one(model, tmp_path):
     assert type(again) is type(model)
     for name in ("kernel", "n_landmarks", "scaling", "n_components"):
         assert getattr(again, name, None) == getattr(model, name, None)
-    assert (again.transform(X_new) == model.transform(X_new)).all()
+    assert_same(again.transform(X_new), model.transform(X_new))
     if isinstance(model, SemanticSpace):
         again.partial_fit(X[:60], Y[:60])
         model.partial_fit(X[:60], Y[:60])
@@ -76,7 +76,7 @@ def test_sparse_labels_of_an_exact_fit_are_kept(collection, tmp_path):
     again = load(save(model, tmp_path / "model"))
     for space in (model, again):
         space.forget(X[100:], Y[100:])
-    assert (again.transform(X_new) == model.transform(X_new)).all()
+    assert_same(again.transform(X_new), model.transform(X_new))
 
 
 @needs_torch

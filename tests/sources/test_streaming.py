@@ -13,7 +13,7 @@ from tagkin import SemanticSpace, memory_budget
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import nearest
 from tagkin.sources import fit_streamed, nearest_streamed, streaming, transform_streamed
-from tests.conftest import make_collection, needs_torch
+from tests.conftest import assert_same, make_collection, needs_torch
 
 SMALL = 3 * 100 * 12 * 4  # blocks of 100 images
 
@@ -62,7 +62,7 @@ def test_a_streamed_fit_is_a_fit_with_its_landmarks(stored, sparse):
     np.testing.assert_allclose(space.transform(X), given.transform(X), atol=1e-3)
 
 
-def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(stored, tmp_path):
+def test_a_fit_that_was_stopped_goes_on_to_the_same_result(stored, tmp_path):
     folder, Y, X = stored
     mark = tmp_path / "checkpoint"
     with memory_budget(SMALL):
@@ -84,7 +84,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(stored, tmp_path):
     assert seen == [500, 600, 700, 800, 900, 1000]
     assert not mark.exists()
     np.testing.assert_array_equal(space.landmark_indices_, whole.landmark_indices_)
-    np.testing.assert_array_equal(space.transform(X), whole.transform(X))
+    assert_same(space.transform(X), whole.transform(X), 1e-4)
 
 
 KILLED = """
@@ -193,7 +193,7 @@ def test_bad_features_are_named_and_what_was_learned_stays(stored):
     with memory_budget(SMALL), pytest.raises(InvalidInput, match="infinity in row 612"):
         fit_streamed(space, folder, Y)
     X[612] = X[0]
-    np.testing.assert_array_equal(space.transform(X)[:600], before[:600])
+    assert_same(space.transform(X)[:600], before[:600], 1e-4)
     with pytest.raises(InvalidInput, match="1000 rows in X and 999 in Y"):
         fit_streamed(space, folder, Y[:999])
 
@@ -270,4 +270,4 @@ def test_a_space_that_is_only_prepared_says_so(stored):
         space.transform(X)
     space.partial_fit(X, Y)
     expected = SemanticSpace(n_landmarks=60, random_state=0).fit(X, Y)
-    np.testing.assert_array_equal(space.transform(X), expected.transform(X))
+    assert_same(space.transform(X), expected.transform(X), 1e-3)

@@ -11,7 +11,7 @@ from tagkin.kernels import exp_chi2_kernel
 from tagkin.kernels.chi2 import mean_chi2
 from tagkin.space.chi2_view import Chi2View
 from tagkin.space.views import TextView, as_text_view
-from tests.conftest import needs_torch
+from tests.conftest import assert_same, needs_torch
 
 
 def tag_vectors(n=60, n_tags=8, seed=0):
@@ -127,7 +127,7 @@ def test_a_stored_view_and_a_space_with_it_are_the_same(collection, tmp_path):
     np.testing.assert_allclose(again.transform(X_new), space.transform(X_new), atol=1e-9)
     view.fit(Y)
     loaded = load(save(view, tmp_path / "view"))
-    np.testing.assert_array_equal(loaded.transform(Y), view.transform(Y))
+    assert_same(loaded.transform(Y), view.transform(Y))
     assert (loaded.scale_, loaded.scale_error_) == (view.scale_, view.scale_error_)
     assert "6 labels by 12 landmarks" in (tmp_path / "view" / "README.md").read_text()
 

@@ -14,7 +14,7 @@ from tagkin.errors import InvalidInput
 from tagkin.kernels import RBF, ArcCosine, Linear, arc_cosine_kernel
 from tagkin.space import regularization_of_public_code
 from tagkin.space.views import IndicatorView
-from tests.conftest import make_collection, relative_error
+from tests.conftest import assert_same, make_collection, relative_error
 from tests.dense import dense_space
 
 
@@ -267,7 +267,7 @@ def test_only_what_was_learned_can_be_forgotten(collection):
         space.forget(X[:50], Y[:50] + 9 * np.eye(6)[2])
     with pytest.raises(InvalidInput, match="Cannot forget 149 of 150 images"):
         space.forget(X[:149], Y[:149])
-    assert (space.transform(X_new) == before).all()
+    assert_same(space.transform(X_new), before)
 
 
 def test_what_cannot_have_been_learned_is_noticed(collection):
@@ -289,7 +289,7 @@ def test_a_failed_fit_leaves_what_was_learned(n_landmarks, collection):
         with pytest.raises(InvalidInput):
             space.fit(bad_X, bad_Y)
     assert space.n_images_ == 150
-    assert (space.transform(X_new) == before).all()
+    assert_same(space.transform(X_new), before)
     space.set_params(regularization=-1)
     with pytest.raises(InvalidInput, match="regularization"):
         space.partial_fit(X, Y)
@@ -304,7 +304,7 @@ def test_the_callers_arrays_are_not_kept(collection):
     before = given.transform(X_new)
     landmarks += 1
     labels[:] = 0
-    assert (given.transform(X_new) == before).all()
+    assert_same(given.transform(X_new), before)
     expected = SemanticSpace().fit(X, Y).partial_fit(X, Y).transform(X_new)
     np.testing.assert_allclose(exact.partial_fit(X, Y).transform(X_new), expected)
 
@@ -318,7 +318,7 @@ def test_a_failed_call_adds_nothing(collection):
     with memory_budget(5000), pytest.raises(InvalidInput, match="NaN or infinity"):
         space.partial_fit(bad, Y)
     assert space.n_images_ == 150
-    assert (space.transform(X_new) == before).all()
+    assert_same(space.transform(X_new), before)
 
 
 # --- invariances ---
@@ -361,7 +361,7 @@ def test_batch_is_single(collection):
 def test_the_same_seed_gives_the_same_space(collection):
     X, Y, X_new = collection
     space = SemanticSpace(n_landmarks=30, random_state=3).fit(X, Y)
-    assert (clone(space).fit(X, Y).transform(X_new) == space.transform(X_new)).all()
+    assert_same(clone(space).fit(X, Y).transform(X_new), space.transform(X_new))
 
 
 # --- kinds of input ---
@@ -423,7 +423,7 @@ def test_one_label_needs_no_column(collection):
     X, Y, X_new = collection
     expected = SemanticSpace().fit(X, Y[:, :1]).transform(X_new)
     for labels in (Y[:, 0], scipy.sparse.coo_array(Y[:, 0])):
-        assert (SemanticSpace().fit(X, labels).transform(X_new) == expected).all()
+        assert_same(SemanticSpace().fit(X, labels).transform(X_new), expected)
 
 
 def test_many_rare_labels_stay_sparse(collection):
@@ -444,7 +444,7 @@ def test_memory_maps(tmp_path, collection):
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     space = SemanticSpace(n_landmarks=50, random_state=0).fit(mapped, Y)
     expected = SemanticSpace(n_landmarks=50, random_state=0).fit(X.astype(np.float16), Y)
-    assert (space.transform(X_new) == expected.transform(X_new)).all()
+    assert_same(space.transform(X_new), expected.transform(X_new))
 
 
 @pytest.mark.parametrize("sparse", [True, False])

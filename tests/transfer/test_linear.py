@@ -10,7 +10,7 @@ import tagkin
 from tagkin import SemanticSpace
 from tagkin.kernels import ArcCosine
 from tagkin.transfer import LinearSVM, RidgeTransfer
-from tests.conftest import make_collection
+from tests.conftest import assert_same, make_collection
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e4])
@@ -90,7 +90,7 @@ def test_the_ridge_of_a_space_can_be_saved(collection, tmp_path):
     model = RidgeTransfer.of_space(space)
     again = tagkin.load(tagkin.save(model, tmp_path / "model"))
     psi = space.transform(X_new)
-    np.testing.assert_array_equal(again.decision_function(psi), model.decision_function(psi))
+    assert_same(again.decision_function(psi), model.decision_function(psi))
     with pytest.raises(ValueError, match="12 features, but RidgeTransfer is expecting 6"):
         again.decision_function(X_new)
 

@@ -11,7 +11,7 @@ from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.transfer import TwoPassKNN, _margins
 from tagkin.transfer._margins import learn_dimension_weights, margin_loss, sample_size
 from tagkin.transfer.twopass import _balanced
-from tests.conftest import make_collection
+from tests.conftest import assert_same, make_collection
 
 
 def distance(z, other, metric):
@@ -211,7 +211,7 @@ def test_learning_is_the_same_every_time_and_another_fit_forgets_it():
     Z, Y, _ = noisy(120)
     learned = TwoPassKNN(metric_learning=True, random_state=3).fit(Z, Y)
     again = TwoPassKNN(metric_learning=True, random_state=3).fit(Z, Y)
-    np.testing.assert_array_equal(learned.dimension_weights_, again.dimension_weights_)
+    assert_same(learned.dimension_weights_, again.dimension_weights_)
     before = learned.decision_function(Z[:9])
     learned.set_params(metric_learning=False)
     np.testing.assert_array_equal(learned.decision_function(Z[:9]), before)  # as it was fitted
@@ -244,9 +244,7 @@ def test_an_image_is_no_target_of_itself(monkeypatch):
     weights = learn_dimension_weights(Z, labels, np.arange(60), found)
     others = [np.delete(row, 0) for row in found.indices]
     without = type(found)(np.array(others), found.distances[:, 1:])
-    np.testing.assert_array_equal(
-        learn_dimension_weights(Z, labels, np.arange(60), without), weights
-    )
+    assert_same(learn_dimension_weights(Z, labels, np.arange(60), without), weights)
     assert weights[0] > 10 * weights[1]
     # room for more targets and impostors than there are makes no difference
     monkeypatch.setattr(_margins, "_TARGETS", 2)
