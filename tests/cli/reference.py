@@ -11,11 +11,21 @@ PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 BEGIN, END = "<!-- commands: begin -->", "<!-- commands: end -->"
 
 
+def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
+    """All commands by their whole names, those of groups in the place of the group."""
+    group = group or typer.main.get_command(app)
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        whole = f"{prefix}{name}"
+        inner = hasattr(command, "commands")
+        found |= commands(command, f"{whole} ") if inner else {whole: command}
+    return found
+
+
 def reference() -> str:
     """Usage, text, options and examples of every command, in Markdown."""
-    group: Any = typer.main.get_command(app)
     parts = []
-    for name, command in group.commands.items():
+    for name, command in commands().items():
         arguments = " ".join(_argument(p) for p in command.params if p.param_type_name != "option")
         usage = f"tagkin {name} {arguments} [OPTIONS]".replace("  ", " ")
         options = [_option(p) for p in command.params if p.param_type_name == "option"]

@@ -82,6 +82,7 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
         "evaluate": ("evaluate", odd.fresh, *model),
         "map": ("map", odd.fresh, *model, "--output", "map[/a].png"),
         "info": ("info", odd.model),
+        "cache": ("cache", "info"),
     }
 
 

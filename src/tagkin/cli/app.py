@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tagkin.cli import audit, evaluate, explain, info, map, similar, suggest, train
+from tagkin.cli import audit, cache, evaluate, explain, info, map, similar, suggest, train
 from tagkin.cli.guard import DONE, guarded
 from tagkin.cli.streams import discard, is_closed_pipe, prepare_streams
 from tagkin.version import __version__
@@ -29,19 +29,31 @@ Exit codes:
 tagkin COMMAND --help explains a command, with examples.
 """
 
-app = typer.Typer(
-    name="tagkin",
-    help="Learn from the tags on your photographs, and suggest tags for the rest.",
-    epilog=_EPILOG,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+
+def _group(name: str, text: str, epilog: str | None = None) -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        help=text,
+        epilog=epilog,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+app = _group(
+    "tagkin", "Learn from the tags on your photographs, and suggest tags for the rest.", _EPILOG
 )
 
 for _module in (train, suggest, explain, similar, audit, evaluate, map, info):
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, epilog=_module.EXAMPLES)(guarded(_module.run))
+
+_cache = _group("cache", cache.HELP)
+for _run, _examples in cache.COMMANDS:
+    _cache.command(_run.__name__, epilog=_examples)(guarded(_run))
+app.add_typer(_cache)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,65 @@
+"""tagkin cache: what it tells, and what it removes."""
+
+import json
+
+import pytest
+
+from tagkin.features import FeatureCache
+from tests.features.test_cache import fill, kept
+
+
+def test_info_tells_what_training_has_kept(run, world):
+    said = run("cache", "info")
+    assert said.exit_code == 0
+    assert str(world.cache) in said.stdout
+    assert "of at most 10 GB" in said.stdout
+    assert "efficientnet-lite0" in said.stdout
+    found = json.loads(run("cache", "info", "--json").stdout)
+    (use,) = found["backbones"]
+    assert use["dimension"] == 1280
+    assert found["n_entries"] == use["n_entries"] >= len(world.tags_of)
+    assert use["n_bytes"] == 4 * 1280 * use["n_entries"] < found["n_bytes"]
+
+
+def test_info_of_no_cache_makes_none(run, tmp_path):
+    found = json.loads(run("cache", "info", "--cache", "none", "--json").stdout)
+    assert (found["folder"], found["n_entries"], found["n_bytes"]) == ("none", 0, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "n"), [(("prune", "--max-size", "0.1 KB"), 300), (("clear",), 300), (("prune",), 0)]
+)
+def test_prune_and_clear_remove_what_they_say(run, tmp_path, command, n):
+    fill(tmp_path / "cache", range(300))
+    command = ("cache", *command, "--cache", "cache")
+    said = run(*command, "--dry-run")
+    assert f"Features of {n} photographs would be removed from cache: " in said.stderr
+    assert kept(tmp_path / "cache", range(300)) == set(range(300))
+    would = json.loads(run(*command, "--dry-run", "--json").stdout)
+    assert (would["folder"], would["dry_run"], would["n_entries"]) == ("cache", True, n)
+    done = json.loads(run(*command, "--json").stdout)
+    assert (done["dry_run"], done["n_entries"]) == (False, n)
+    assert len(kept(tmp_path / "cache", range(300))) == 300 - n
+    said = run(*command)
+    assert said.exit_code == 0
+    assert "Features of 0 photographs were removed from cache: " in said.stderr
+
+
+@pytest.mark.parametrize("text", ["much", "-1MB", "5K", "1e3", ""])
+def test_a_size_that_is_none(run, text):
+    said = run("cache", "prune", "--max-size", text)
+    assert said.exit_code == 2
+    assert "write it like 500MB or 2GB" in said.stderr
+
+
+def test_a_damaged_cache_is_told_and_can_be_cleared(run, tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "features.sqlite").write_bytes(b"no database" * 1000)
+    said = run("cache", "info", "--cache", "cache")
+    assert said.exit_code == 1
+    assert "file is not a database" in said.stderr
+    assert "tagkin cache clear" in said.stderr
+    assert run("cache", "clear", "--cache", "cache").exit_code == 0
+    assert FeatureCache(tmp_path / "cache").info().n_entries == 0
+    assert run("cache", "info", "--cache", "cache").exit_code == 0
