@@ -19,14 +19,8 @@ from tqdm import tqdm
 
 import tagkin
 from examples.scenes import make_scenes
-from tagkin.annotator import (
-    MEASURES,
-    Annotator,
-    Collection,
-    PhotoSuggestions,
-    Quality,
-    read_collection,
-)
+from tagkin.annotator import MEASURES, Annotator, PhotoSuggestions, Quality
+from tagkin.collection import Collection, read_collection
 from tagkin.pages import Report, comparisons_of, contact_sheet, draw_map, embed, write_report
 
 OUTPUT = Path("build/demo")

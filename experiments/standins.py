@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
+from tagkin.collection.tag_files import read_tags
 from tagkin.datasets.base import Dataset
 from tagkin.datasets.files import Files, Source, label_matrix, unpacked
-from tagkin.labels.tag_files import read_tags
 from tagkin.labels.vocabulary import Vocabulary
 
 __all__ = ["STANDINS", "load_coco", "load_flickr8k", "load_photos"]

@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 import tagkin
 from tagkin import Annotator, NeighborVoting, RidgeTransfer, TagRelevance, TwoPassKNN
-from tagkin.annotator import Collection
 from tagkin.annotator import looking as looking_module
 from tagkin.annotator.learning import Recipe
+from tagkin.collection import Collection
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.evaluation import evaluate
 from tagkin.features import FeatureCache

@@ -4,7 +4,7 @@ import pytest
 
 import tagkin
 from tagkin import Annotator
-from tagkin.annotator import read_synonyms, read_tag_list
+from tagkin.collection import read_synonyms, read_tag_list
 from tagkin.errors import InvalidInput
 
 from .conftest import seen

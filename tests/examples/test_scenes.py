@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from examples.scenes import TAGS, make_scenes, paint
-from tagkin.labels.tag_files import read_tags
+from tagkin.collection.tag_files import read_tags
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from sklearn.exceptions import NotFittedError
 from tagkin import storage
 from tagkin.annotator import quality
 from tagkin.annotator.audit import findings
-from tagkin.annotator.collection import Collection, Progress
 from tagkin.annotator.growing import grown
 from tagkin.annotator.learning import Recipe, check_enough, learn, tuned, usual_recipe
 from tagkin.annotator.looking import Looking, silent
@@ -30,6 +29,7 @@ from tagkin.annotator.relocation import Relocation
 from tagkin.annotator.suggesting import suggestions_of
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer, row_blocks, to_numpy
+from tagkin.collection.reading import Collection, Progress
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure

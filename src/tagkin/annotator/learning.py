@@ -13,9 +13,9 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from tagkin.annotator.collection import Progress
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator
+from tagkin.collection.reading import Progress
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision

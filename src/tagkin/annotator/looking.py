@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from tagkin.annotator.collection import Progress
 from tagkin.annotator.photographs import Photographs, all_unreadable, paths_of
+from tagkin.collection.reading import Progress
 from tagkin.errors import InvalidInput
 from tagkin.features import (
     Backbone,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.annotator.collection import Collection
+from tagkin.collection.reading import Collection
 from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
 from tagkin.images import Failure

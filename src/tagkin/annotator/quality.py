@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.collection import Progress
 from tagkin.annotator.learning import (
     Recipe,
     check_enough,
@@ -17,6 +16,7 @@ from tagkin.annotator.learning import (
     n_folds,
 )
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
+from tagkin.collection.reading import Progress
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
 from tagkin.wording import count

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagkin.annotator.collection import Progress
 from tagkin.annotator.whereabouts import Whereabouts, digest_reader, rooted
+from tagkin.collection.reading import Progress
 from tagkin.features import Extraction, FeatureCache
 
 __all__ = ["Relocation"]

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
+from tagkin.collection import find_photographs
 from tagkin.errors import UnreadableImage
 from tagkin.features import FeatureCache, default_cache_folder
 from tagkin.filesystem import write_whole
-from tagkin.images import content_digest, find_photographs, read_bytes
+from tagkin.images import content_digest, read_bytes
 
 __all__ = ["Whereabouts", "digest_reader", "rooted"]
 

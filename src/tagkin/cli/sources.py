@@ -13,7 +13,8 @@ from tagkin.cli.tables import count
 from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, Collection
+    from tagkin.annotator import Annotator
+    from tagkin.collection import Collection
 
 __all__ = [
     "open_model",
@@ -65,7 +66,7 @@ def tag_settings(
     synonyms: Path | None, merge: Any, exclude: Sequence[str] | None, exclude_file: Path | None
 ) -> dict[str, Any]:
     """Which tags are one and which are left out, as parameters of an annotator."""
-    from tagkin.annotator import read_synonyms, read_tag_list
+    from tagkin.collection import read_synonyms, read_tag_list
 
     left_out = [*(exclude or ()), *(read_tag_list(exclude_file) if exclude_file else ())]
     return {
@@ -101,7 +102,7 @@ def photographs(
     places: Sequence[Path], tags: Path | None, column: str | None, step: Step
 ) -> Collection:
     """Find photographs and their tags, and say what a tag file names and is not there."""
-    from tagkin.annotator import read_collection
+    from tagkin.collection import read_collection
 
     found = read_collection(places, tags, column=column, progress=step)
     if found.absent:

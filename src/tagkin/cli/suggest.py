@@ -26,7 +26,8 @@ from tagkin.cli.sources import open_model, photographs, report_missing, report_p
 from tagkin.cli.tables import count, file_table, kin_text, percent, show
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, Collection, PhotoSuggestions
+    from tagkin.annotator import Annotator, PhotoSuggestions
+    from tagkin.collection import Collection
 
 __all__ = ["EXAMPLES", "run"]
 

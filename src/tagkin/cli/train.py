@@ -21,7 +21,8 @@ from tagkin.features.registry import BACKBONES
 from tagkin.wording import denoising_text
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, Collection
+    from tagkin.annotator import Annotator
+    from tagkin.collection import Collection
 
 __all__ = ["EXAMPLES", "run"]
 

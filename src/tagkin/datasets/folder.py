@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tagkin.arrays import check_features
+from tagkin.collection.tag_files import read_tags
 from tagkin.datasets.base import Dataset
 from tagkin.datasets.files import Files, Source
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.labels.tag_files import read_tags
 from tagkin.labels.vocabulary import Vocabulary
 
 __all__ = ["load_folder"]
@@ -41,7 +41,7 @@ def load_folder(
     table : path or None
         A CSV or JSON Lines file with a column ``file_name`` (relative to the folder), a column
         ``labels`` (or ``label``) or ``tags`` (or ``tag``) or both, and perhaps ``split``; see
-        `tagkin.labels.tag_files.read_tags` for its form. None: the first there is of
+        `tagkin.collection.tag_files.read_tags` for its form. None: the first there is of
         ``metadata.jsonl``, ``metadata.csv``, ``tags.jsonl`` and ``tags.csv`` in the folder.
     name : str or None
         The dataset's name; None takes the name of `images`.

@@ -11,11 +11,11 @@ import numpy as np
 from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
-from tagkin.images._containers import scan_start
 from tagkin.images._pixels import as_rgb
-from tagkin.images._warnings import quiet
 from tagkin.images.files import amount
 from tagkin.images.formats import format_of, open_header
+from tagkin.images.jpeg import scan_start
+from tagkin.images.pillow_warnings import quiet
 
 __all__ = ["MAX_PIXELS", "decode"]
 

@@ -16,10 +16,10 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
+from tagkin.collection.containers import MAX_BLOCK, find_metadata
+from tagkin.collection.iptc import iptc_keywords
+from tagkin.collection.xmp import xmp_keywords
 from tagkin.errors import UnreadableImage
-from tagkin.images._containers import MAX_BLOCK, find_metadata
-from tagkin.images._iptc import iptc_keywords
-from tagkin.images._xmp import xmp_keywords
 from tagkin.images.files import Failure, open_file, read_bytes
 
 __all__ = ["find_keywords", "read_keywords"]

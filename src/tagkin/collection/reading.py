@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tagkin.collection import find_keywords, find_photographs
+from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, StorageError, UnreadableImage
-from tagkin.images import Failure, find_keywords, find_photographs
-from tagkin.labels.tag_files import TagTable, read_tags
+from tagkin.images import Failure
 
 __all__ = ["Collection", "Progress", "read_collection"]
 
@@ -105,7 +106,7 @@ def read_collection(
     ----------
     places : files and folders
     tags : path, "embedded", "both" or "none", optional
-        A tag file (CSV or JSON Lines, see `tagkin.labels.tag_files`). Without it, a
+        A tag file (CSV or JSON Lines, see `tagkin.collection.tag_files`). Without it, a
         ``metadata.jsonl`` or ``metadata.csv`` in one of the folders; without that, the keywords
         in the photographs themselves and in XMP files beside them. "embedded" reads these
         keywords, whatever files there are, "both" the metadata file in the folder and the

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tagkin.collection.tag_files import TagTable, read_tags, write_tags
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.labels.tag_files import TagTable, read_tags, write_tags
 from tagkin.labels.vocabulary import Vocabulary
 
 TABLE = TagTable(["a.jpg", "b/c.jpg"], [["dog", "traffic light"], []])

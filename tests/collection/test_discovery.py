@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tagkin.collection import find_photographs
 from tagkin.errors import InvalidInput
-from tagkin.images import Failure, find_photographs, formats
+from tagkin.images import Failure, formats
 from tests.privileges import without_privileges
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.annotator import Collection, read_collection
+from tagkin.collection import Collection, read_collection
 from tagkin.errors import InvalidInput
 from tagkin.images import Failure
 from tests.privileges import without_privileges

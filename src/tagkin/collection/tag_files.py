@@ -27,9 +27,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tagkin.collection import exiftool_tables
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.filesystem import write_whole
-from tagkin.labels import _exiftool
 
 __all__ = ["TagTable", "read_tags", "write_tags"]
 
@@ -180,7 +180,7 @@ def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
 
 def _checked_header(header: list[str], path: Path, line: int) -> list[str]:
     twice = [name for name, n in Counter(header).items() if n > 1 and name]
-    if not {_NAME, _exiftool.SOURCE} & set(header) or twice:
+    if not {_NAME, exiftool_tables.SOURCE} & set(header) or twice:
         what = f"the column {twice[0]} is there twice" if twice else f"there is no column {_NAME}"
         found = ", ".join(header)
         raise _wrong(path, line, f"{what}; found {found}. Columns are separated by commas.")
@@ -238,18 +238,18 @@ def _of_exiftool(
 ) -> TagTable:
     """Files without tags are left out: exiftool lists all there are, images or not."""
     header = list(rows[0].cells)
-    columns = _exiftool.tag_columns(header, column)
+    columns = exiftool_tables.tag_columns(header, column)
     if not columns:
         raise InvalidInput(
             f"{path} is as exiftool writes it, and has no column {column or 'of tags'}; found "
-            f"{', '.join(header)}. Write {', '.join(_exiftool.COLUMNS)} into it, or name the "
+            f"{', '.join(header)}. Write {', '.join(exiftool_tables.COLUMNS)} into it, or name the "
             "column of tags with column=…"
         )
     tags: dict[str, list[str]] = {}
     for row in rows:
-        found = _exiftool.tags_of(row.cells, columns, separator)
+        found = exiftool_tables.tags_of(row.cells, columns, separator)
         if found:
-            tags.setdefault(row.cells[_exiftool.SOURCE], []).extend(found)
+            tags.setdefault(row.cells[exiftool_tables.SOURCE], []).extend(found)
     return TagTable(list(tags), list(tags.values()))
 
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from tagkin.errors import UnreadableImage
-from tagkin.images._tiff import first_directory
-from tagkin.images._warnings import quiet
 from tagkin.images.formats import format_of, open_header
+from tagkin.images.jpeg import segments
+from tagkin.images.pillow_warnings import quiet
+from tagkin.images.tiff import first_directory
 
-__all__ = ["Metadata", "find_metadata", "scan_start"]
+__all__ = ["MAX_BLOCK", "Metadata", "find_metadata"]
 
 MAX_BLOCK = 64 << 20  # metadata are far smaller
 
@@ -81,45 +81,10 @@ def find_metadata(file: BinaryIO) -> Metadata:
 # --- JPEG --------------------------------------------------------------------------------
 
 
-def _segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Marker and length of each segment up to the first scan, with the file at its content."""
-    file.seek(2)
-    while file.tell() < MAX_BLOCK and file.read(1) == b"\xff":
-        while (code := file.read(1)) == b"\xff":  # markers may be padded
-            pass
-        if not code or code == b"\xd9":
-            return
-        marker = code[0]
-        if marker == 0x01 or 0xD0 <= marker <= 0xD7:  # these have no content
-            continue
-        size = file.read(2)
-        if len(size) < 2:
-            return
-        length = max(0, int.from_bytes(size, "big") - 2)
-        after = file.tell() + length
-        yield marker, length
-        if marker == 0xDA:
-            return
-        file.seek(after)
-
-
-def scan_start(file: BinaryIO) -> tuple[int, bool]:
-    """Where the picture itself starts in a JPEG file, and whether it is in Huffman's code.
-
-    The start is 0 if it is not found: decoders forgive more than is forgiven here.
-    """
-    huffman = False
-    for marker, _ in _segments(file):
-        huffman = huffman or 0xC0 <= marker <= 0xC2
-        if marker == 0xDA:
-            return file.tell(), huffman
-    return 0, huffman
-
-
 def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
     photoshop: list[bytes] = []
     more: dict[bytes, dict[int, bytes]] = {}
-    for marker, length in _segments(file):
+    for marker, length in segments(file):
         if marker not in (0xE1, 0xED):
             continue
         content = file.read(length)

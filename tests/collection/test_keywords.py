@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tagkin.collection import find_keywords, read_keywords
 from tagkin.errors import UnreadableImage
-from tagkin.images import Failure, decode, find_keywords, read_keywords
-from tagkin.images._tiff import first_directory
-from tests.images import made_xmp as made
+from tagkin.images import Failure, decode
+from tagkin.images.tiff import first_directory
+from tests.collection import made_xmp as made
 from tests.images.made import HAS_AVIF, picture, saved
 from tests.images.test_decoding import chunk, coded
 from tests.privileges import without_privileges
