@@ -1,1 +1,1 @@
-"""The paper, reproduced: experiments 1 to 5, every table and figure, with one command."""
+"""The paper's experiments 1 to 5: one command computes every table and figure."""

@@ -1,15 +1,15 @@
-"""The paper, reproduced.
+"""Reproduce the paper's experiments.
 
     python -m experiments run flickr8k coco      # compute and store raw results
-    python -m experiments tables                 # Markdown and CSV from what is stored
-    python -m experiments figures                # SVG from what is stored
-    python -m experiments all                    # everything, for every dataset at hand
-    python -m experiments smoke                  # everything on a small made dataset
-    python -m experiments publish                # stored tables and figures into docs/results
+    python -m experiments tables                 # Markdown and CSV from stored results
+    python -m experiments figures                # SVG from stored results
+    python -m experiments all                    # all of it, for every available dataset
+    python -m experiments smoke                  # all of it, on a small synthetic dataset
+    python -m experiments publish                # tables and figures into docs/results
 
-Results go to build/results, the report to build/report (see --results, --report). What is stored
-is not computed again; a killed run goes on where it was. The data is looked for in the folder
-TAGKIN_DATA, or in ../shared/data.
+Results go to build/results and the report to build/report (see --results, --report). Stored
+results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
+from the folder TAGKIN_DATA, or from ../shared/data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import argparse
 from pathlib import Path
 
 from experiments.config import CONFIGS, Config, find_config
-from experiments.problem import at_hand
+from experiments.problem import is_available
 from experiments.report import publish, write_figures, write_page, write_tables
 from experiments.run import run
 from experiments.study import Study
@@ -27,14 +27,14 @@ RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Read the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", choices=["run", "tables", "figures", "all", "smoke", "publish"])
-    parser.add_argument("config", nargs="*", help="name or path of a config; default: all at hand")
+    parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
     options = parser.parse_args(arguments)
@@ -59,13 +59,13 @@ def _configs(options: argparse.Namespace) -> list[Config]:
     if options.config:
         return [find_config(name) for name in options.config]
     every = [find_config(path.stem) for path in sorted(CONFIGS.glob("*.toml"))]
-    there = [c for c in every if c.dataset != "made" and at_hand(c.dataset)]
-    if not there:
+    available = [c for c in every if c.dataset != "synthetic" and is_available(c.dataset)]
+    if not available:
         raise SystemExit(
-            "None of the datasets is at hand. Set TAGKIN_DATA to the folder that has them, or try "
+            "No dataset was found. Set TAGKIN_DATA to the folder that has them, or try "
             "python -m experiments smoke."
         )
-    return there
+    return available
 
 
 if __name__ == "__main__":

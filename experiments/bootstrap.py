@@ -1,8 +1,8 @@
-"""How sure is a figure? Bootstrap over the test images, the same resamples for every method.
+"""Bootstrap intervals over the test images, with the same resamples for every method.
 
-Where all methods see the same resamples, the difference of two of them in each resample is a
-paired bootstrap. A resample is a weight for each image, how often it was drawn; MAP with weights
-is that of the drawn images, ties in expectation, as `tagkin.evaluation` has it.
+Since all methods share the resamples, the difference of two methods in each resample is a paired
+bootstrap. A resample is a weight per image: how often the image was drawn. Weighted MAP equals
+the MAP of the drawn images, with ties in expectation, as in `tagkin.evaluation`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tagkin.evaluation import average_precision, evaluate, top_labels
 
 __all__ = ["Difference", "compare", "interval", "measure", "resample_weights", "weighted_map"]
 
-_ENTRIES = 2**18  # of a block of weights, so that it stays in the cache
+_ENTRIES = 2**18  # per block of weights, so that a block fits in the CPU cache
 MEASURES = ("MAP", "macro_precision", "macro_recall", "n_plus")
 
 
@@ -31,14 +31,14 @@ def resample_weights(n: int, n_resamples: int, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Ranking:
-    """One label's images by falling score; those of equal score are a group."""
+    """Images by descending score for one label; images with equal scores form a group."""
 
     order: np.ndarray
     starts: np.ndarray
-    """First place of each group that holds a positive."""
+    """First position of each group that contains a positive."""
     ends: np.ndarray
     positives: np.ndarray
-    """Images with the label, in the order of their groups."""
+    """Images with the label, ordered by group."""
     positive_starts: np.ndarray
     """Where each group's positives begin among `positives`."""
 
@@ -48,17 +48,17 @@ class _Ranking:
         ranked = scores[order]
         first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
         group = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
-        places = np.flatnonzero(carries[order])
-        held, positive_starts = np.unique(group[places], return_index=True)
+        positions = np.flatnonzero(carries[order])
+        held, positive_starts = np.unique(group[positions], return_index=True)
         ends = np.append(first[1:], len(order))
-        return cls(order, first[held], ends[held], order[places], positive_starts)
+        return cls(order, first[held], ends[held], order[positions], positive_starts)
 
     def average_precision(self, weights: np.ndarray, harmonic: np.ndarray) -> np.ndarray:
-        """Expected AP of each resample (rows of weights), or NaN where none carries the label.
+        """Expected AP of each resample (a row of weights), or NaN if no image has the label.
 
         A group of G images with P positives, after N₀ images with P₀ positives, adds
-        Σⱼ P/G (P₀ + 1 + (j − 1)(P − 1)/(G − 1)) / (N₀ + j), j = 1…G, in closed form by harmonic
-        numbers.
+        Σⱼ P/G (P₀ + 1 + (j − 1)(P − 1)/(G − 1)) / (N₀ + j), j = 1…G. Harmonic numbers give it in
+        closed form.
         """
         P = np.add.reduceat(
             weights[:, self.positives], self.positive_starts, axis=1, dtype=np.int32
@@ -98,7 +98,7 @@ def weighted_map(
 def weighted_counts(
     truth: scipy.sparse.csr_array, scores: np.ndarray, weights: np.ndarray, top: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Precision, recall and N+ at `top` labels an image, of each resample."""
+    """Precision, recall and N+ of each resample, at `top` labels per image."""
     best = top_labels(scores, top)
     n, k = best.shape
     given = scipy.sparse.csr_array(
@@ -116,7 +116,7 @@ def weighted_counts(
 def measure(
     truth: scipy.sparse.csr_array, scores: np.ndarray, top: int, weights: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """All figures of scores: values, the same of every resample, and each label's AP."""
+    """Metrics of scores, the same metrics in every resample, and the AP of each label."""
     found = evaluate(truth, scores, top)
     precision, recall, n_plus = weighted_counts(truth, scores, weights, top)
     return {
@@ -127,9 +127,9 @@ def measure(
 
 
 def interval(resampled: np.ndarray, value: float) -> tuple[float, float]:
-    """95 % interval about a value: percentiles, less the mean's own shift.
+    """95 % interval around a value: bootstrap percentiles, corrected for bias.
 
-    A resample repeats images, which shifts MAP a little; the shift is taken off.
+    A resample repeats images, which shifts MAP a little; that shift is subtracted.
     """
     low, high = np.percentile(resampled, [2.5, 97.5]) + value - resampled.mean()
     return float(low), float(high)
@@ -137,19 +137,19 @@ def interval(resampled: np.ndarray, value: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Difference:
-    """One method's figure less another's, on the same images."""
+    """The difference of two methods in one metric, on the same images."""
 
     value: float
     low: float
     high: float
     p: float
-    """Two-sided: twice the share of resamples on the other side of 0, at least 1/resamples."""
+    """Two-sided: twice the share of resamples beyond 0, at least 1/resamples."""
 
 
 def compare(
     ours: np.ndarray, theirs: np.ndarray, our_value: float, their_value: float
 ) -> Difference:
-    """Paired bootstrap of a difference, from the figures of the same resamples."""
+    """Paired bootstrap of a difference, from the metrics in the same resamples."""
     value = our_value - their_value
     differences = ours - theirs
     differences = differences + value - differences.mean()

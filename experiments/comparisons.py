@@ -12,7 +12,7 @@ __all__ = ["difference", "holm", "p_text", "semantic", "semantic_over_visual", "
 
 
 def semantic(kind: str) -> str:
-    """The paper's own space for expert labels, or for tags."""
+    """The recipe of the paper's own space, for expert labels or for tags."""
     return "linear" if kind == "expert" else "denoised"
 
 
@@ -27,18 +27,18 @@ def difference(ours: Measured, theirs: Measured, measure: int = 0) -> Difference
 
 
 def semantic_over_visual(study: Study, kind: str, method: str, measure: int = 0) -> Difference:
-    """What a method gains in the space."""
+    """What a method gains from the semantic space."""
     ours = expert.chosen(study, kind, semantic(kind), method)
     return difference(ours, expert.chosen(study, kind, "visual", method), measure)
 
 
 def holm(p: list[float]) -> list[float]:
-    """P values corrected for their number, by Holm's method."""
+    """Correct p values for multiple comparisons, by Holm's method."""
     order = np.argsort(p, kind="stable")
     corrected = np.empty(len(p))
     most = 0.0
-    for place, i in enumerate(order):
-        most = max(most, min(1.0, p[i] * (len(p) - place)))
+    for rank, i in enumerate(order):
+        most = max(most, min(1.0, p[i] * (len(p) - rank)))
         corrected[i] = most
     return [float(value) for value in corrected]
 
@@ -49,5 +49,5 @@ def span(found: Difference) -> str:
 
 
 def p_text(value: float, least: float) -> str:
-    """A p value; one that no resample contradicts is below what they can tell."""
+    """Format a p value; one that no resample contradicts is written as a bound."""
     return f"<{least:.2g}" if value <= least else f"{value:.2g}"

@@ -1,4 +1,4 @@
-"""What is run: short commented files in configs/, one for each dataset."""
+"""Settings of a run: short commented files in configs/, one per dataset."""
 
 from __future__ import annotations
 
@@ -14,62 +14,63 @@ CONFIGS = Path(__file__).parent / "configs"
 
 @dataclass(frozen=True)
 class Config:
-    """One dataset's settings; see the files in configs/ for what each is for."""
+    """Settings for one dataset; the files in configs/ show how they are used."""
 
     name: str
     dataset: str
     stands_for: tuple[str, ...]
-    """Datasets of the paper whose published numbers are set beside these."""
+    """Datasets of the paper whose published numbers are shown for comparison."""
     stands_for_tags: tuple[str, ...] = ()
     top: int = 5
-    """Labels that each image is given, for precision, recall and N+."""
+    """Labels per image, for precision, recall and N+."""
     regularization: float = 0.5
     n_landmarks: int = 4096
     seed: int = 0
     n_known: int = 0
-    """Training images, drawn once; 0: all."""
+    """Training images, sampled once; 0: all."""
     n_tagged: int = 0
-    """Training images with tags, drawn once; 0: all."""
+    """Training images with tags, sampled once; 0: all."""
     n_new: int = 0
-    """Test images, drawn once; 0: all."""
+    """Test images, sampled once; 0: all."""
     n_new_small: int = 0
-    """Test images of all experiments but the first, drawn once; 0: all."""
+    """Test images of all experiments but the first, sampled once; 0: all."""
     cv_images: int = 0
-    """Training images that settings are chosen on; 0: all."""
+    """Training images used to choose settings; 0: all."""
     resamples: int = 1000
-    """Of the images, for intervals and tests."""
+    """Bootstrap resamples of the test images, for intervals and p values."""
     neighbors: tuple[int, ...] = (20, 50, 100, 200)
-    """Tried for votes; ML-kNN tries those up to `longest`, TagProp the upper half of those."""
-    longest: int = 100
+    """Numbers of neighbours that voting tries."""
+    max_learned_neighbors: int = 100
+    """Most neighbours that ML-kNN and TagProp learn from; TagProp tries the upper half only."""
     curve: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 200)
-    """Neighbours along the curves of experiment 4."""
+    """Numbers of neighbours on the curves of experiment 4."""
     per_label: tuple[int, ...] = (1, 2, 5)
     decays: tuple[float, ...] = (1.0, 3.0, 10.0)
     costs: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
     penalties: tuple[float, ...] = (0.1, 0.3, 1.0)
-    """Of the logistic regression."""
+    """Penalties of the logistic regression."""
     regularizations: tuple[float, ...] = (2.0,)
-    """Others than the paper's, tried for the best setting."""
+    """Values besides the paper's that are tried for the best setting."""
     sub_known: int = 0
     sub_new: int = 0
-    """Images of each split of experiment 5; 0: as many as the official split has."""
+    """Images in each split of experiment 5; 0: as many as in the official split."""
     sub_landmarks: int = 2048
     sub_sizes: tuple[int, ...] = (100, 300, 1000, 3000)
-    """Images that projections are learned from; all of the split's come last."""
+    """Numbers of images to learn the projections from; all images of the split come last."""
     sub_tagprop: int = 20
-    """Neighbours of TagProp there, which learns its weights anew each time."""
+    """Neighbours of TagProp in experiment 5, where its weights are learned for each split."""
     splits: int = 5
     timed: tuple[int, ...] = (1000, 3000)
-    """Images of the timing figure; all training images come last."""
+    """Numbers of images in the timing figure; all training images come last."""
     qualitative: bool = False
-    """Show suggestions and neighbours on photographs, and nothing else."""
+    """Only show suggestions and neighbours on photographs."""
     map_images: int = 1200
-    """Images drawn by t-SNE."""
+    """Images in the t-SNE map."""
     expected: dict[str, float] = field(default_factory=dict)
-    """Figures to expect, in percent, within one point."""
+    """Expected MAP in percent, within one point."""
 
     def space_parameters(self) -> dict[str, Any]:
-        """What every result rests on, for its path."""
+        """Parameters that every result depends on, for its path."""
         return {
             "landmarks": self.n_landmarks,
             "kappa": self.regularization,
@@ -80,17 +81,17 @@ class Config:
 
 
 def find_config(name: str) -> Config:
-    """The config of a name, or of a path to a TOML file."""
+    """Load the config with this name, or from this path of a TOML file."""
     path = Path(name) if name.endswith(".toml") else CONFIGS / f"{name}.toml"
     if not path.exists():
         known = ", ".join(sorted(p.stem for p in CONFIGS.glob("*.toml")))
-        raise SystemExit(f"There is no config {path}. Those here are {known}.")
+        raise SystemExit(f"There is no config {path}. Available: {known}.")
     values = tomllib.loads(path.read_text())
     allowed = {f.name for f in fields(Config)} - {"name"}
     unknown = sorted(set(values) - allowed)
     if unknown:
         raise SystemExit(
-            f"{path} sets {', '.join(unknown)}, which no experiment knows. Known are "
+            f"{path} has unknown settings: {', '.join(unknown)}. Known settings are "
             f"{', '.join(sorted(allowed))}."
         )
     lists: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}

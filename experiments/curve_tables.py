@@ -1,4 +1,4 @@
-"""Tables of experiments 4 and 5, and of the run itself."""
+"""Tables of experiments 4 and 5, and of the run itself (expected values, run time)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments import expert, scaling
 from experiments.comparisons import semantic
-from experiments.methods import PAPERS
+from experiments.methods import PAPER_METHODS
 from experiments.store import Missing
 from experiments.study import Study
 from experiments.tabular import Table
@@ -19,7 +19,7 @@ Maker = Callable[[Study], Table]
 
 
 def curve_tables(of_tags: bool) -> list[Maker]:
-    """Of neighbours, subsampling, timing and overlap."""
+    """Tables of neighbours, subsampling, timing and overlap."""
     if not of_tags:
         return [expert_curves, expert_subsampling, expert_timing, overlap_table]
     return [
@@ -29,7 +29,7 @@ def curve_tables(of_tags: bool) -> list[Maker]:
 
 
 def run_tables() -> list[Maker]:
-    """Of what was expected, and of time."""
+    """Tables of expected values and of run time."""
     return [expectations, clock_table]
 
 
@@ -50,12 +50,12 @@ def overlap_table(study: Study) -> Table:
 def _curves(study: Study, kind: str, methods: tuple[str, ...]) -> Table:
     columns, rows = ["method", "K", "visual", "semantic", "gain"], []
     for method in methods:
-        looks = expert.curve(study, kind, "visual", method)
+        visual = expert.curve(study, kind, "visual", method)
         space = expert.curve(study, kind, semantic(kind), method)
-        for k, v, s in zip(looks["sizes"], looks["MAP"], space["MAP"], strict=True):
+        for k, v, s in zip(visual["sizes"], visual["MAP"], space["MAP"], strict=True):
             rows.append([method, int(k), 100 * v, 100 * s, 100 * (s - v)])
     title = f"Experiment 4, {study.config.name}: MAP against the number of neighbours ({kind})"
-    note = "K of 2PKNN is of each label. At equal K, TagRel ranks images as NNvot does."
+    note = "For 2PKNN, K is per label. At equal K, TagRel ranks images as NNvot does."
     return Table(f"{study.config.name}-4-neighbors-{kind}", title, columns, rows, note)
 
 
@@ -65,12 +65,12 @@ def expert_curves(study: Study) -> Table:
 
 
 def tag_curves(study: Study) -> Table:
-    """The same from tags."""
+    """The same, learned from tags."""
     return _curves(study, "tags", ("NNvot", "TagRel", "TagProp"))
 
 
 def subsampling(study: Study, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes, and MAP of shape (splits, 1 + sizes, methods), by looks first."""
+    """Sizes, and MAP of shape (splits, 1 + sizes, methods), the visual baseline first."""
     splits = [scaling.subsampled(study, kind, s) for s in range(study.config.splits)]
     return splits[0]["sizes"], np.stack([split["MAP"] for split in splits])
 
@@ -83,24 +83,24 @@ def _subsampling(study: Study, kind: str) -> Table:
         cells = [f"{m:.1f} ± {s:.1f}" for m, s in zip(mean[i], spread[i], strict=True)]
         rows.append([size, *cells])
     c = study.config
+    n_test = f"{c.sub_new:,}" if c.sub_new else "the usual number of"
     note = (
-        f"Mean and standard deviation of MAP over {c.splits} splits of "
-        f"{int(sizes[-1]):,} images to learn from and {c.sub_new or 'as many as the test has'} to "
-        f"measure on; at most {c.sub_landmarks:,} landmarks; TagProp with {c.sub_tagprop} "
-        "neighbours, the others as in the tables above."
+        f"Mean and standard deviation of MAP over {c.splits} splits with "
+        f"{int(sizes[-1]):,} training and {n_test} test images; at most {c.sub_landmarks:,} "
+        f"landmarks; TagProp with {c.sub_tagprop} neighbours, the others as in the tables above."
     )
     title = f"Experiment 5, {study.config.name}: projections from few images ({kind})"
     name = f"{study.config.name}-5-subsampling-{kind}"
-    return Table(name, title, ["images", *PAPERS], rows, note)
+    return Table(name, title, ["images", *PAPER_METHODS], rows, note)
 
 
 def expert_subsampling(study: Study) -> Table:
-    """MAP against the number of images that projections are learned from."""
+    """MAP against the number of images the projections are learned from."""
     return _subsampling(study, "expert")
 
 
 def tag_subsampling(study: Study) -> Table:
-    """The same from tags."""
+    """The same, learned from tags."""
     return _subsampling(study, "tags")
 
 
@@ -111,21 +111,21 @@ def _timing(study: Study, kind: str) -> Table:
         for size, seconds in zip(found["sizes"], found["seconds"], strict=True)
     ]
     columns = ["images", "visual kernel", "textual kernel", "kernel CCA", "together"]
-    title = f"Experiment 5, {study.config.name}: processor seconds ({kind})"
+    title = f"Experiment 5, {study.config.name}: CPU seconds ({kind})"
     note = (
-        "Visual kernel: choice of landmarks, their own kernel and its factor, kernel columns. CCA: "
-        "sums, factor, solution."
+        "Visual kernel: selecting the landmarks, their kernel matrix and its factor, kernel "
+        "columns. Kernel CCA: sums, factor, solution."
     )
     return Table(f"{study.config.name}-5-timing-{kind}", title, columns, rows, note)
 
 
 def expert_timing(study: Study) -> Table:
-    """What a space costs."""
+    """CPU time to learn a space."""
     return _timing(study, "expert")
 
 
 def tag_timing(study: Study) -> Table:
-    """The same from tags."""
+    """The same, learned from tags."""
     return _timing(study, "tags")
 
 
@@ -133,7 +133,7 @@ def tag_timing(study: Study) -> Table:
 
 
 def expectations(study: Study) -> Table:
-    """Figures that the config said to expect."""
+    """MAP found against the values the config expects."""
     rows = []
     for name, value in study.config.expected.items():
         kind, recipe, method = name.split(" ", 2)
@@ -146,7 +146,7 @@ def expectations(study: Study) -> Table:
         good = "yes" if abs(reached - value) <= 1 else "no"
         rows.append([name, float(value), reached, good])
     if not rows:
-        raise Missing("nothing is expected")
+        raise Missing("the config expects no values")
     columns = ["MAP of", "expected", "found", "within one point"]
     return Table(
         f"{study.config.name}-expected", f"Expected and found, {study.config.name}", columns, rows
@@ -154,7 +154,7 @@ def expectations(study: Study) -> Table:
 
 
 def clock_table(study: Study) -> Table:
-    """How long it took."""
+    """Run time of each part."""
     folder = study.store.folder / "clock"
     groups: dict[str, np.ndarray] = {}
     for path in sorted(folder.glob("*.npz")):
@@ -166,8 +166,8 @@ def clock_table(study: Study) -> Table:
         raise Missing("nothing was run")
     groups["together"] = sum(groups.values(), np.zeros(2))
     rows = [[name, f"{w / 60:.1f}", f"{c / 60:.1f}"] for name, (w, c) in groups.items()]
-    columns = ["part", "minutes", "processor minutes"]
-    note = "Processor time counts both cores."
+    columns = ["part", "minutes", "CPU minutes"]
+    note = "CPU time counts both cores."
     return Table(
         f"{study.config.name}-clock", f"Time taken, {study.config.name}", columns, rows, note
     )

@@ -1,4 +1,4 @@
-"""Experiments 1, 3 and 4, and what neighbourhoods look like: learning from expert labels."""
+"""Experiments 1, 3 and 4, and the overlap of neighbourhoods: learning from expert labels."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.methods import PAPERS, Setting, grid, methods_for, score
-from experiments.selection import lists_for
+from experiments.methods import PAPER_METHODS, Setting, grid, methods_for, score
+from experiments.selection import neighbor_lists
 from experiments.study import Measured, Step, Study
 from tagkin.evaluation import mean_average_precision, neighborhood_jaccard
 
@@ -20,7 +20,7 @@ _QUICK = ("NNvot", "SVM")
 
 
 def steps(study: Study) -> Iterator[Step]:
-    """Everything that expert labels are used for."""
+    """Every step that learns from expert labels."""
     size = 4.0 if study.config.dataset == "coco" else 1.0
     for recipe in ("visual", "linear"):
         yield Step(f"settings, {recipe}", 60 * size, partial(study.trials, "expert", recipe))
@@ -41,9 +41,9 @@ def steps(study: Study) -> Iterator[Step]:
     yield Step("kernel ridge", 5 * size, partial(kernel_ridge, study, "expert"))
     yield Step("best setting", 10 * size, partial(best, study))
     for recipe in VIEWS:
-        for method in PAPERS:
+        for method in PAPER_METHODS:
             yield Step(f"{method}, {recipe}", 15 * size, partial(view, study, recipe, method))
-    for method in PAPERS:
+    for method in PAPER_METHODS:
         yield Step(f"{method}, views", 1, partial(view, study, "linear", method))
 
 
@@ -53,7 +53,7 @@ def chosen(study: Study, kind: str, recipe: str, method: str) -> Measured:
 
 
 def kernel_ridge(study: Study, kind: str) -> Measured:
-    """The regression that the linear space holds."""
+    """The kernel ridge regression inside the linear space."""
     return study.measured(kind, "linear", "kernel ridge", {})
 
 
@@ -64,29 +64,29 @@ def view(study: Study, recipe: str, method: str) -> Measured:
     if recipe not in ("visual", "linear"):
         return study.measured("views", recipe, method, setting)
 
-    def make() -> dict[str, np.ndarray]:
+    def compute() -> dict[str, np.ndarray]:
         rows = study.expert.small(study.config.n_new_small, study.config.seed)[1]
         return study.measure("views", study.scores("expert", recipe, method, setting)[rows])
 
     config = study.config
     name = {"kind": "views", "recipe": recipe, "method": method, **setting}
     size = {"new": config.n_new_small or "all", "top": config.top, "resamples": config.resamples}
-    return Measured(**study.store.once("figures", make, **name, **size))
+    return Measured(**study.store.get_or_compute("metrics", compute, **name, **size))
 
 
 def curve(study: Study, kind: str, recipe: str, method: str) -> dict[str, np.ndarray]:
-    """MAP against the number of neighbours (of 2PKNN: of each label)."""
+    """MAP against the number of neighbours (for 2PKNN: per label)."""
     config = study.config
 
     def settings() -> list[Setting]:
         if method == "2PKNN":
             w = study.setting(kind, recipe, method)["w"]
             return [{"K1": k, "w": w} for k in config.per_label]
-        most = config.longest if method == "TagProp" else max(config.neighbors)
+        most = config.max_learned_neighbors if method == "TagProp" else max(config.neighbors)
         least = 10 if method == "TagProp" else 1
         return [{"K": k} for k in config.curve if least <= k <= most]
 
-    def make() -> dict[str, np.ndarray]:
+    def compute() -> dict[str, np.ndarray]:
         truth, values = study.problem(kind).truth, []
         for setting in settings():
             kept = {"kind": kind, "recipe": recipe, "method": method, **setting}
@@ -99,9 +99,9 @@ def curve(study: Study, kind: str, recipe: str, method: str) -> dict[str, np.nda
         sizes = [setting.get("K", setting.get("K1")) for setting in settings()]
         return {"sizes": np.array(sizes), "MAP": np.array(values)}
 
-    return study.store.once(
+    return study.store.get_or_compute(
         "curves",
-        make,
+        compute,
         kind=kind,
         recipe=recipe,
         method=method,
@@ -117,17 +117,19 @@ def _joined(sizes: tuple[int, ...]) -> str:
 def jaccard(study: Study, recipe: str) -> dict[str, np.ndarray]:
     """Mean overlap of label sets with the nearest images, against their number."""
 
-    def make() -> dict[str, Any]:
+    def compute() -> dict[str, Any]:
         problem = study.expert
-        kin = study.lists("expert", recipe).of_new.indices
-        sizes = [k for k in study.config.curve if k <= kin.shape[1]]
-        overlap = neighborhood_jaccard(problem.truth, problem.Y, kin, sizes=sizes)
+        neighbors = study.lists("expert", recipe).of_new.indices
+        sizes = [k for k in study.config.curve if k <= neighbors.shape[1]]
+        overlap = neighborhood_jaccard(problem.truth, problem.Y, neighbors, sizes=sizes)
         return {"sizes": sizes, "overlap": overlap}
 
-    return study.store.once("overlaps", make, recipe=recipe, sizes=_joined(study.config.curve))
+    return study.store.get_or_compute(
+        "overlaps", compute, recipe=recipe, sizes=_joined(study.config.curve)
+    )
 
 
-# --- the best setting of all -------------------------------------------------------------
+# --- the best setting overall ------------------------------------------------------------
 
 
 def _quick(study: Study, regularization: float) -> dict[str, np.ndarray]:
@@ -135,7 +137,7 @@ def _quick(study: Study, regularization: float) -> dict[str, np.ndarray]:
 
 
 def candidates(study: Study) -> list[tuple[float, str, float, str, Setting]]:
-    """All that was tried on training images: MAP, place, κ, method, setting; the best first."""
+    """All cross-validation trials, best first: MAP, recipe, κ, method, setting."""
     config = study.config
     tried = [("visual", 0.0, study.trials("expert", "visual"))]
     tried.append(("linear", config.regularization, study.trials("expert", "linear")))
@@ -150,20 +152,20 @@ def candidates(study: Study) -> list[tuple[float, str, float, str, Setting]]:
 
 
 def best(study: Study) -> tuple[str, Measured]:
-    """The best of all that was tried on training images, in words, measured on the new ones."""
+    """The best trial of cross-validation, as text, and its metrics on the new images."""
     _, recipe, kappa, method, setting = candidates(study)[0]
     words = ", ".join([method, recipe, *(f"{k} = {v:g}" for k, v in setting.items())])
     if recipe == "visual" or kappa == study.config.regularization:
         return words, study.measured("expert", recipe, method, setting)
 
-    def make() -> dict[str, np.ndarray]:
-        there = study.place("expert", recipe, kappa)
-        lists = lists_for(there.known, there.new, study.expert.Y, study.config)
+    def compute() -> dict[str, np.ndarray]:
+        there = study.embeddings("expert", recipe, kappa)
+        lists = neighbor_lists(there.known, there.new, study.expert.Y, study.config)
         scores = there.ridge if method == "kernel ridge" else score(method, setting, lists)
         assert scores is not None
         return study.measure("expert", scores)
 
     name = {"recipe": recipe, "kappa": kappa, "method": method, **setting}
     size = {"top": study.config.top, "resamples": study.config.resamples}
-    found = Measured(**study.store.once("best", make, **name, **size))
+    found = Measured(**study.store.get_or_compute("best", compute, **name, **size))
     return f"{words}, κ = {kappa:g}", found

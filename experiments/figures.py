@@ -1,4 +1,4 @@
-"""Every figure, as a pure function of stored results. matplotlib draws; nothing is shown."""
+"""Every figure, drawn with matplotlib as a pure function of stored results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from experiments import expert, published, scaling
 from experiments.comparisons import semantic_over_visual
 from experiments.curve_tables import subsampling
-from experiments.methods import PAPERS
+from experiments.methods import PAPER_METHODS
 from experiments.store import Missing
 from experiments.study import Study
 
-__all__ = ["Drawn", "all_figures"]
+__all__ = ["NamedFigure", "all_figures"]
 
-# Paul Tol's bright scheme, which the colour-blind can tell apart; shapes serve in grey.
+# Paul Tol's bright scheme, safe for colour-blind readers; markers differ too, for greyscale.
 COLORS = {
     "NNvot": "#4477AA",
     "TagRel": "#66CCEE",
@@ -32,7 +32,7 @@ TOL = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBB
 mpl.rcParams.update({"svg.hashsalt": "tagkin", "font.size": 10, "path.simplify": True})
 
 
-class Drawn(NamedTuple):
+class NamedFigure(NamedTuple):
     """A figure with the name of its file and its caption."""
 
     name: str
@@ -40,11 +40,11 @@ class Drawn(NamedTuple):
     figure: Any
 
 
-def all_figures(study: Study) -> Iterator[Drawn]:
+def all_figures(study: Study) -> Iterator[NamedFigure]:
     """The figures of one dataset for which there are results."""
     if study.config.qualitative:
         return
-    makers: list[Callable[[Study, str], Drawn]] = [gains, neighbors, subsampled]
+    makers: list[Callable[[Study, str], NamedFigure]] = [gains, neighbors, subsampled]
     for kind in scaling.kinds(study):
         for make in makers:
             try:
@@ -70,31 +70,33 @@ def _from(kind: str) -> str:
     return "expert labels" if kind == "expert" else "users’ tags"
 
 
-def gains(study: Study, kind: str) -> Drawn:
-    """What the space gains for each method, with the paper's gains."""
+def gains(study: Study, kind: str) -> NamedFigure:
+    """Gain of each method from the space, with the paper's gains."""
     config = study.config
     figure, (axes,) = _axes()
-    found = [semantic_over_visual(study, kind, method) for method in PAPERS]
+    found = [semantic_over_visual(study, kind, method) for method in PAPER_METHODS]
     values = 100 * np.array([one.value for one in found])
     ends = 100 * np.array([[one.value - one.low, one.high - one.value] for one in found]).T
-    place = np.arange(len(PAPERS))
-    bars = axes.bar(place, values, 0.5, color=[COLORS[m] for m in PAPERS], yerr=ends, capsize=4)
+    place = np.arange(len(PAPER_METHODS))
+    bars = axes.bar(
+        place, values, 0.5, color=[COLORS[m] for m in PAPER_METHODS], yerr=ends, capsize=4
+    )
     bars.set_label(f"{config.name}, 95 % interval")
     datasets = config.stands_for if kind == "expert" else config.stands_for_tags
     for marker, dataset in zip(PAPER_MARKERS, datasets, strict=False):
-        theirs = [published.gain(kind, "MAP", dataset, method) for method in PAPERS]
+        theirs = [published.gain(kind, "MAP", dataset, method) for method in PAPER_METHODS]
         axes.plot(
             place + 0.36, theirs, marker, mec="black", mfc="white", ms=7, label=f"paper, {dataset}"
         )
     axes.axhline(0, color="black", linewidth=0.8)
-    axes.set_xticks(place, PAPERS)
+    axes.set_xticks(place, PAPER_METHODS)
     axes.set_ylabel("MAP, semantic less visual (points)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     caption = f"Gain in MAP from the semantic space, learned from {_from(kind)}: {config.name}."
-    return Drawn(f"{config.name}-gains-{kind}", caption, figure)
+    return NamedFigure(f"{config.name}-gains-{kind}", caption, figure)
 
 
-def neighbors(study: Study, kind: str) -> Drawn:
+def neighbors(study: Study, kind: str) -> NamedFigure:
     """MAP against the number of neighbours."""
     semantic = "linear" if kind == "expert" else "denoised"
     with_two = kind == "expert"
@@ -128,15 +130,15 @@ def neighbors(study: Study, kind: str) -> Drawn:
         f"MAP against the number of neighbours, learned from {_from(kind)}: {study.config.name}. "
         "Visual dashed, semantic solid."
     )
-    return Drawn(f"{study.config.name}-neighbors-{kind}", caption, figure)
+    return NamedFigure(f"{study.config.name}-neighbors-{kind}", caption, figure)
 
 
-def subsampled(study: Study, kind: str) -> Drawn:
-    """MAP against the number of images that projections are learned from."""
+def subsampled(study: Study, kind: str) -> NamedFigure:
+    """MAP against the number of images the projections are learned from."""
     sizes, found = subsampling(study, kind)
     figure, (axes,) = _axes(6.5, 4.2)
     mean, low, high = (100 * f(found, axis=0) for f in (np.mean, np.min, np.max))
-    for i, method in enumerate(PAPERS):
+    for i, method in enumerate(PAPER_METHODS):
         color, label = COLORS[method], method
         if method == "TagRel" and np.array_equal(found[..., i], found[..., 0]):
             continue  # with as many neighbours it ranks images as NNvot does
@@ -150,14 +152,14 @@ def subsampled(study: Study, kind: str) -> Drawn:
     axes.minorticks_off()
     figure.legend(loc="outside upper center", ncols=5, frameon=False)
     caption = (
-        f"MAP against the number of images that projections are learned from, {_from(kind)}: "
-        f"{study.config.name}. Mean and range of {study.config.splits} splits; dashed: by looks."
+        f"MAP against the number of images the projections are learned from, {_from(kind)}: "
+        f"{study.config.name}. Mean and range of {study.config.splits} splits; dashed: visual."
     )
-    return Drawn(f"{study.config.name}-subsampling-{kind}", caption, figure)
+    return NamedFigure(f"{study.config.name}-subsampling-{kind}", caption, figure)
 
 
-def timing(study: Study) -> Drawn:
-    """Processor time of the three parts of a fit."""
+def timing(study: Study) -> NamedFigure:
+    """CPU time of the three parts of a fit."""
     kinds = scaling.kinds(study)
     figure, axes = _axes(6.5, 3.4, len(kinds))
     parts = ("visual kernel", "textual kernel", "kernel CCA")
@@ -182,13 +184,13 @@ def timing(study: Study) -> Drawn:
             bottom += seconds
         where.set_xticks(place, [f"{size:,}" for size in found["sizes"]], fontsize=8)
         where.set(xlabel=f"images, {_from(kind)}")
-    axes[0].set_ylabel("processor seconds")
+    axes[0].set_ylabel("CPU seconds")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    caption = f"What learning a space costs: {study.config.name}."
-    return Drawn(f"{study.config.name}-timing", caption, figure)
+    caption = f"CPU time to learn a space: {study.config.name}."
+    return NamedFigure(f"{study.config.name}-timing", caption, figure)
 
 
-def overlap(study: Study) -> Drawn:
+def overlap(study: Study) -> NamedFigure:
     """Jaccard against the size of the neighbourhood."""
     figure, (axes,) = _axes(5, 3.2)
     for recipe, style, name in (("visual", "--", "visual"), ("linear", "-", "semantic")):
@@ -201,17 +203,17 @@ def overlap(study: Study) -> Drawn:
     axes.minorticks_off()
     axes.legend(frameon=False)
     caption = f"Overlap of label sets with the K nearest images: {study.config.name}."
-    return Drawn(f"{study.config.name}-overlap", caption, figure)
+    return NamedFigure(f"{study.config.name}-overlap", caption, figure)
 
 
-def image_map(study: Study) -> Drawn:
-    """t-SNE of test images, by looks and in the space."""
+def image_map(study: Study) -> NamedFigure:
+    """t-SNE of test images, in visual feature space and in the semantic space."""
     figure, axes = _axes(6.8, 3.9, 2)
     for recipe, title, where in zip(
         ("visual", "linear"), ("visual", "semantic"), axes, strict=True
     ):
         found = scaling.map_of_images(study, recipe)
-        x, y = found["places"].T
+        x, y = found["points"].T
         for t, name in enumerate(found["names"]):
             own = found["label"] == t
             label = str(name) if where is axes[0] else None
@@ -220,7 +222,7 @@ def image_map(study: Study) -> Drawn:
         where.spines[:].set_visible(False)
     figure.legend(loc="outside lower center", ncols=4, frameon=False, markerscale=2.5)
     caption = (
-        f"t-SNE of test images that carry one of eight labels: {study.config.name}, by looks and "
-        "in the semantic space."
+        f"t-SNE of test images with exactly one of eight labels, in visual feature space and in "
+        f"the semantic space: {study.config.name}."
     )
-    return Drawn(f"{study.config.name}-map", caption, figure)
+    return NamedFigure(f"{study.config.name}-map", caption, figure)

@@ -1,6 +1,6 @@
-"""What a person sees: suggestions and nearest images on photographs, by looks and in the space.
+"""Suggestions and nearest photographs, in visual feature space and in the semantic space.
 
-Photographs are shown in the page under build/ only; tables name them by their files.
+Only the page under build/ shows photographs; tables refer to them by file name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.methods import Lists, score
+from experiments.methods import NeighborLists, score
 from experiments.problem import dataset_folder
 from experiments.store import Missing
 from experiments.study import Step, Study
@@ -24,14 +24,14 @@ from tagkin.evaluation import top_labels
 __all__ = ["examples", "page", "steps", "tables"]
 
 METHODS = ("NNvot", "TagRel", "TagProp")
-PLACES = {"visual": "baseline", "linear": "space"}
+RECIPES = {"visual": "baseline", "linear": "space"}
 _SHOWN = 5
 
 
 def steps(study: Study) -> Iterator[Step]:
     """Labels and neighbours of every test photograph."""
     yield Step("photographs", 60, partial(_features, study))
-    for recipe in PLACES:
+    for recipe in RECIPES:
         yield Step(f"suggestions, {recipe}", 20, partial(suggested, study, recipe))
 
 
@@ -40,17 +40,17 @@ def _features(study: Study) -> Any:
 
 
 def suggested(study: Study, recipe: str) -> dict[str, np.ndarray]:
-    """Best labels of the test photographs by each method, and their nearest kin."""
+    """Best labels of the test photographs by each method, and their nearest neighbours."""
 
-    def make() -> dict[str, Any]:
-        problem, there = study.expert, study.place("expert", recipe)
-        k = study.config.longest
-        lists = Lists(there.known, there.new, problem.Y, k, k, 1)
+    def compute() -> dict[str, Any]:
+        problem, there = study.expert, study.embeddings("expert", recipe)
+        k = study.config.max_learned_neighbors
+        lists = NeighborLists(there.known, there.new, problem.Y, k, k, 1)
         found = {m: top_labels(score(m, {"K": k}, lists), _SHOWN) for m in METHODS}
         files = np.array(study.data.files)
         return {
             **found,
-            "kin": lists.of_new.indices[:, :_SHOWN],
+            "neighbors": lists.of_new.indices[:, :_SHOWN],
             "truth": problem.truth.toarray() > 0,
             "known": problem.Y.toarray() > 0,
             "names": np.array(problem.names),
@@ -58,16 +58,18 @@ def suggested(study: Study, recipe: str) -> dict[str, np.ndarray]:
             "known_files": files[study.data.train],
         }
 
-    return study.store.once("suggestions", make, recipe=recipe, K=study.config.longest)
+    return study.store.get_or_compute(
+        "suggestions", compute, recipe=recipe, K=study.config.max_learned_neighbors
+    )
 
 
 def _right(found: dict[str, np.ndarray], method: str) -> np.ndarray:
-    """How many of each photograph's suggestions are right."""
+    """Number of correct suggestions for each photograph."""
     return np.take_along_axis(found["truth"], found[method], axis=1).sum(axis=1)
 
 
 def examples(gain: np.ndarray, seed: int) -> list[int]:
-    """Photographs to show: where the space gains most, where it loses most, and any four."""
+    """Photographs to show: the three largest gains, the two largest losses, four at random."""
     order = np.argsort(-gain, kind="stable")
     ends = list(dict.fromkeys(int(i) for i in (*order[:3], *order[-2:])))
     others = [int(i) for i in np.random.default_rng(seed).permutation(len(gain)) if i not in ends]
@@ -79,46 +81,51 @@ def _gain(visual: dict[str, np.ndarray], semantic: dict[str, np.ndarray]) -> np.
 
 
 def tables(study: Study) -> Iterator[Table]:
-    """Right labels marked, for some photographs, and counted, for all."""
+    """Correct labels: marked for some photographs, counted for all."""
     try:
-        by_looks, in_space = (suggested(study, recipe) for recipe in PLACES)
+        visual, semantic = (suggested(study, recipe) for recipe in RECIPES)
     except Missing:
         return
-    yield _examples_table(study, by_looks, in_space)
+    yield _examples_table(study, visual, semantic)
     rows: list[list[Any]] = []
     for method in METHODS:
-        one, two = _right(by_looks, method), _right(in_space, method)
+        one, two = _right(visual, method), _right(semantic, method)
         cells = [f"{one.mean():.2f}", f"{two.mean():.2f}"]
         rows.append([method, *cells, int((two > one).sum()), int((two < one).sum())])
-    overlap = ["kin share a label", *(f"{_sharing(found):.2f}" for found in (by_looks, in_space))]
+    overlap = [
+        "neighbours that share a label",
+        *(f"{_sharing(found):.2f}" for found in (visual, semantic)),
+    ]
     rows.append([*overlap, None, None])
-    columns = ["right of five", "baseline", "space", "photographs with more", "with fewer"]
-    note = f"{len(by_looks['truth'])} test photographs, {study.config.longest} neighbours."
-    yield Table("photos-right", "Right suggestions, photographs", columns, rows, note)
+    columns = ["correct of five", "baseline", "space", "photographs with more", "with fewer"]
+    note = (
+        f"{len(visual['truth'])} test photographs, {study.config.max_learned_neighbors} neighbours."
+    )
+    yield Table("photos-correct", "Correct suggestions, photographs", columns, rows, note)
 
 
 def _sharing(found: dict[str, np.ndarray]) -> float:
-    """Share of the nearest that have a label in common with the photograph."""
-    theirs = found["known"][found["kin"]]
+    """Share of the neighbours that have a label in common with the photograph."""
+    theirs = found["known"][found["neighbors"]]
     return float((theirs & found["truth"][:, None, :]).any(axis=2).mean())
 
 
 def _examples_table(
-    study: Study, by_looks: dict[str, np.ndarray], in_space: dict[str, np.ndarray]
+    study: Study, visual: dict[str, np.ndarray], semantic: dict[str, np.ndarray]
 ) -> Table:
-    names = by_looks["names"]
+    names = visual["names"]
     columns = ["photograph", "expert labels"]
-    columns += [f"{m}, {where}" for m in METHODS for where in PLACES.values()]
+    columns += [f"{m}, {where}" for m in METHODS for where in RECIPES.values()]
     rows = []
-    for i in examples(_gain(by_looks, in_space), study.config.seed):
-        row = [str(by_looks["files"][i]), ", ".join(names[by_looks["truth"][i]])]
+    for i in examples(_gain(visual, semantic), study.config.seed):
+        row = [str(visual["files"][i]), ", ".join(names[visual["truth"][i]])]
         for method in METHODS:
-            for found in (by_looks, in_space):
+            for found in (visual, semantic):
                 row.append(_marked(found[method][i], found["truth"][i], names))
         rows.append(row)
     note = (
-        "Right ones in bold, best first. The first three are where the space gains most, the next "
-        "two where it loses most, the last four any."
+        "Correct ones in bold, best first. The first three photographs are the space's largest "
+        "gains, the next two its largest losses, the last four random."
     )
     return Table("photos-examples", "Suggestions on photographs", columns, rows, note)
 
@@ -127,20 +134,20 @@ def _marked(labels: np.ndarray, truth: np.ndarray, names: np.ndarray) -> str:
     return ", ".join(f"**{names[t]}**" if truth[t] else str(names[t]) for t in labels)
 
 
-# --- the page with photographs, under build/ only ------------------------------------------
+# --- the page with photographs -------------------------------------------------------------
 
 
 def page(study: Study, path: Path) -> None:
-    """Write a page of photographs with their nearest by looks and in the space."""
-    by_looks, in_space = (suggested(study, recipe) for recipe in PLACES)
+    """Write a page of photographs with their nearest neighbours in both spaces."""
+    visual, semantic = (suggested(study, recipe) for recipe in RECIPES)
     folder = dataset_folder(study.config.dataset)
     body = []
-    for i in examples(_gain(by_looks, in_space), study.config.seed):
-        own = ", ".join(by_looks["names"][by_looks["truth"][i]])
-        panel = [_picture(folder / str(by_looks["files"][i]), own, True)]
-        for title, found in (("by looks", by_looks), ("in the space", in_space)):
+    for i in examples(_gain(visual, semantic), study.config.seed):
+        own = ", ".join(visual["names"][visual["truth"][i]])
+        panel = [_picture(folder / str(visual["files"][i]), own, True)]
+        for title, found in (("visual", visual), ("semantic", semantic)):
             panel.append(f"<h3>{title}</h3>")
-            for j in found["kin"][i]:
+            for j in found["neighbors"][i]:
                 labels = found["known"][j]
                 words = ", ".join(found["names"][labels])
                 alike = bool((labels & found["truth"][i]).any())
@@ -151,8 +158,9 @@ def page(study: Study, path: Path) -> None:
         "body{font:14px system-ui;margin:2em}figure{display:inline-block;margin:4px;width:150px;"
         "vertical-align:top}img{width:150px;border:4px solid #228833}img.off{border:4px dashed "
         "#EE6677}h3{margin:.3em 0;font-size:13px}section{border-top:2px solid #ccc;padding:1em 0}"
-        "figcaption{font-size:11px}</style><h1>Nearest photographs</h1><p>The photograph, then its "
-        "nearest by looks and in the space. Dashed: no label in common.</p>" + "".join(body)
+        "figcaption{font-size:11px}</style><h1>Nearest photographs</h1><p>Each photograph, its "
+        "nearest in visual feature space, and its nearest in the semantic space. Dashed: no label "
+        "in common.</p>" + "".join(body)
     )
 
 

@@ -1,4 +1,4 @@
-"""From a dataset to a problem: images with annotations to learn from, others to measure on."""
+"""From a dataset to a problem: annotated images to learn from, and images to evaluate on."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 import scipy.sparse
 
 from experiments.config import Config
-from experiments.made import made_dataset
 from experiments.standins import STANDINS
+from experiments.synthetic import synthetic_dataset
 from tagkin.datasets import Dataset, open_dataset
 from tagkin.features import FeatureCache, extract, get_backbone
 
 __all__ = [
     "Problem",
-    "at_hand",
     "data_folder",
     "dataset_folder",
     "expert_problem",
+    "is_available",
     "open_data",
     "split_problem",
     "tag_problem",
@@ -31,15 +31,15 @@ __all__ = [
 
 
 def data_folder() -> Path:
-    """Where the datasets are: the folder TAGKIN_DATA, or ../shared/data."""
+    """Folder with the datasets: TAGKIN_DATA, or ../shared/data."""
     here = Path(__file__).parent.parent.parent / "shared" / "data"
     return Path(os.environ.get("TAGKIN_DATA", here))
 
 
 def open_data(config: Config, cache: Path) -> Dataset:
-    """A dataset with features; where it has photographs only, they are computed, and cached."""
-    if config.dataset == "made":
-        return made_dataset()
+    """A dataset with features; if it has photographs only, they are computed and cached."""
+    if config.dataset == "synthetic":
+        return synthetic_dataset()
     folder = dataset_folder(config.dataset)
     standin = STANDINS.get(config.dataset)
     data = standin(folder) if standin else open_dataset(config.dataset, folder)
@@ -49,7 +49,7 @@ def open_data(config: Config, cache: Path) -> Dataset:
 
 
 def with_features(data: Dataset, folder: Path, cache: Path) -> Dataset:
-    """The dataset with features of the default backbone."""
+    """Add features of the default backbone to a dataset of photographs."""
     assert data.files is not None
     with FeatureCache(cache) as kept:
         found = extract(
@@ -61,19 +61,19 @@ def with_features(data: Dataset, folder: Path, cache: Path) -> Dataset:
 
 
 def dataset_folder(name: str) -> Path:
-    """Where a dataset's own files are."""
+    """Folder with the files of a dataset."""
     return data_folder() / name if (data_folder() / name).is_dir() else data_folder()
 
 
-def at_hand(name: str) -> bool:
-    """Whether a dataset can be read here."""
+def is_available(name: str) -> bool:
+    """Whether the files of a dataset are there."""
     own = data_folder() / name
-    return name == "made" or own.is_dir() or own.with_suffix(".npz").exists()
+    return name == "synthetic" or own.is_dir() or own.with_suffix(".npz").exists()
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Images to learn from (known) and to measure on (new)."""
+    """Images to learn from (known) and images to evaluate on (new)."""
 
     kind: str
     """"expert" or "tags"."""
@@ -82,16 +82,16 @@ class Problem:
     new: np.ndarray
     """Shape (n, d)."""
     text: scipy.sparse.csr_array
-    """What a space is learned from, shape (N, T): labels, or all tags."""
+    """Annotations that a space is learned from, shape (N, T): labels, or all tags."""
     text_names: Sequence[str]
     Y: scipy.sparse.csr_array
-    """What passes to other images, shape (N, D): labels, or the tags that are labels, too."""
+    """Labels to transfer, shape (N, D): expert labels, or the tags that are also labels."""
     truth: scipy.sparse.csr_array
     """Expert labels, shape (n, D)."""
     names: Sequence[str]
 
     def part(self, known: np.ndarray, held_out: np.ndarray) -> Problem:
-        """Learn from some of the known images, measure on others of them by their own Y."""
+        """Split the known images: learn from some, evaluate on others by their own Y."""
         return replace(
             self,
             known=self.known[known],
@@ -102,13 +102,13 @@ class Problem:
         )
 
     def small(self, n_new: int, seed: int) -> tuple[Problem, np.ndarray]:
-        """The same with fewer new images, drawn once, and which they are."""
-        rows = drawn(len(self.new), n_new, seed)
+        """The same problem with a fixed sample of the new images, and their rows."""
+        rows = sample(len(self.new), n_new, seed)
         return replace(self, new=self.new[rows], truth=self.truth[rows]), rows
 
 
-def drawn(n: int, size: int, seed: int) -> np.ndarray:
-    """Which of n images, ascending: `size` of them at random; all for 0."""
+def sample(n: int, size: int, seed: int) -> np.ndarray:
+    """A random sample of `size` of n rows, ascending; all rows if size is 0."""
     if not size or size >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
@@ -116,21 +116,21 @@ def drawn(n: int, size: int, seed: int) -> np.ndarray:
 
 def expert_problem(data: Dataset, config: Config) -> Problem:
     """Learn from the expert labels of the training images."""
-    known = data.train[drawn(len(data.train), config.n_known, config.seed)]
-    new = data.test[drawn(len(data.test), config.n_new, config.seed)]
+    known = data.train[sample(len(data.train), config.n_known, config.seed)]
+    new = data.test[sample(len(data.test), config.n_new, config.seed)]
     return _expert(data, known, new)
 
 
 def tag_problem(data: Dataset, config: Config) -> Problem:
-    """Learn from the tags of tagged training images; measure by expert labels."""
+    """Learn from the tags of tagged training images; evaluate by expert labels."""
     known = np.intersect1d(data.train, _tagged(data))
-    known = known[drawn(len(known), config.n_tagged or config.n_known, config.seed)]
-    new = data.test[drawn(len(data.test), config.n_new_small or config.n_new, config.seed)]
+    known = known[sample(len(known), config.n_tagged or config.n_known, config.seed)]
+    new = data.test[sample(len(data.test), config.n_new_small or config.n_new, config.seed)]
     return _tags(data, known, new)
 
 
 def split_problem(data: Dataset, config: Config, kind: str, split: int) -> Problem:
-    """Another split of the images, for experiment 5; the known ones in random order."""
+    """A random split for experiment 5; the known images are in random order."""
     pool = np.arange(len(data)) if kind == "expert" else _tagged(data)
     order = np.random.default_rng([config.seed, split]).permutation(pool)
     n_new = config.sub_new or len(data.test)

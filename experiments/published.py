@@ -20,14 +20,14 @@ def _read(table: str) -> list[dict[str, str]]:
 
 
 def rows(table: str, **wanted: str) -> Iterator[dict[str, str]]:
-    """Rows of a table with the values wanted."""
+    """Rows of a table that match all given values."""
     for row in _read(table):
         if all(row[name] == value for name, value in wanted.items()):
             yield row
 
 
 def number(table: str, measure: str, **wanted: str) -> float | None:
-    """One number, or None where the paper has none."""
+    """One number, or None if the paper does not report it."""
     for row in rows(table, **wanted):
         if row.get(measure):
             return float(row[measure])

@@ -1,4 +1,4 @@
-"""The report: tables as Markdown and CSV, figures as SVG, and one page that has it all."""
+"""The report: tables as Markdown and CSV, figures as SVG, and one HTML page with everything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import tagkin
 from experiments import photos
 from experiments.figures import all_figures
-from experiments.problem import at_hand
+from experiments.problem import is_available
 from experiments.study import Study
 from experiments.tables import all_tables
 
@@ -35,7 +35,7 @@ figure{margin:1.5em 0;break-inside:avoid}figure svg{max-width:100%;height:auto}n
 
 @contextmanager
 def _as_stored(studies: list[Study]) -> Iterator[None]:
-    """Nothing is computed meanwhile: what is written is a function of what is stored."""
+    """Compute nothing: the report depends on stored results only."""
     before = [study.store.read_only for study in studies]
     for study in studies:
         study.store.read_only = True
@@ -47,7 +47,7 @@ def _as_stored(studies: list[Study]) -> Iterator[None]:
 
 
 def machine() -> str:
-    """What this ran on, in words."""
+    """A description of this machine."""
     names = set()
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -58,12 +58,12 @@ def machine() -> str:
 
 
 def versions() -> str:
-    """Versions of what the figures depend on."""
+    """Versions of the packages that results depend on."""
     others = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
     return f"tagkin {tagkin.__version__}, Python {platform.python_version()}, {others}"
 
 
-def _made_with(studies: list[Study]) -> list[str]:
+def _provenance(studies: list[Study]) -> list[str]:
     names = " ".join(study.config.name for study in studies)
     seeds = ", ".join(sorted({str(study.config.seed) for study in studies}))
     return [
@@ -74,9 +74,9 @@ def _made_with(studies: list[Study]) -> list[str]:
 
 
 def write_tables(studies: list[Study], folder: Path) -> None:
-    """Write tables.md, and one CSV for each table."""
+    """Write tables.md, and one CSV per table."""
     folder.mkdir(parents=True, exist_ok=True)
-    parts = ["# Tables and figures", "", *(f"{line}\n" for line in _made_with(studies))]
+    parts = ["# Tables and figures", "", *(f"{line}\n" for line in _provenance(studies))]
     with _as_stored(studies):
         for study in studies:
             parts += [f"## {study.config.name}", ""]
@@ -88,7 +88,7 @@ def write_tables(studies: list[Study], folder: Path) -> None:
 
 
 def write_figures(studies: list[Study], folder: Path) -> None:
-    """Write every figure as SVG, and name them in tables.md where that is there."""
+    """Write every figure as SVG, and embed them in tables.md if it exists."""
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "tables.md"
     text = page.read_text() if page.exists() else ""
@@ -96,11 +96,11 @@ def write_figures(studies: list[Study], folder: Path) -> None:
     with _as_stored(studies):
         for study in studies:
             lines = []
-            for drawn in all_figures(study):
-                captions.setdefault(study.config.name, {})[drawn.name] = drawn.caption
-                path = folder / f"{drawn.name}.svg"
-                drawn.figure.savefig(path, metadata={"Date": None, "Creator": None})
-                lines += [f"![{drawn.caption}]({path.name})", "", drawn.caption, ""]
+            for name, caption, figure in all_figures(study):
+                captions.setdefault(study.config.name, {})[name] = caption
+                path = folder / f"{name}.svg"
+                figure.savefig(path, metadata={"Date": None, "Creator": None})
+                lines += [f"![{caption}]({path.name})", "", caption, ""]
             text = text.replace(f"<!-- figures of {study.config.name} -->\n", "\n".join(lines))
     (folder / "captions.json").write_text(json.dumps(captions, indent=1, ensure_ascii=False))
     if text:
@@ -108,7 +108,7 @@ def write_figures(studies: list[Study], folder: Path) -> None:
 
 
 def publish(studies: list[Study], folder: Path) -> None:
-    """Tables and figures in a folder that is committed: no page, and no photograph."""
+    """Write tables and figures into a folder that is committed: no page, no photographs."""
     for old in (*folder.glob("*.csv"), *folder.glob("*.svg")):
         old.unlink()
     write_tables(studies, folder)
@@ -117,7 +117,7 @@ def publish(studies: list[Study], folder: Path) -> None:
 
 
 def write_page(studies: list[Study], folder: Path) -> None:
-    """Write index.html, one file with tables and figures."""
+    """Write index.html, a single file with all tables and figures."""
     folder.mkdir(parents=True, exist_ok=True)
     body, links = [], []
     known = folder / "captions.json"
@@ -131,19 +131,19 @@ def write_page(studies: list[Study], folder: Path) -> None:
             for figure, caption in captions.get(study.config.name, {}).items():
                 body.append(_figure(folder / f"{figure}.svg", caption))
         for study in studies:
-            if study.config.qualitative and at_hand(study.config.dataset):
+            if study.config.qualitative and is_available(study.config.dataset):
                 photos.page(study, folder / f"{study.config.name}.html")
                 links.append(f'<a href="{study.config.name}.html">nearest photographs</a>')
-    made = "".join(f"<p class=note>{html.escape(line)}</p>" for line in _made_with(studies))
+    provenance = "".join(f"<p class=note>{html.escape(line)}</p>" for line in _provenance(studies))
     (folder / "index.html").write_text(
         f"<!doctype html><html lang=en><meta charset=utf-8><title>The paper, reproduced</title>"
-        f"<style>{_STYLE}</style><h1>The paper, reproduced</h1>{made}"
+        f"<style>{_STYLE}</style><h1>The paper, reproduced</h1>{provenance}"
         f"<nav>{' · '.join(links)}</nav>\n{''.join(body)}</html>\n"
     )
 
 
 def _figure(path: Path, caption: str) -> str:
-    """The SVG itself, so that the page is one file; names within it are made its own."""
+    """Inline an SVG, so that the page is one file; ids get a prefix so that they stay unique."""
     if not path.exists():
         return ""
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""Compute what is not there yet, with progress."""
+"""Compute missing results, with a progress bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["all_steps", "run"]
 
 
 def all_steps(study: Study) -> Iterator[Step]:
-    """Every part of the work on one dataset."""
+    """Every step for one dataset."""
     if study.config.qualitative:
         yield from photos.steps(study)
         return
@@ -26,16 +26,16 @@ def all_steps(study: Study) -> Iterator[Step]:
 
 
 def run(study: Study) -> None:
-    """Compute and store all results of one dataset; those that are there are skipped."""
+    """Compute and store all results of one dataset; stored results are skipped."""
     steps = list(all_steps(study))
     shape = "{desc} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
     with tqdm(total=sum(step.weight for step in steps), bar_format=shape, mininterval=1) as bar:
         for number, step in enumerate(steps):
             bar.set_description(f"{study.config.name}: {step.name}")
             key = {"step": f"{number:03d}", "name": step.name}
-            before, wall, cpu = study.store.n_made, time.perf_counter(), time.process_time()
+            before, wall, cpu = study.store.n_written, time.perf_counter(), time.process_time()
             step.run()
             spent = time.perf_counter() - wall, time.process_time() - cpu
-            if study.store.n_made > before:
+            if study.store.n_written > before:
                 study.store.put("clock", {"seconds": np.array(spent)}, **key)
             bar.update(step.weight)

@@ -1,4 +1,4 @@
-"""Experiment 5: projections from few images, and what they cost; and maps of the images."""
+"""Experiment 5: projections learned from few images, and their cost; also t-SNE maps."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.manifold import TSNE
 
-from experiments.methods import PAPERS, Lists, Setting, score
-from experiments.places import placed
-from experiments.problem import Problem, drawn, split_problem
+from experiments.embeddings import embed
+from experiments.methods import PAPER_METHODS, NeighborLists, Setting, score
+from experiments.problem import Problem, sample, split_problem
 from experiments.study import Step, Study
 from tagkin import LandmarkMap, SemanticSpace, TagDenoiser
 from tagkin.evaluation import mean_average_precision
@@ -24,7 +24,7 @@ _BLOCK = 4096
 
 
 def kinds(study: Study) -> tuple[str, ...]:
-    """What there is to learn from."""
+    """The kinds of annotation to learn from."""
     return ("expert", "tags") if study.config.stands_for_tags else ("expert",)
 
 
@@ -45,7 +45,7 @@ def steps(study: Study) -> Iterator[Step]:
 
 
 def sizes_of(study: Study, kind: str) -> list[int]:
-    """Numbers of images that projections are learned from; all of a split come last."""
+    """Numbers of images to learn the projections from; all images of a split come last."""
     config = study.config
     n_known = config.sub_known or len(study.data.train)
     if kind == "tags" and study.data.tagged is not None:
@@ -54,22 +54,22 @@ def sizes_of(study: Study, kind: str) -> list[int]:
 
 
 def subsampled(study: Study, kind: str, split: int) -> dict[str, np.ndarray]:
-    """MAP (sizes+1, methods) on one split: by looks, then from more and more images."""
+    """MAP (sizes+1, methods) on one split: the visual baseline, then each size in turn."""
 
-    def make() -> dict[str, Any]:
+    def compute() -> dict[str, Any]:
         sizes = sizes_of(study, kind)
         problem = split_problem(study.data, study.config, kind, split)
         recipe = "linear" if kind == "expert" else "denoised"
         rows = [_row(study, problem, "visual", None)]
         for size in sizes:
             key = {"kind": kind, "split": split, "size": size, **_parameters(study)}
-            made = study.store.once("splits", partial(_row, study, problem, recipe, size), **key)
-            rows.append(made)
+            learn = partial(_row, study, problem, recipe, size)
+            rows.append(study.store.get_or_compute("splits", learn, **key))
         return {"sizes": sizes, "MAP": np.stack([row["MAP"] for row in rows])}
 
     sizes = _joined(study.config.sub_sizes)
-    return study.store.once(
-        "subsampling", make, kind=kind, split=split, sizes=sizes, **_parameters(study)
+    return study.store.get_or_compute(
+        "subsampling", compute, kind=kind, split=split, sizes=sizes, **_parameters(study)
     )
 
 
@@ -84,16 +84,16 @@ def _parameters(study: Study) -> dict[str, Any]:
 
 def _row(study: Study, problem: Problem, recipe: str, size: int | None) -> dict[str, np.ndarray]:
     config = study.config
-    there = placed(problem, recipe, config, n_landmarks=config.sub_landmarks, learn_from=size)
+    there = embed(problem, recipe, config, n_landmarks=config.sub_landmarks, learn_from=size)
     most = max(config.neighbors)
-    lists = Lists(
+    lists = NeighborLists(
         there.known, there.new, problem.Y, most, config.sub_tagprop, max(config.per_label)
     )
     values = []
-    for method in PAPERS:
+    for method in PAPER_METHODS:
         setting: Setting = study.setting(problem.kind, recipe, method)
         if method == "TagProp":
-            setting = {"K": min(config.sub_tagprop, config.longest)}
+            setting = {"K": min(config.sub_tagprop, config.max_learned_neighbors)}
         values.append(mean_average_precision(problem.truth, score(method, setting, lists)))
     return {"MAP": np.array(values)}
 
@@ -106,19 +106,21 @@ def _joined(sizes: tuple[int, ...]) -> str:
 
 
 def timings(study: Study, kind: str) -> dict[str, np.ndarray]:
-    """Processor seconds (sizes, 3) for the visual kernel, the textual kernel, and kernel CCA."""
+    """CPU seconds (sizes, 3) for the visual kernel, the textual kernel, and kernel CCA."""
 
-    def make() -> dict[str, Any]:
+    def compute() -> dict[str, Any]:
         problem = study.problem(kind)
         n = len(problem.known)
         sizes = [size for size in study.config.timed if size < n] + [n]
         return {"sizes": sizes, "seconds": [_timed(study, problem, size) for size in sizes]}
 
-    return study.store.once("timings", make, kind=kind, sizes=_joined(study.config.timed))
+    return study.store.get_or_compute(
+        "timings", compute, kind=kind, sizes=_joined(study.config.timed)
+    )
 
 
 def _timed(study: Study, problem: Problem, size: int) -> list[float]:
-    rows = drawn(len(problem.known), size, study.config.seed)
+    rows = sample(len(problem.known), size, study.config.seed)
     X, text = problem.known[rows], problem.text[rows]
     if problem.kind == "tags":
         text = TagDenoiser(blend=1.0).fit_transform(X, text)
@@ -142,7 +144,7 @@ def _timed(study: Study, problem: Problem, size: int) -> list[float]:
 
 
 def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Processor time of all threads, which others on the machine disturb little."""
+    """CPU time of all threads, which depends little on other load on the machine."""
     start = time.process_time()
     done = work()
     return time.process_time() - start, done
@@ -152,30 +154,32 @@ def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def map_of_images(study: Study, recipe: str) -> dict[str, np.ndarray]:
-    """t-SNE places (n, 2) of test images that carry just one of eight labels, and which."""
+    """t-SNE points (n, 2) of test images with exactly one of eight labels, and that label."""
 
-    def make() -> dict[str, Any]:
+    def compute() -> dict[str, Any]:
         problem = study.expert
         rows, which, names = _with_one_label(problem, study.config.map_images, study.config.seed)
-        there = study.place("expert", recipe).new[rows]
+        there = study.embeddings("expert", recipe).new[rows]
         flat = TSNE(
             metric="cosine",
             init="random",
             perplexity=min(30.0, max(2.0, len(rows) / 4)),
             random_state=study.config.seed,
         ).fit_transform(there)
-        return {"places": flat.astype(np.float32), "label": which, "names": np.array(names)}
+        return {"points": flat.astype(np.float32), "label": which, "names": np.array(names)}
 
-    return study.store.once("maps", make, recipe=recipe, images=study.config.map_images)
+    return study.store.get_or_compute(
+        "maps", compute, recipe=recipe, images=study.config.map_images
+    )
 
 
 def _with_one_label(
     problem: Problem, n_images: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """New images with exactly one of the eight labels that are frequent, but not everywhere."""
+    """New images with exactly one of the eight most frequent labels that are below 15 %."""
     truth = problem.truth.toarray() > 0
     share = truth.mean(axis=0)
     frequent = [t for t in np.argsort(-share, kind="stable") if share[t] < 0.15][:8]
     only = np.flatnonzero(truth[:, frequent].sum(axis=1) == 1)
-    rows = only[drawn(len(only), n_images, seed)]
+    rows = only[sample(len(only), n_images, seed)]
     return rows, truth[rows][:, frequent].argmax(axis=1), [problem.names[t] for t in frequent]

@@ -1,7 +1,7 @@
-"""Settings by 3-fold cross-validation on training images, all methods on the same lists.
+"""Choose settings by 3-fold cross-validation on training images, with shared neighbour lists.
 
-In each fold the space is learned anew from the images that are not held out. (The paper learns it
-once from all training images; held-out images then stand where their own labels put them.)
+In each fold the space is learned again from the images that are not held out. (The paper learns it
+once from all training images, so that the labels of held-out images influence their embeddings.)
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from experiments.config import Config
-from experiments.methods import Lists, Setting, grid, scored_grid
-from experiments.places import placed
-from experiments.problem import Problem, drawn
+from experiments.embeddings import embed
+from experiments.methods import NeighborLists, Setting, grid, scored_grid
+from experiments.problem import Problem, sample
 from tagkin.evaluation import mean_average_precision
 
-__all__ = ["N_FOLDS", "best_setting", "cross_validated", "folds", "lists_for"]
+__all__ = ["N_FOLDS", "best_setting", "cross_validated", "folds", "neighbor_lists"]
 
 N_FOLDS = 3
 
@@ -28,10 +28,12 @@ def folds(n: int, seed: int) -> list[np.ndarray]:
     return [np.sort(part) for part in np.array_split(order, N_FOLDS)]
 
 
-def lists_for(known: np.ndarray, new: np.ndarray, Y: Any, config: Config) -> Lists:
-    """Lists that are long enough for every setting of the grid."""
+def neighbor_lists(known: np.ndarray, new: np.ndarray, Y: Any, config: Config) -> NeighborLists:
+    """Neighbour lists long enough for every setting of the grid."""
     most = max(config.neighbors)
-    return Lists(known, new, Y, most, min(config.longest, most), max(config.per_label))
+    return NeighborLists(
+        known, new, Y, most, min(config.max_learned_neighbors, most), max(config.per_label)
+    )
 
 
 def cross_validated(
@@ -43,15 +45,15 @@ def cross_validated(
 ) -> dict[str, np.ndarray]:
     """MAP of every setting in every fold: method to an array (settings, folds).
 
-    Where the space is linear, "kernel ridge" is that of its own regression.
+    For a linear space, "kernel ridge" holds the MAP of its own regression.
     """
-    rows = drawn(len(problem.known), config.cv_images, config.seed + 1)
+    rows = sample(len(problem.known), config.cv_images, config.seed + 1)
     found: dict[str, list[list[float]]] = {method: [] for method in methods}
     for held_out in folds(len(rows), config.seed):
         known = np.setdiff1d(np.arange(len(rows)), held_out, assume_unique=True)
         part = problem.part(rows[known], rows[held_out])
-        there = placed(part, recipe, config, regularization=regularization)
-        lists = lists_for(there.known, there.new, part.Y, config)
+        there = embed(part, recipe, config, regularization=regularization)
+        lists = neighbor_lists(there.known, there.new, part.Y, config)
         for method in methods:
             scores = (s for _, s in scored_grid(method, config, lists))
             found[method].append([mean_average_precision(part.truth, s) for s in scores])
@@ -62,11 +64,11 @@ def cross_validated(
 
 
 def best_setting(method: str, trials: np.ndarray, config: Config) -> Setting:
-    """The setting of the highest mean MAP; the first of equal ones.
+    """The setting with the highest mean MAP; the first of ties.
 
-    MAP does not see how labels compare on one image: a strongly regularised SVM ranks images as
-    well as others and gives every image the same frequent labels. Of values of C within half a
-    point of the best, the largest is taken.
+    MAP does not compare labels on the same image: a strongly regularised SVM ranks images as well
+    as others do, yet gives every image the same frequent labels. So of the values of C within half
+    a point of the best, the largest is chosen.
     """
     means = trials.mean(axis=1)
     settings = grid(method, config)

@@ -1,4 +1,4 @@
-"""Readers of the real stand-ins for the paper's datasets: COCO, Flickr8k, a folder of photos."""
+"""Readers of the stand-ins for the paper's datasets: COCO, Flickr8k, a folder of photographs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tagkin.labels.vocabulary import Vocabulary
 
 __all__ = ["STANDINS", "load_coco", "load_flickr8k", "load_photos"]
 
-_HOME = "who gave you the stand-ins; docs/datasets.md says what is in them"
+_HOME = "whoever gave you the stand-ins; docs/datasets.md describes their contents"
 _COCO = Source("COCO", _HOME, {"coco.npz": "features, labels and caption tags, 25 MB"})
 _FLICKR8K = Source("Flickr8k", _HOME, {"flickr8k.npz": "features and nouns of captions, 8 MB"})
 _PHOTOS = Source(
@@ -24,12 +24,12 @@ _PHOTOS = Source(
 
 
 def load_coco(folder: str | os.PathLike[str]) -> Dataset:
-    """COCO, as a stand-in for NUS-WIDE: 112,459 images, 80 labels, 527 tags of captions.
+    """COCO, a stand-in for NUS-WIDE: 112,459 images, 80 labels, 527 tags from captions.
 
     Parameters
     ----------
     folder : path
-        The folder that has ``coco.npz``.
+        The folder with ``coco.npz``.
 
     Returns
     -------
@@ -62,18 +62,18 @@ def load_coco(folder: str | os.PathLike[str]) -> Dataset:
 
 
 def load_flickr8k(folder: str | os.PathLike[str], *, random_state: int = 0) -> Dataset:
-    """Flickr8k, as a stand-in for IAPR-TC12 and ESP-Game: 8,091 images, 179 labels.
+    """Flickr8k, a stand-in for IAPR-TC12 and ESP-Game: 8,091 images, 179 labels.
 
-    An image has the labels that at least two of five people named. A label stays if at least
-    ten training images and one test image have it. The tags are one caption's worth of the 206
-    nouns: each is on an image with the chance that a person named it.
+    An image has the labels that at least two of five people named. Labels with fewer than ten
+    training images or no test image are dropped. The tags simulate one caption: each of the 206
+    nouns is drawn with the share of people who named it on that image.
 
     Parameters
     ----------
     folder : path
-        The folder that has ``flickr8k.npz``.
+        The folder with ``flickr8k.npz``.
     random_state : int, default 0
-        Seed of the draw of tags.
+        Seed for drawing the tags.
 
     Returns
     -------
@@ -153,11 +153,11 @@ def load_photos(folder: str | os.PathLike[str]) -> Dataset:
 
 
 def _scaled(found: dict[str, np.ndarray]) -> np.ndarray:
-    """Features as float32: whole numbers × the scale of each column."""
+    """Features as float32: integers times the scale of each column."""
     features = found["features"].astype(np.float32)
     features *= found["scale"]
     return features
 
 
 STANDINS = {"coco": load_coco, "flickr8k": load_flickr8k, "photos": load_photos}
-"""Names of the stand-ins, and their readers."""
+"""The reader of each stand-in, by name."""

@@ -1,4 +1,4 @@
-"""One dataset under study: its problems, and results that are made once and kept."""
+"""A study of one dataset: its problems, and results that are computed once and stored."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from experiments.bootstrap import measure, resample_weights
 from experiments.config import Config
-from experiments.methods import Lists, Setting, grid, methods_for, score
-from experiments.places import Placed, placed
+from experiments.embeddings import Embeddings, embed
+from experiments.methods import NeighborLists, Setting, grid, methods_for, score
 from experiments.problem import Problem, expert_problem, open_data, tag_problem
-from experiments.selection import best_setting, cross_validated, lists_for
+from experiments.selection import best_setting, cross_validated, neighbor_lists
 from experiments.store import Store, slug
 from tagkin.datasets import Dataset
 
@@ -22,21 +22,21 @@ __all__ = ["Measured", "Step", "Study"]
 
 
 class Step(NamedTuple):
-    """A part of the work."""
+    """One step of a run."""
 
     name: str
     weight: float
-    """About how long it takes, in seconds on two quiet cores, for the progress bar."""
+    """Approximate seconds on two idle cores, for the progress bar."""
     run: Callable[[], Any]
 
 
 class Measured(NamedTuple):
-    """The figures of one method in one place."""
+    """Metrics of one method with one recipe."""
 
     values: np.ndarray
     """MAP, precision, recall, N+, MiAP."""
     resampled: np.ndarray
-    """The first four in every resample, shape (4, n_resamples)."""
+    """The first four metrics in every resample, shape (4, n_resamples)."""
     label_precision: np.ndarray
 
 
@@ -47,7 +47,7 @@ class Study:
         self.config, self.results = config, results
         folder = results / config.dataset / slug(config.space_parameters())
         self.store = Store(folder)
-        self._lists: tuple[tuple[str, str], Lists] | None = None
+        self._lists: tuple[tuple[str, str], NeighborLists] | None = None
 
     @cached_property
     def data(self) -> Dataset:
@@ -70,34 +70,34 @@ class Study:
             return self.expert.small(self.config.n_new_small, self.config.seed)[0]
         return self.expert if kind == "expert" else self.tags
 
-    # --- places and settings -------------------------------------------------------------
+    # --- embeddings and settings ---------------------------------------------------------
 
-    def place(self, kind: str, recipe: str, regularization: float | None = None) -> Placed:
-        """Where the images are; spaces are kept."""
+    def embeddings(self, kind: str, recipe: str, regularization: float | None = None) -> Embeddings:
+        """Embeddings of the images; those in a semantic space are stored."""
         if recipe == "visual":
-            return placed(self.problem(kind), recipe, self.config)
+            return embed(self.problem(kind), recipe, self.config)
 
-        def make() -> dict[str, Any]:
-            there = placed(self.problem(kind), recipe, self.config, regularization=regularization)
+        def compute() -> dict[str, Any]:
+            there = embed(self.problem(kind), recipe, self.config, regularization=regularization)
             none = np.empty((0, 0), np.float32)
             ridge = none if there.ridge is None else there.ridge
             return {"known": there.known, "new": there.new, "ridge": ridge, "note": there.note}
 
-        found = self.store.once(
-            "places",
-            make,
+        found = self.store.get_or_compute(
+            "embeddings",
+            compute,
             kind=kind,
             recipe=recipe,
             kappa=regularization or "papers",
             **self.sizes(kind),
         )
         ridge = found["ridge"] if found["ridge"].size else None
-        return Placed(found["known"], found["new"], ridge, str(found["note"]))
+        return Embeddings(found["known"], found["new"], ridge, str(found["note"]))
 
     def note(self, kind: str, recipe: str) -> str:
-        """What there was to say of a space."""
+        """The note about a space, for the tables."""
         found = self.store.get(
-            "places", kind=kind, recipe=recipe, kappa="papers", **self.sizes(kind)
+            "embeddings", kind=kind, recipe=recipe, kappa="papers", **self.sizes(kind)
         )
         return str(found["note"])
 
@@ -111,13 +111,13 @@ class Study:
         """MAP of every setting in every fold."""
         asked = methods_for(kind, recipe) if methods is None else methods
 
-        def make() -> dict[str, np.ndarray]:
+        def compute() -> dict[str, np.ndarray]:
             return cross_validated(self.problem(kind), recipe, self.config, asked, regularization)
 
         tried = {m: grid(m, self.config) for m in asked}
-        return self.store.once(
+        return self.store.get_or_compute(
             "trials",
-            make,
+            compute,
             kind=kind,
             recipe=recipe,
             kappa=regularization or "papers",
@@ -130,39 +130,45 @@ class Study:
         """The setting that cross-validation chose."""
         return best_setting(method, self.trials(kind, recipe)[method], self.config)
 
-    def lists(self, kind: str, recipe: str) -> Lists:
-        """Neighbours in a place; those of the place asked for last are at hand."""
+    def lists(self, kind: str, recipe: str) -> NeighborLists:
+        """Neighbour lists; only those requested last are kept in memory."""
         if self._lists is None or self._lists[0] != (kind, recipe):
-            self._lists = None  # before the next ones are made
-            there, Y = self.place(kind, recipe), self.problem(kind).Y
-            self._lists = (kind, recipe), lists_for(there.known, there.new, Y, self.config)
+            self._lists = None  # free the memory before the next search
+            there, Y = self.embeddings(kind, recipe), self.problem(kind).Y
+            self._lists = (kind, recipe), neighbor_lists(there.known, there.new, Y, self.config)
         return self._lists[1]
 
-    # --- scores and figures --------------------------------------------------------------
+    # --- scores and metrics --------------------------------------------------------------
 
     def scores(self, kind: str, recipe: str, method: str, setting: Setting) -> np.ndarray:
         """Scores of the new images."""
 
-        def make() -> dict[str, np.ndarray]:
+        def compute() -> dict[str, np.ndarray]:
             if method == "kernel ridge":
-                ridge = self.place(kind, recipe).ridge
+                ridge = self.embeddings(kind, recipe).ridge
                 assert ridge is not None
                 return {"scores": ridge}
             return {"scores": score(method, setting, self.lists(kind, recipe))}
 
-        return self.store.once(
-            "scores", make, kind=kind, recipe=recipe, method=method, **setting, **self.sizes(kind)
+        return self.store.get_or_compute(
+            "scores",
+            compute,
+            kind=kind,
+            recipe=recipe,
+            method=method,
+            **setting,
+            **self.sizes(kind),
         )["scores"]
 
     def measured(self, kind: str, recipe: str, method: str, setting: Setting) -> Measured:
-        """Figures of a method, with those of every resample of the new images."""
+        """Metrics of a method, also in every resample of the new images."""
 
-        def make() -> dict[str, np.ndarray]:
+        def compute() -> dict[str, np.ndarray]:
             return self.measure(kind, self.scores(kind, recipe, method, setting))
 
-        found = self.store.once(
-            "figures",
-            make,
+        found = self.store.get_or_compute(
+            "metrics",
+            compute,
             kind=kind,
             recipe=recipe,
             method=method,
@@ -174,13 +180,13 @@ class Study:
         return Measured(**found)
 
     def measure(self, kind: str, scores: np.ndarray) -> dict[str, np.ndarray]:
-        """Figures of scores of a kind's new images."""
+        """Metrics of scores of the new images."""
         problem = self.problem(kind)
         weights = resample_weights(len(problem.new), self.config.resamples, self.config.seed)
         return measure(problem.truth, scores, self.config.top, weights)
 
     def sizes(self, kind: str) -> dict[str, Any]:
-        """What of a kind's images is used, for paths."""
+        """Which images are used, for paths."""
         if kind == "expert":
             return {}
         return {"new": self.config.n_new_small or "all", **self._tagged(kind)}

@@ -10,7 +10,7 @@ from experiments import expert, photos, published, tags
 from experiments.bootstrap import interval
 from experiments.comparisons import difference, holm, p_text, semantic, semantic_over_visual, span
 from experiments.curve_tables import curve_tables, run_tables
-from experiments.methods import PAPERS, YARDSTICKS, methods_for, setting_text
+from experiments.methods import BASELINES, PAPER_METHODS, methods_for, setting_text
 from experiments.store import Missing
 from experiments.study import Measured, Study
 from experiments.tabular import Table
@@ -31,7 +31,7 @@ def all_tables(study: Study) -> Iterator[Table]:
     if of_tags:
         makers += [tag_table, tag_beside, tag_gains, ablation_table]
     makers.append(kernel_table)
-    for make in (*makers, *curve_tables(of_tags), yardstick_table, *run_tables()):
+    for make in (*makers, *curve_tables(of_tags), baseline_table, *run_tables()):
         try:
             yield make(study)
         except Missing:
@@ -52,17 +52,17 @@ def _cells(found: Measured) -> list[float | int | str]:
 
 
 def _measured_rows(study: Study, kind: str) -> Iterator[list]:
-    for place, recipe in (("visual", "visual"), ("semantic", semantic(kind))):
+    for space, recipe in (("visual", "visual"), ("semantic", semantic(kind))):
         for method in methods_for(kind, recipe):
             setting = setting_text(study.setting(kind, recipe, method))
-            yield [place, method, setting, *_cells(expert.chosen(study, kind, recipe, method))]
+            yield [space, method, setting, *_cells(expert.chosen(study, kind, recipe, method))]
     ridge = expert.kernel_ridge(study, kind)
     yield ["semantic", "kernel ridge", "read off the linear space", *_cells(ridge)]
 
 
 def _columns(study: Study) -> list[str]:
     heads = _heads(study)
-    return ["kin", "method", "setting", heads[0], "95 % interval", *heads[1:]]
+    return ["space", "method", "setting", heads[0], "95 % interval", *heads[1:]]
 
 
 def _name(study: Study) -> str:
@@ -70,7 +70,7 @@ def _name(study: Study) -> str:
 
 
 def expert_table(study: Study) -> Table:
-    """Experiment 1: every method by looks and in the space."""
+    """Experiment 1: every method in visual feature space and in the semantic space."""
     rows = list(_measured_rows(study, "expert"))
     words, found = expert.best(study)
     rows.append(["best by cross-validation", "", words, *_cells(found)])
@@ -79,22 +79,22 @@ def expert_table(study: Study) -> Table:
         f"Experiment 1, {_name(study)}: learning from expert labels",
         _columns(study),
         rows,
-        "Settings by 3-fold cross-validation on training images, the space learned anew in each "
-        "fold; of values of C within half a point of MAP the largest. ML-kNN, logistic regression "
-        f"and kernel ridge are not of the paper. Intervals: {study.config.resamples} bootstrap "
-        "resamples of the test images.",
+        "Settings chosen by 3-fold cross-validation on training images, with the space learned "
+        "again in each fold; for C, the largest value within half a point of the best MAP. ML-kNN, "
+        "logistic regression and kernel ridge are not in the paper. Intervals: "
+        f"{study.config.resamples} bootstrap resamples of the test images.",
     )
 
 
 def tag_table(study: Study) -> Table:
-    """Experiment 2: the same from tags."""
+    """Experiment 2: the same, learned from tags."""
     return Table(
         f"{_name(study)}-2-tags",
         f"Experiment 2, {_name(study)}: learning from users' tags",
         _columns(study),
         list(_measured_rows(study, "tags")),
-        "The space is the paper's: propagated tags, exp-χ² kernel. Measured by expert labels "
-        "that are tags, too. Settings by cross-validation on held-out tags.",
+        "The space is the paper's: propagated tags, exp-χ² kernel. Evaluated on expert labels "
+        "that are also tags. Settings chosen by cross-validation on held-out tags.",
     )
 
 
@@ -102,14 +102,16 @@ def _beside(study: Study, kind: str, datasets: tuple[str, ...], name: str, title
     heads = _heads(study)
     columns = ["group", "method", *heads]
     for dataset in datasets:
-        columns += [f"{dataset} {head}" for head in _HEADS_PAPER] + [f"{dataset}: MAP less theirs"]
+        columns += [f"{dataset} {head}" for head in _HEADS_PAPER] + [
+            f"{dataset}: MAP minus the paper's"
+        ]
     rows = []
-    for place, recipe in (("visual", "visual"), ("semantic", semantic(kind))):
-        for method in PAPERS:
+    for space, recipe in (("visual", "visual"), ("semantic", semantic(kind))):
+        for method in PAPER_METHODS:
             ours = expert.chosen(study, kind, recipe, method).values[:4] * _PERCENT
-            row: list = [place, method, *ours[:3], int(ours[3])]
+            row: list = [space, method, *ours[:3], int(ours[3])]
             for dataset in datasets:
-                theirs = _published(kind, dataset, place, method)
+                theirs = _published(kind, dataset, space, method)
                 row += [*theirs, None if theirs[0] is None else ours[0] - theirs[0]]
             rows.append(row)
     for dataset in datasets:
@@ -125,8 +127,9 @@ def _beside(study: Study, kind: str, datasets: tuple[str, ...], name: str, title
 
 _HEADS_PAPER = ("MAP", "Prec", "Rec", "N+")
 _BESIDE_NOTE = (
-    "The paper's datasets are not at hand: other photographs, labels and features. Differences "
-    "tell how hard the stand-in is, not how good the reproduction; compare the gains."
+    "The paper's datasets are not available, so photographs, labels and features differ. The "
+    "differences show how hard the stand-in is, not how good the reproduction is; compare the "
+    "gains."
 )
 
 
@@ -161,7 +164,7 @@ def _gains(study: Study, kind: str, datasets: tuple[str, ...], name: str, title:
         columns += [f"{head} gain", "95 % interval"]
     columns += ["p (MAP)", "p, Holm"]
     columns += [f"{dataset}: MAP gain" for dataset in datasets]
-    columns += [f"gain less {dataset}'s" for dataset in datasets]
+    columns += [f"gain minus {dataset}'s" for dataset in datasets]
     found = {m: [semantic_over_visual(study, kind, m, i) for i in range(3)] for m in methods}
     corrected = holm([found[m][0].p for m in methods])
     least = 1 / study.config.resamples
@@ -176,46 +179,46 @@ def _gains(study: Study, kind: str, datasets: tuple[str, ...], name: str, title:
         row += [None if gain is None else 100 * found[method][0].value - gain for gain in theirs]
         rows.append(row)
     note = (
-        "Semantic less visual, on the same test images: paired bootstrap, two-sided; Holm's "
-        "correction over the rows. Intervals tell of the draw of test images only."
+        "Semantic minus visual, on the same test images: paired bootstrap, two-sided; Holm's "
+        "correction over the rows. Intervals cover the sampling of test images only."
     )
     return Table(name, title, columns, rows, note)
 
 
 def expert_gains(study: Study) -> Table:
-    """Every claim of "semantic over visual", tested."""
+    """Test every claim of "semantic over visual"."""
     title = f"Experiment 1, {_name(study)}: semantic over visual"
     name = f"{_name(study)}-1-expert-gains"
     return _gains(study, "expert", study.config.stands_for, name, title)
 
 
 def tag_gains(study: Study) -> Table:
-    """The same from tags."""
+    """The same, learned from tags."""
     title = f"Experiment 2, {_name(study)}: semantic over visual"
     name = f"{_name(study)}-2-tags-gains"
     return _gains(study, "tags", study.config.stands_for_tags, name, title)
 
 
-def yardstick_table(study: Study) -> Table:
-    """The space's methods against the outside yardsticks on bare features."""
+def baseline_table(study: Study) -> Table:
+    """Methods in the semantic space against baselines on the visual features."""
     least = 1 / study.config.resamples
     rows = []
-    ours = {m: expert.chosen(study, "expert", "linear", m) for m in PAPERS}
+    ours = {m: expert.chosen(study, "expert", "linear", m) for m in PAPER_METHODS}
     ours["kernel ridge"] = expert.kernel_ridge(study, "expert")
     words, best = expert.best(study)
     ours[f"best by cross-validation ({words})"] = best
     for name, found in ours.items():
         row: list = [name, 100 * found.values[0]]
-        for yardstick in YARDSTICKS:
-            one = difference(found, expert.chosen(study, "expert", "visual", yardstick))
+        for baseline in BASELINES:
+            one = difference(found, expert.chosen(study, "expert", "visual", baseline))
             between = span(one)
             row += [100 * one.value, between, p_text(one.p, least)]
         rows.append(row)
     columns = ["in the space", "MAP"]
-    for yardstick in YARDSTICKS:
-        columns += [f"over {yardstick}", "95 % interval", "p"]
-    title = f"Beyond the paper, {_name(study)}: against yardsticks on the bare features"
-    return Table(f"{_name(study)}-6-yardsticks", title, columns, rows)
+    for baseline in BASELINES:
+        columns += [f"over {baseline}", "95 % interval", "p"]
+    title = f"Beyond the paper, {_name(study)}: against baselines on the visual features"
+    return Table(f"{_name(study)}-6-baselines", title, columns, rows)
 
 
 def ablation_table(study: Study) -> Table:
@@ -228,20 +231,20 @@ def ablation_table(study: Study) -> Table:
         "linear": "raw tags, linear kernel",
         "chosen": "TagDenoiser",
     }
-    columns = ["method", *titles.values(), "full less none", "p"]
-    columns += [f"paper: {titles[name]}" for name in theirs] + ["paper: full less none"]
+    columns = ["method", *titles.values(), "full minus none", "p"]
+    columns += [f"paper: {titles[name]}" for name in theirs] + ["paper: full minus none"]
     rows = []
-    for method in PAPERS:
-        found = {place: tags.chosen_in(study, place, method) for place in tags.PLACES}
+    for method in PAPER_METHODS:
+        found = {recipe: tags.chosen_in(study, recipe, method) for recipe in tags.RECIPES}
         one = difference(found["denoised"], found["raw"])
-        row: list = [method, *(100 * found[place].values[0] for place in titles)]
+        row: list = [method, *(100 * found[recipe].values[0] for recipe in titles)]
         row += [100 * one.value, p_text(one.p, 1 / study.config.resamples)]
-        paper = [published.number("denoising", place, method=method) for place in theirs]
+        paper = [published.number("denoising", recipe, method=method) for recipe in theirs]
         without, full = paper[1:]
         gain = None if without is None or full is None else full - without
         rows.append([*row, *paper, gain])
     note = (
-        "MAP. The paper's columns are of MIRFlickr-25k. The last two spaces are not of the paper; "
+        "MAP. The paper's columns are for MIRFlickr-25k. The last two spaces are not in the paper; "
         f"TagDenoiser chose: {study.note('tags', 'chosen')}."
     )
     title = f"Experiment 2, {_name(study)}: pre-propagation"
@@ -258,7 +261,7 @@ def kernel_table(study: Study) -> Table:
     for dataset in datasets:
         columns += [f"{dataset} MAP", f"{dataset}: over linear"]
     rows = []
-    for method in PAPERS:
+    for method in PAPER_METHODS:
         linear = expert.view(study, "linear", method)
         for recipe in ("linear", *expert.VIEWS):
             found = expert.view(study, recipe, method)
@@ -280,6 +283,6 @@ def kernel_table(study: Study) -> Table:
     said = "; ".join(f"{recipe}: {study.note('views', recipe)}" for recipe in expert.VIEWS)
     n = study.config.n_new_small
     where = f"On {n:,} of the test images. " if n else ""
-    note = f"{where}Settings are those of experiment 1. {said}."
+    note = f"{where}Settings as in experiment 1. {said}."
     title = f"Experiment 3, {_name(study)}: textual kernels"
     return Table(f"{_name(study)}-3-kernels", title, columns, rows, note)

@@ -1,4 +1,4 @@
-"""A table, and the three ways to write it."""
+"""A table that can be written as CSV, Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Table"]
 
 @dataclass
 class Table:
-    """Rows of cells under a title. Numbers are written with one decimal, None as nothing."""
+    """Rows of cells under a title. Floats are written with one decimal, None as an empty cell."""
 
     name: str
-    """Of its file, and its anchor."""
+    """Name of its file and of its HTML anchor."""
     title: str
     columns: list[str]
     rows: list[list[Any]] = field(default_factory=list)
     note: str = ""
 
     def csv(self) -> str:
-        """For programs: numbers in full."""
+        """The table as CSV, with numbers in full."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(self.columns)
@@ -33,7 +33,7 @@ class Table:
         return file.getvalue()
 
     def markdown(self) -> str:
-        """For readers of text."""
+        """The table as Markdown."""
         numeric = [all(c is None or _number(c) for c in column) for column in self._by_column()]
         lines = [f"### {self.title}", ""]
         lines.append("| " + " | ".join(self.columns) + " |")
@@ -42,7 +42,7 @@ class Table:
         return "\n".join([*lines, "", *([self.note, ""] if self.note else [])])
 
     def html(self) -> str:
-        """For browsers."""
+        """The table as HTML."""
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join(
             "<tr>"
@@ -73,7 +73,7 @@ def _number(cell: Any) -> bool:
 
 
 def _html(cell: Any) -> str:
-    """A cell for browsers; **this** is strong there, too."""
+    """A cell as HTML; **bold** becomes <b>."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(_text(cell)))
 
 

@@ -6,23 +6,25 @@ from collections.abc import Iterator
 from functools import partial
 
 from experiments.expert import curve, kernel_ridge
-from experiments.methods import PAPERS, methods_for
+from experiments.methods import PAPER_METHODS, methods_for
 from experiments.study import Measured, Step, Study
 
-__all__ = ["PLACES", "chosen_in", "steps"]
+__all__ = ["RECIPES", "chosen_in", "steps"]
 
-PLACES = ("visual", "raw", "denoised", "linear", "chosen")
+RECIPES = ("visual", "raw", "denoised", "linear", "chosen")
 
 
 def steps(study: Study) -> Iterator[Step]:
-    """Everything that tags are used for."""
+    """Every step that learns from tags."""
     size = 3.0 if study.config.dataset == "coco" else 1.0
     for recipe in ("visual", "denoised"):
         yield Step(
             f"settings from tags, {recipe}", 70 * size, partial(study.trials, "tags", recipe)
         )
-    for recipe in PLACES:
-        for method in methods_for("tags", recipe) if recipe in ("visual", "denoised") else PAPERS:
+    for recipe in RECIPES:
+        for method in (
+            methods_for("tags", recipe) if recipe in ("visual", "denoised") else PAPER_METHODS
+        ):
             yield Step(
                 f"{method} from tags, {recipe}",
                 10 * size,
@@ -39,6 +41,6 @@ def steps(study: Study) -> Iterator[Step]:
 
 
 def chosen_in(study: Study, recipe: str, method: str) -> Measured:
-    """A method in a place; all spaces share the settings chosen for the paper's own."""
+    """A method with a recipe; all spaces share the settings chosen for the paper's own."""
     of = "visual" if recipe == "visual" else "denoised"
     return study.measured("tags", recipe, method, study.setting("tags", of, method))

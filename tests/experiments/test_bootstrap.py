@@ -1,4 +1,4 @@
-"""Resampled figures are those of the images drawn."""
+"""Metrics of a resample equal the metrics of the images drawn."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Suggestions on photographs: right ones marked, the examples neither all good nor all bad."""
+"""Suggestions on photographs: correct ones are marked, and examples show gains and losses."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ NAMES = np.array(["cat", "dog", "tree", "boat", "car", "bus"])
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """Two test photographs whose suggestions are known: the space adds one right label to each."""
+    """Two test photographs with known suggestions: the space adds one correct label to each."""
     folder = tmp_path / "data" / "photos"
     folder.mkdir(parents=True)
     for name in ("a.jpg", "b.jpg", "x.jpg", "y.jpg"):
@@ -30,20 +30,21 @@ def study(tmp_path, monkeypatch):
     }
     one = {m: np.array([[0, 2, 3], [4, 0, 1]]) for m in METHODS}
     two = {m: np.array([[0, 1, 3], [4, 5, 1]]) for m in METHODS}
-    kin = np.array([[1, 0], [0, 1]]), np.array([[0, 0], [1, 1]])
-    size = {"K": study.config.longest}
-    study.store.put("suggestions", {**common, **one, "kin": kin[0]}, recipe="visual", **size)
-    study.store.put("suggestions", {**common, **two, "kin": kin[1]}, recipe="linear", **size)
+    neighbors = np.array([[1, 0], [0, 1]]), np.array([[0, 0], [1, 1]])
+    size = {"K": study.config.max_learned_neighbors}
+    first, second = ({**common, "neighbors": rows} for rows in neighbors)
+    study.store.put("suggestions", first | one, recipe="visual", **size)
+    study.store.put("suggestions", second | two, recipe="linear", **size)
     return study
 
 
-def test_right_labels_are_marked_and_counted(study):
+def test_correct_labels_are_marked_and_counted(study):
     shown, counted = tables(study)
     row = next(row for row in shown.rows if row[0] == "a.jpg")
     assert row[1:4] == ["cat, dog", "**cat**, tree, boat", "**cat**, **dog**, boat"]
     assert "<b>dog</b>" in shown.html()
     assert counted.rows[0] == ["NNvot", "1.00", "2.00", 2, 0]
-    assert counted.rows[-1][:3] == ["kin share a label", "0.50", "1.00"]
+    assert counted.rows[-1][:3] == ["neighbours that share a label", "0.50", "1.00"]
 
 
 def test_the_page_shows_photographs_and_the_tables_do_not(study, tmp_path):

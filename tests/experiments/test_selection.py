@@ -1,4 +1,4 @@
-"""Settings are chosen as `tagkin.model_selection.choose` does, on lists that all methods share."""
+"""Settings are chosen as by `tagkin.model_selection.choose`, on shared neighbour lists."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ def test_folds_hold_every_image_out_once():
 
 
 def test_settings_see_no_test_image(problem):
-    """Whatever the new images and their labels are, trials are the same."""
+    """Trials do not depend on the new images or their labels."""
     other = replace(problem, new=problem.new[:3] * 0, truth=problem.truth[:3])
     for recipe in ("visual", "linear"):
         one, two = (cross_validated(p, recipe, CONFIG, ["NNvot"]) for p in (problem, other))

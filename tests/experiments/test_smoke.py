@@ -1,4 +1,4 @@
-"""Everything runs, on small made data and on a little of the real; a rerun skips what is done."""
+"""Everything runs on small synthetic and real data; a rerun skips finished work."""
 
 import os
 from pathlib import Path
@@ -27,8 +27,8 @@ def finished(tmp_path_factory):
     return folder
 
 
-def made_when(folder):
-    """When each result was written; the clock's are of the run itself."""
+def written_at(folder):
+    """When each result was written, except the run times."""
     paths = (folder / "results").rglob("*.npz")
     return {p: p.stat().st_mtime_ns for p in paths if p.parent.name != "clock"}
 
@@ -40,7 +40,7 @@ def test_every_table_and_figure_is_there(finished):
     wanted = {"1-expert", "1-expert-beside-paper", "1-expert-gains", "2-tags", "2-tags-gains"}
     wanted |= {"2-tags-beside-paper", "2-denoising", "3-kernels", "4-neighbors-expert"}
     wanted |= {"4-neighbors-tags", "5-subsampling-expert", "5-subsampling-tags", "overlap"}
-    wanted |= {"5-timing-expert", "5-timing-tags", "6-yardsticks", "clock"}
+    wanted |= {"5-timing-expert", "5-timing-tags", "6-baselines", "clock"}
     assert tables == {f"smoke-{name}" for name in wanted}
     figures = {path.stem for path in report.glob("*.svg")}
     kinds = ("expert", "tags")
@@ -68,7 +68,7 @@ def test_what_is_published_is_text_tables_and_figures(finished, tmp_path):
 
 @needs_wordnet
 def test_a_rerun_computes_nothing(finished, monkeypatch):
-    before = made_when(finished)
+    before = written_at(finished)
     monkeypatch.setattr("experiments.study.open_data", lambda *_: pytest.fail("data was read"))
     study = Study(find_config("smoke"), finished / "results")
     study.store.read_only = True
@@ -76,21 +76,21 @@ def test_a_rerun_computes_nothing(finished, monkeypatch):
     run_again = Study(find_config("smoke"), finished / "results")
     for step in all_steps(run_again):
         step.run()
-    assert made_when(finished) == before
+    assert written_at(finished) == before
 
 
 @needs_wordnet
-def test_a_killed_run_goes_on_where_it_was(finished):
+def test_an_interrupted_run_resumes(finished):
     study = Study(find_config("smoke"), finished / "results")
-    lost = sorted(study.store.folder.glob("figures/*NNvot*"))[0]
+    lost = sorted(study.store.folder.glob("metrics/*NNvot*"))[0]
     before = np.load(lost)
     values = {name: before[name] for name in before.files}
-    kept = made_when(finished) | {lost: 0}
+    kept = written_at(finished) | {lost: 0}
     lost.unlink()
     run(study)
     after = np.load(lost)
     assert all(np.array_equal(values[name], after[name]) for name in values)
-    assert made_when(finished) | {lost: 0} == kept
+    assert written_at(finished) | {lost: 0} == kept
 
 
 @needs_wordnet
@@ -112,7 +112,7 @@ def test_a_little_of_flickr8k(tmp_path, monkeypatch):
         pytest.skip("flickr8k.npz is not in ../shared/data; set TAGKIN_DATA to where it is")
     monkeypatch.setenv("TAGKIN_DATA", str(DATA))
     config = tmp_path / "little.toml"
-    smoke = (CONFIGS / "smoke.toml").read_text().replace('"made"', '"flickr8k"')
+    smoke = (CONFIGS / "smoke.toml").read_text().replace('"synthetic"', '"flickr8k"')
     config.write_text(smoke + "n_known = 500\nn_new = 200\nsub_known = 300\nsub_new = 100\n")
     study = Study(find_config(str(config)), tmp_path / "results")
     for step in all_steps(study):
@@ -135,10 +135,10 @@ def test_configs_say_their_command(path):
 
 def test_a_wrong_config_is_named(tmp_path):
     path = tmp_path / "odd.toml"
-    path.write_text('dataset = "made"\nstands_for = []\nlandmarks = 3\n')
-    with pytest.raises(SystemExit, match="sets landmarks, which no experiment knows"):
+    path.write_text('dataset = "synthetic"\nstands_for = []\nlandmarks = 3\n')
+    with pytest.raises(SystemExit, match="unknown settings: landmarks"):
         find_config(str(path))
-    with pytest.raises(SystemExit, match="Those here are"):
+    with pytest.raises(SystemExit, match="Available: coco"):
         find_config("nothing")
 
 

@@ -1,4 +1,4 @@
-"""The stand-ins, where they are at hand, and made ones in their format everywhere."""
+"""The stand-ins, if they are available, and small synthetic files in their format."""
 
 import json
 import os
@@ -97,7 +97,7 @@ def coco(folder, n=4, **changes):
     return folder
 
 
-def test_a_made_coco(tmp_path):
+def test_a_synthetic_coco(tmp_path):
     data = load_coco(coco(tmp_path))
     assert data.features.tolist() == [[0, 2], [1, 6], [2, 10], [3, 14]]
     assert data.labels.toarray().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]

@@ -1,4 +1,4 @@
-"""Results are kept whole, found again, and hold no objects."""
+"""Results are stored whole, found again, and hold no objects."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,16 @@ import pytest
 from experiments.store import Missing, Store, slug
 
 
-def test_a_result_is_made_once(tmp_path):
-    store, made = Store(tmp_path), []
+def test_a_result_is_computed_once(tmp_path):
+    store, calls = Store(tmp_path), []
 
-    def make():
-        made.append(1)
+    def compute():
+        calls.append(1)
         return {"a": np.arange(3), "words": "κ = 0.5"}
 
     for _ in range(2):
-        found = store.once("things", make, method="NNvot", K=5)
-    assert len(made) == 1
+        found = store.get_or_compute("things", compute, method="NNvot", K=5)
+    assert len(calls) == 1
     assert found["a"].tolist() == [0, 1, 2]
     assert str(found["words"]) == "κ = 0.5"
     assert store.path("things", method="NNvot", K=5).name == "method=NNvot,K=5.npz"
@@ -28,18 +28,18 @@ def test_nothing_is_left_of_a_result_that_fails(tmp_path):
         raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError):
-        store.once("things", fail, K=1)
+        store.get_or_compute("things", fail, K=1)
     with pytest.raises(TypeError, match="holds objects"):
         store.put("things", {"a": np.array([None])}, K=1)
     assert not store.has("things", K=1)
     assert list(tmp_path.rglob("*.npz*")) == []
 
 
-def test_read_only_makes_nothing(tmp_path):
+def test_read_only_computes_nothing(tmp_path):
     store = Store(tmp_path)
     store.read_only = True
     with pytest.raises(Missing, match="experiments run"):
-        store.once("things", lambda: {"a": 1}, K=1)
+        store.get_or_compute("things", lambda: {"a": 1}, K=1)
 
 
 def test_a_damaged_file_is_named(tmp_path):

@@ -1,4 +1,4 @@
-"""A small made dataset in the contract of the real ones, for the smoke test."""
+"""A small synthetic dataset with the interface of the real ones, for the smoke test."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import scipy.sparse
 
 from tagkin.datasets import Dataset
 
-__all__ = ["made_dataset"]
+__all__ = ["synthetic_dataset"]
 
 _WORDS = ("dog", "cat", "car", "bus", "tree", "boat", "horse", "chair", "bird", "train")
 
 
-def made_dataset(n: int = 400, d: int = 24, seed: int = 0) -> Dataset:
-    """Images whose features mix the directions of their labels with noise; tags lack and err."""
+def synthetic_dataset(n: int = 400, d: int = 24, seed: int = 0) -> Dataset:
+    """Features mix one direction per label with noise; tags miss some labels and add others."""
     rng = np.random.default_rng(seed)
     D = len(_WORDS)
     chances = np.linspace(0.4, 0.12, D)
@@ -22,7 +22,7 @@ def made_dataset(n: int = 400, d: int = 24, seed: int = 0) -> Dataset:
     tags = (labels & (rng.random((n, D)) < 0.6)) | (rng.random((n, D)) < 0.05)
     rows = rng.permutation(n)
     return Dataset(
-        name="made",
+        name="synthetic",
         files=None,
         features=X.astype(np.float32),
         labels=scipy.sparse.csr_array(labels, dtype=np.float32),

@@ -6,23 +6,23 @@ import scipy.sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from experiments.yardsticks import LogisticProbe, MLkNN
+from experiments.baselines import LogisticProbe, MLkNN
 from tagkin.neighbors import ExactNeighbors
 from tests.conftest import make_collection
 
 
-def by_brute_force(known_kin, new_kin, Y, k):
+def brute_force(known_neighbors, new_neighbors, Y, k):
     """Algorithm 1 of the ML-kNN paper, image by image and label by label, s = 1."""
     n, d = Y.shape
-    scores = np.empty((len(new_kin), d))
+    scores = np.empty((len(new_neighbors), d))
     for t in range(d):
         c_with, c_without = np.zeros(k + 1), np.zeros(k + 1)
         for i in range(n):
-            delta = int(sum(Y[j, t] for j in known_kin[i]))
+            delta = int(sum(Y[j, t] for j in known_neighbors[i]))
             (c_with if Y[i, t] else c_without)[delta] += 1
         prior = (1 + Y[:, t].sum()) / (2 + n)
-        for i, kin in enumerate(new_kin):
-            delta = int(sum(Y[j, t] for j in kin))
+        for i, neighbors in enumerate(new_neighbors):
+            delta = int(sum(Y[j, t] for j in neighbors))
             yes = prior * (1 + c_with[delta]) / (k + 1 + c_with.sum())
             no = (1 - prior) * (1 + c_without[delta]) / (k + 1 + c_without.sum())
             scores[i, t] = yes / (yes + no)
@@ -36,7 +36,7 @@ def test_ml_knn_is_its_definition():
     known = index.kneighbors(X, 12, exclude=np.arange(len(X)))
     new = index.kneighbors(X_new, 12)
     found = MLkNN(7).fit_neighbors(*known, scipy.sparse.csr_array(Y)).score_neighbors(*new)
-    expected = by_brute_force(known.indices[:, :7], new.indices[:, :7], Y, 7)
+    expected = brute_force(known.indices[:, :7], new.indices[:, :7], Y, 7)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
@@ -56,7 +56,7 @@ def test_logistic_regression_is_scikit_learns():
 def test_logistic_regression_in_blocks(monkeypatch):
     X, Y, X_new = make_collection(200)
     whole = LogisticProbe(0.1).fit(X, scipy.sparse.csr_array(Y)).decision_function(X_new)
-    monkeypatch.setattr("experiments.yardsticks._BLOCK", 37)
+    monkeypatch.setattr("experiments.baselines._BLOCK", 37)
     parts = LogisticProbe(0.1).fit(X, scipy.sparse.csr_array(Y)).decision_function(X_new)
     np.testing.assert_allclose(parts, whole, atol=1e-2)
 

@@ -1,4 +1,4 @@
-"""Where images are: by looks (their features), or in a semantic space, learned in some way."""
+"""Embeddings of images: their visual features, or a semantic space learned by some recipe."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from tagkin.labels.ontology import OntologyView
 from tagkin.labels.word_view import WordVectorView
 from tagkin.space import Chi2View
 
-__all__ = ["RECIPES", "VISUAL", "Placed", "placed"]
+__all__ = ["RECIPES", "VISUAL", "Embeddings", "embed"]
 
 VISUAL = "visual"
 
 RECIPES = {
-    "linear": "labels, or raw tags, as they are",
+    "linear": "labels, or raw tags, unchanged",
     "ontology": "labels with WordNet's Lin similarity",
     "word vectors": "the mean of the labels' GloVe vectors",
     "raw": "raw tags, exp-χ² kernel: the paper without pre-propagation",
     "denoised": "propagated tags, exp-χ² kernel: the paper's own",
-    "chosen": "TagDenoiser: as much propagation as held-out tags ask for",
+    "chosen": "TagDenoiser: the amount of propagation chosen on held-out tags",
 }
-"""The ways to learn a space."""
+"""How a space can be learned."""
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
-    """Where known and new images are."""
+class Embeddings:
+    """Embeddings of the known and the new images."""
 
     known: np.ndarray
     new: np.ndarray
     ridge: np.ndarray | None = None
-    """Scores of the new images by the kernel ridge regression that a linear space holds."""
+    """Scores of the new images by the kernel ridge regression inside a linear space."""
     note: str = ""
 
 
-def placed(
+def embed(
     problem: Problem,
     recipe: str,
     config: Config,
@@ -48,10 +48,10 @@ def placed(
     regularization: float | None = None,
     n_landmarks: int | None = None,
     learn_from: int | None = None,
-) -> Placed:
-    """Learn a space from the known images (or the first of them), and place all in it."""
+) -> Embeddings:
+    """Learn a space from the known images, or from the first of them, and embed all images."""
     if recipe == VISUAL:
-        return Placed(problem.known, problem.new)
+        return Embeddings(problem.known, problem.new)
     some = problem.part(np.arange(learn_from or len(problem.known)), np.arange(0))
     text, view, note = _text(some, recipe, config)
     space = SemanticSpace(
@@ -67,14 +67,14 @@ def placed(
         view = cast("OntologyView | WordVectorView", space.text_view_)
         note = f"{_LACKING[recipe]}: {', '.join(view.unknown_) or 'none'}"
     ridge = _ridge(space, problem, new) if recipe == "linear" else None
-    return Placed(known, new, ridge, note)
+    return Embeddings(known, new, ridge, note)
 
 
 _LACKING = {"ontology": "not in WordNet", "word vectors": "without a vector"}
 
 
 def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any, str]:
-    """What the space is learned from, its textual view, and what there is to say of it."""
+    """The annotations to learn from, their textual view, and a note for the tables."""
     if recipe == "linear":
         return problem.text, "indicator", ""
     if recipe == "ontology":
@@ -93,11 +93,11 @@ def _text(problem: Problem, recipe: str, config: Config) -> tuple[Any, Any, str]
         tags = denoiser.fit_transform(problem.known, problem.text)
         view = chi2 if denoiser.view_ == "chi2" else denoiser.view_
         return tags, view, f"blend {denoiser.blend_:g}, view {denoiser.view_}"
-    raise ValueError(f"no recipe {recipe!r}; there are {', '.join(RECIPES)}")
+    raise ValueError(f"unknown recipe {recipe!r}; known are {', '.join(RECIPES)}")
 
 
 def _ridge(space: SemanticSpace, problem: Problem, new: np.ndarray) -> np.ndarray:
-    """The regression's scores of the labels that are measured."""
+    """Scores of the evaluated labels, from the space's regression."""
     scores = np.asarray(RidgeTransfer.of_space(space).decision_function(new), dtype=np.float32)
     column = {name: i for i, name in enumerate(problem.text_names)}
     return scores[:, [column[name] for name in problem.names]]

@@ -1,4 +1,4 @@
-"""Well known methods from outside the paper, to measure against: ML-kNN, logistic regression."""
+"""Well-known baselines that are not in the paper: ML-kNN and logistic regression."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BLOCK = 8192
 
 
 class MLkNN:
-    """ML-kNN: for each label, Bayes' rule on how many of the K neighbours carry it.
+    """ML-kNN: for each label, Bayes' rule on how many of the K neighbours have it.
 
     Zhang, Zhou. ML-kNN: a lazy learning approach to multi-label learning. Pattern Recognition,
-    2007. With Laplace's smoothing of 1. Scores are posterior probabilities.
+    2007. Laplace smoothing of 1. Scores are posterior probabilities.
     """
 
     def __init__(self, n_neighbors: int = 10):
@@ -26,7 +26,7 @@ class MLkNN:
     def fit_neighbors(
         self, indices: np.ndarray, distances: np.ndarray, Y: scipy.sparse.csr_array
     ) -> Self:
-        """Learn from the neighbours (N×k) of labelled images among the others and labels (N×D)."""
+        """Learn from the neighbours (N×k) of labelled images and their labels (N×D)."""
         self.labels_ = scipy.sparse.csr_array(Y, dtype=np.float32)
         n, d = self.labels_.shape
         k = min(self.n_neighbors, indices.shape[1])
@@ -46,7 +46,7 @@ class MLkNN:
         return self.posterior_[np.arange(d), counts].astype(np.float32)
 
     def _counts(self, indices: np.ndarray) -> np.ndarray:
-        """How many of the neighbours carry each label, shape (n, D)."""
+        """Number of neighbours with each label, shape (n, D)."""
         n, k = indices.shape
         neighbors = scipy.sparse.csr_array(
             (np.ones(n * k, np.float32), indices.ravel(), k * np.arange(n + 1)),
@@ -56,7 +56,7 @@ class MLkNN:
 
 
 def _posterior(prior: np.ndarray, with_it: np.ndarray, without: np.ndarray) -> np.ndarray:
-    """P(label | j neighbours carry it), shape (D, K+1), from counts of images for each j."""
+    """P(label | j neighbours have it), shape (D, K+1), from counts of images for each j."""
     width = with_it.shape[1]
     carried = (1 + with_it) / (width + with_it.sum(axis=1, keepdims=True))
     absent = (1 + without) / (width + without.sum(axis=1, keepdims=True))
@@ -65,7 +65,7 @@ def _posterior(prior: np.ndarray, with_it: np.ndarray, without: np.ndarray) -> n
 
 
 class LogisticProbe:
-    """Logistic regression of all labels at once, on features of mean 0 and variance 1.
+    """Logistic regression of all labels at once, on standardised features.
 
     It minimises the mean over images of Σₜ log(1 + exp(−yₜ fₜ)) plus penalty/2 ‖W‖², by L-BFGS.
     """
@@ -107,7 +107,7 @@ class LogisticProbe:
 def _logistic_loss(
     flat: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, penalty: float
 ) -> tuple[float, np.ndarray]:
-    """Loss and gradient; rows in blocks, so that scores of all images are never held."""
+    """Loss and gradient, in blocks of rows, so that memory does not grow with the images."""
     (n, d), D = Z.shape, Y.shape[1]
     W = flat[: d * D].reshape(d, D).astype(np.float32)
     b = flat[d * D :].astype(np.float32)
