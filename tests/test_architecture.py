@@ -102,6 +102,7 @@ EVERYWHERE = {
 OF_ONE_ROOM = {
     "PIL": {"features", "images", "pages"},
     "defusedxml": {"collection"},
+    "jinja2": {"pages"},
     "onnx": {"features", "neighbors"},
     "onnxruntime": {"onnx_sessions"},
     "rich": {"cli"},
@@ -111,7 +112,7 @@ OPTIONAL = {
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "faiss": {"neighbors"},
-    "matplotlib": {"evaluation", "pages"},
+    "matplotlib": {"evaluation"},
     "pandas": {"evaluation"},
     "pyarrow": {"distributed", "lexicons", "sources"},
     "pillow_heif": {"images"},

@@ -1,4 +1,8 @@
-"""Figures of reports. matplotlib is imported when one is drawn; nothing is shown or saved."""
+"""Figures for notebooks and papers: matplotlib's, to be changed and saved by whoever asked for one.
+
+The charts of the pages that tagkin writes are drawn by its own templates, without matplotlib. It
+is imported when a figure is drawn; nothing is shown or saved.
+"""
 
 from __future__ import annotations
 

@@ -2,62 +2,52 @@
 
 from __future__ import annotations
 
-from tagkin.pages._html import Markup, data_uri, element
-from tagkin.pages._text import name_of
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tagkin.annotator.suggestions import Kin
 from tagkin.pages._thumbnails import jpeg
 
-__all__ = ["Pictures"]
+__all__ = ["Picture", "Pictures", "data_uri", "pictures_of"]
 
+_N_KIN = 6  # shown of a suggestion; the rest are summed up
 _LARGE, _SMALL = 200, 104  # pixels of the longer side
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A small copy of a photograph."""
+
+    id: str
+    src: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
 class Pictures:
-    """Collects the kin of a page as symbols; makes the large pictures in place."""
+    """Photographs by their files: large ones for cards, small ones for kin."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._symbols: list[Markup] = []
+    large: dict[str, Picture]
+    small: dict[str, Picture]
+    n_kin: int = _N_KIN
 
-    def large(self, file: str) -> Markup:
-        """A photograph as it is shown on its card."""
-        data, width, height = jpeg(file, _LARGE)
-        return element(
-            "img",
-            src=data_uri(data, "image/jpeg"),
-            width=width,
-            height=height,
-            alt=f"Photograph {name_of(file)}",
-            loading="lazy",
-        )
 
-    def small(self, file: str) -> Markup:
-        """The middle of a photograph, as a square that refers to the one copy of it.
+def pictures_of(files: Iterable[str], kin: Iterable[Sequence[Kin]]) -> Pictures:
+    """The photographs of cards, and the kin that are shown on them; each is read once."""
+    shown = (one.file for each in kin for one in each[:_N_KIN])
+    return Pictures(_copies(files, _LARGE, "p"), _copies(shown, _SMALL, "k"))
 
-        Its name stands beside it, so that it says nothing to a screen reader.
-        """
-        if file not in self._numbers:
-            self._numbers[file] = len(self._numbers)
-            self._symbols.append(self._symbol(file))
-        return element(
-            "svg",
-            element("use", href=f"#k{self._numbers[file]}", width="100%", height="100%"),
-            class_="thumb",
-            aria_hidden="true",
-        )
 
-    def _symbol(self, file: str) -> Markup:
-        data, width, height = jpeg(file, _SMALL)
-        image = element("image", href=data_uri(data, "image/jpeg"), width=width, height=height)
-        return element(
-            "symbol",
-            image,
-            id=f"k{self._numbers[file]}",
-            viewBox=f"0 0 {width} {height}",
-            preserveAspectRatio="xMidYMid slice",
-        )
+def _copies(files: Iterable[str], size: int, prefix: str) -> dict[str, Picture]:
+    copies = {}
+    for k, file in enumerate(dict.fromkeys(files)):
+        data, width, height = jpeg(file, size)
+        copies[file] = Picture(f"{prefix}{k}", data_uri(data, "image/jpeg"), width, height)
+    return copies
 
-    def store(self) -> Markup | None:
-        """The one copy of every kin; goes anywhere on the page and shows nothing itself."""
-        if not self._symbols:
-            return None
-        return element("svg", *self._symbols, class_="pictures", aria_hidden="true")
+
+def data_uri(data: bytes, kind: str) -> str:
+    """A file's content as an address."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"

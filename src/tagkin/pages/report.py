@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from tagkin.annotator.quality import MEASURES, Quality
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions
@@ -17,16 +16,31 @@ from tagkin.calibration import ReliabilityCurve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport
 from tagkin.images import Failure
-from tagkin.pages._cards import finding_card, photo_card
-from tagkin.pages._charts import comparison_bars, reliability_chart
+from tagkin.pages._figures import common_threshold, dots_of, tag_rows
 from tagkin.pages._files import write_page
-from tagkin.pages._html import Markup, data_uri, element
-from tagkin.pages._pictures import Pictures
-from tagkin.pages._table import label_table
+from tagkin.pages._pictures import Pictures, data_uri, pictures_of
+from tagkin.pages._templates import read_part, render
 
 __all__ = ["Comparison", "Report", "comparisons_of", "write_report"]
 
-_FAILURES = 200  # files named one by one
+_N_FAILURES = 200  # files named one by one
+
+
+class _Card(NamedTuple):
+    """A photograph with what is suggested for it and, where they are known, its true tags."""
+
+    photo: PhotoSuggestions
+    truth: AbstractSet[str] | None
+    missed: list[str]
+    """True tags that it does not carry and that are not suggested."""
+
+
+class _Row(NamedTuple):
+    """A method's value of one measure."""
+
+    method: str
+    value: float
+    best: bool
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,13 @@ class Comparison:
                 raise InvalidInput(
                     f"{name} has {len(values)} values for {len(self.methods)} methods."
                 )
+
+    def rows(self) -> Iterator[tuple[str, list[_Row]]]:
+        """Every measure with what each method reaches, and whether that is the best."""
+        for name, values in self.measures.items():
+            best = max((value for value in values if not math.isnan(value)), default=math.nan)
+            pairs = zip(self.methods, values, strict=True)
+            yield name, [_Row(method, value, value == best) for method, value in pairs]
 
 
 def comparisons_of(quality: Quality) -> list[Comparison]:
@@ -122,149 +143,39 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> Path:
 
 
 def _page(report: Report) -> str:
-    style, script = _part("_style.css"), _part("_sort.js")
-    # nothing is fetched, and only this style and this script are heeded
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; "
-        f"script-src '{_digest(script)}'; base-uri 'none'; form-action 'none'"
-    )
-    pictures = Pictures()
-    sections = list(_sections(report, pictures))
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", report.title),
-        element("style", Markup(style)),
-    )
-    body = element(
-        "body",
-        pictures.store(),
-        _header(report),
-        element("main", *sections),
-        element(
-            "footer",
-            "Made by tagkin. The kin of a suggestion are the tagged photographs ",
-            "that speak for it; a share is a photograph's part of what they say.",
-        ),
-        element("script", Markup(script)) if report.labels is not None else None,
-    )
-    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
-
-
-def _part(name: str) -> str:
-    return resources.files("tagkin.pages").joinpath(name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _header(report: Report) -> Markup:
-    facts = [
-        element("div", element("dt", name), element("dd", value)) for name, value in report.facts
-    ]
-    return element(
-        "header",
-        element("h1", report.title),
-        *(element("p", note, class_="lead") for note in report.notes),
-        element("dl", *facts, class_="facts") if facts else None,
+    labels, map_png = report.labels, report.map_png
+    return render(
+        "report.html.jinja",
+        report=report,
+        style=read_part("report.css"),
+        script=read_part("sort.js"),
+        pictures=_pictures(report),
+        cards=[_card(photo, report.truth) for photo in report.photographs],
+        dots=None if report.reliability is None else dots_of(report.reliability),
+        map_src="" if map_png is None else data_uri(map_png, "image/png"),
+        tags=None if labels is None else list(tag_rows(labels)),
+        threshold=None if labels is None else common_threshold(labels),
+        findings=_by_file(report.findings),
+        n_failures=_N_FAILURES,
     )
 
 
-def _sections(report: Report, pictures: Pictures) -> Iterator[Markup]:
-    if report.comparisons or report.reliability is not None:
-        yield _section("Does it work?", "", _quality(report))
-    if report.map_png is not None:
-        said = "Every dot is a photograph, near those that are like it."
-        yield _section("Map of the collection", said, _map(report.map_png))
-    if report.photographs:
-        said = "Open a suggestion to see the kin that speak for it."
-        if report.truth is not None:
-            said += " What is to be seen is known here: ✓ is right, ✗ is wrong."
-        cards = [
-            photo_card(p, None if report.truth is None else report.truth.get(p.file), pictures)
-            for p in report.photographs
-        ]
-        yield _section("Suggestions", said, element("div", *cards, class_="cards"))
-    if report.labels is not None:
-        yield _section("Tag by tag", _of_tags(report.labels), label_table(report.labels))
-    if report.findings:
-        yield _section(
-            "Tags to look at again",
-            "On photographs that are tagged already, these seem wrong or seem to be missing.",
-            element("div", *_findings(report.findings, pictures), class_="cards"),
-        )
-    if report.failures:
-        n = len(report.failures)
-        said = f"{n:,} {'file was' if n == 1 else 'files were'} left out."
-        yield _section("Skipped files", said, _failures(report.failures))
+def _pictures(report: Report) -> Pictures:
+    photos, findings = report.photographs, report.findings
+    files = [*(photo.file for photo in photos), *(one.file for one in findings)]
+    kin = [one.kin for photo in photos for one in photo.suggestions]
+    return pictures_of(files, [*kin, *(one.kin for one in findings)])
 
 
-def _section(title: str, said: str, content: Markup) -> Markup:
-    lead = element("p", said, class_="lead") if said else None
-    return element("section", element("h2", title), lead, content)
+def _card(photo: PhotoSuggestions, truths: Mapping[str, AbstractSet[str]] | None) -> _Card:
+    truth = None if truths is None else truths.get(photo.file)
+    there = {*photo.tags, *(one.tag for one in photo.suggestions)}
+    return _Card(photo, truth, sorted((truth or set()) - there))
 
 
-def _quality(report: Report) -> Markup:
-    panels = []
-    if report.comparisons:
-        parts = [part for one in report.comparisons for part in _compared(one)]
-        panels.append(element("div", *parts, class_="panel"))
-    if report.reliability is not None:
-        said = (
-            "How sure suggestions are, and how many of them are right. On the dashed line as many "
-            "are right as was said. The number at a dot says how many stand behind it, and its "
-            "area grows with them; most are at the lower left, too unsure to be suggested."
-        )
-        chart = reliability_chart(report.reliability)
-        note = element("p", said, class_="note")
-        head = element("h3", "Can the confidence be trusted?")
-        panels.append(element("div", head, chart, note, class_="panel"))
-    return element("div", *panels, class_="two" if len(panels) == 2 else None)
-
-
-def _compared(one: Comparison) -> Iterator[Markup]:
-    yield element("h3", one.title)
-    yield comparison_bars(one.methods, one.measures)
-    if one.note:
-        yield element("p", one.note, class_="note")
-
-
-def _map(png: bytes) -> Markup:
-    said = "Photographs as dots in the plane, coloured by tag, with some of them shown small"
-    return element("img", src=data_uri(png, "image/png"), alt=said, class_="map")
-
-
-def _of_tags(labels: LabelReport) -> str:
-    said = (
-        "Average precision says how far up the photographs with the tag are ranked. Rows are in "
-        "the order of its damped value, drawn towards the mean of all tags as if each were on ten "
-        "photographs more: on two photographs, 100 % is mostly luck."
-    )
-    cut = labels.threshold[0]
-    if 0 < cut < 1 and (labels.threshold == cut).all():
-        said += f" Suggested is what has a confidence of {100 * cut:.0f} % or more."
-    return said
-
-
-def _findings(findings: Sequence[Finding], pictures: Pictures) -> Iterator[Markup]:
-    """One card a photograph, in the order in which they come."""
-    of_file: dict[str, list[Finding]] = {}
+def _by_file(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """The findings of each photograph, in the order in which they come."""
+    found: dict[str, list[Finding]] = {}
     for one in findings:
-        of_file.setdefault(one.file, []).append(one)
-    for file, found in of_file.items():
-        yield finding_card(file, found, pictures)
-
-
-def _failures(failures: Sequence[Failure]) -> Markup:
-    lines = [
-        element("li", element("bdi", one.file), element("span", Markup(" — "), one.reason))
-        for one in failures[:_FAILURES]
-    ]
-    if len(failures) > _FAILURES:
-        lines.append(element("li", f"and {len(failures) - _FAILURES:,} more"))
-    return element("ul", *lines, class_="plain")
+        found.setdefault(one.file, []).append(one)
+    return found

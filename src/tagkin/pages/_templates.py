@@ -1,0 +1,68 @@
+"""The templates of pages: every text that goes into one is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tagkin.pages._text import name_of
+
+__all__ = ["read_part", "render"]
+
+# what HTML or UTF-8 cannot hold: control characters and halves of surrogate pairs
+_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def render(template: str, **data: object) -> str:
+    """A page, drawn from plain data; a mark stands for characters that no page can hold."""
+    return _UNFIT.sub("\ufffd", _environment().get_template(template).render(data))
+
+
+def read_part(name: str) -> str:
+    """A file that goes into a page as it is: its style or its script."""
+    folder = resources.files("tagkin.pages").joinpath("templates")
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tagkin.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "clipped": _clipped,
+        "digest": _digest,
+        "name": name_of,
+        "percent": _percent,
+        "sortable": _sortable,
+        "thousands": lambda n: f"{n:,}",
+    }
+    return environment
+
+
+def _clipped(share: float) -> float:
+    """A share as a part of a bar: between 0 and 1, and 0 where it is not known."""
+    return 0.0 if math.isnan(share) else min(max(share, 0.0), 1.0)
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def _sortable(share: float) -> str:
+    return "" if math.isnan(share) else f"{share:.6f}"
+
+
+def _digest(text: str) -> str:
+    """As a content security policy names a style or a script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
