@@ -360,7 +360,10 @@ def run(code, *args, **kwargs):
     return json.loads(said.stdout)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on files")
+needs_limits = pytest.mark.skipif(sys.platform == "win32", reason="needs limits on files")
+
+
+@needs_limits
 def test_a_full_disk_costs_one_warning_and_nothing_else(tmp_path):
     """The disk is full after some kilobytes: no file may grow larger than that."""
     code = """
@@ -388,6 +391,31 @@ def test_a_full_disk_costs_one_warning_and_nothing_else(tmp_path):
     assert kept(tmp_path, range(60)) == set(range(60))
 
 
+@needs_limits
+@pytest.mark.parametrize("room", [0, 40_000])
+def test_a_full_disk_can_be_cleared(tmp_path, room):
+    code = """
+        import json, resource, sys
+        from pathlib import Path
+        from tests.features.test_cache import FeatureCache, StorageError, fill
+
+        fill(sys.argv[1], range(100))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+        with FeatureCache(sys.argv[1]) as cache:
+            try:
+                cache.prune(1000)
+            except StorageError as error:
+                said = str(error)
+            size = sum(path.stat().st_size for path in Path(sys.argv[1]).iterdir())
+            print(json.dumps([said, size, cache.clear().n_bytes]))
+    """
+    said, size, cleared = run(code, tmp_path, room)
+    assert "cannot be written" in said
+    assert not room or "`tagkin cache clear` removes what is there" in said
+    assert 0 < cleared <= size
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_may_only_be_read_is_still_used(open_folder):
     fill(open_folder, range(5))
     database(open_folder).chmod(0o444)
@@ -405,6 +433,8 @@ def test_a_folder_that_may_only_be_read_is_still_used(open_folder):
         assert cache.info().n_entries == 5
         with pytest.raises(StorageError, match="cannot be written: attempt to write a readonly"):
             cache.prune(0)
+        with pytest.raises(StorageError, match="cannot be written: Permission denied"):
+            cache.clear()
     (warning,) = caught
     assert "attempt to write a readonly database. The run goes on" in str(warning.message)
     open_folder.chmod(0o755)

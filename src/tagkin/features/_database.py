@@ -156,7 +156,8 @@ class Database:
         except Unusable as error:
             raise StorageError(str(error)) from error
         except (sqlite3.Error, OSError) as error:
-            remedy = " `tagkin cache clear` removes what is there." if is_damage(error) else ""
+            lost = _schema.is_damage_or_full(error)
+            remedy = " `tagkin cache clear` removes what is there." if lost else ""
             raise StorageError(
                 f"The cache in {self._folder} cannot be {what}: {_reason(error)}.{remedy}"
             ) from error

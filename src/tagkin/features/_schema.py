@@ -14,7 +14,9 @@ __all__ = [
     "delete",
     "files",
     "inode",
+    "is_busy",
     "is_damage",
+    "is_damage_or_full",
     "leftovers",
     "number",
     "old_files",
@@ -35,6 +37,7 @@ _READ_ONLY = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
+_LOG = 4 * 2**20  # bytes that the log takes before it goes into the database
 _PAGE = 16384  # three vectors of 1,280 numbers fill one
 
 # A vector lies apart from what is said of it, so that noting its use does not rewrite it.
@@ -118,6 +121,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def _set_up(connection: sqlite3.Connection, folder: Path) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA secure_delete = FAST")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
     if _is_empty(connection, folder):
         connection.execute(f"PRAGMA page_size = {_PAGE}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what is pruned makes room
@@ -168,6 +172,16 @@ def number(connection: sqlite3.Connection, query: str) -> int:
 def is_damage(error: BaseException) -> bool:
     """Whether an error says that the file itself is broken, or no database at all."""
     return _kind(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_damage_or_full(error: BaseException) -> bool:
+    """Whether all that is left to do is to delete the file."""
+    return is_damage(error) or _kind(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether an error says that somebody else is writing."""
+    return _kind(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _kind(error: BaseException) -> int:

@@ -33,6 +33,7 @@ __all__ = ["BackboneUse", "CacheInfo", "FeatureCache", "Pruned", "default_cache_
 
 _LIMIT = 10 * 10**9  # bytes: features of two million photographs
 _AFTER_PRUNING = 0.9  # of the limit, so that not every new photograph prunes
+_FLOAT = np.dtype("<f4")
 _RACY_NS = 2 * 10**9  # a file that changed this recently may change again at the same time
 
 
@@ -180,7 +181,7 @@ class FeatureCache:
             wanted = (backbone.fingerprint, backbone.dimension, list(rows_of))
             for content, data in _tables.vectors(connection, *wanted, self._used):
                 for i in rows_of[content]:
-                    out[i] = np.frombuffer(data, dtype="<f4")
+                    out[i] = np.frombuffer(data, _FLOAT)
                     found[i] = True
 
         self._database.read(read, None)
@@ -189,7 +190,7 @@ class FeatureCache:
     def store(self, backbone: Backbone, digests: Sequence[str], rows: np.ndarray) -> None:
         """Keep features (n, dimension), one row for each content."""
         contents = [bytes.fromhex(digest) for digest in digests]
-        data = [row.tobytes() for row in np.ascontiguousarray(rows, dtype="<f4")]
+        data = [row.tobytes() for row in np.ascontiguousarray(rows, _FLOAT)]
         described = (backbone.fingerprint, _without_folders(backbone.name), backbone.dimension)
 
         def write(connection: sqlite3.Connection) -> None:
@@ -286,16 +287,19 @@ class FeatureCache:
             leftovers = _schema.leftovers(self.folder)
             try:
                 before = self.info()
-            except StorageError as error:
-                if error.__cause__ is None or not _schema.is_damage(error.__cause__):
+                if before.n_bytes and not dry_run:
+                    self._database.do(remove, None)
+            except (StorageError, sqlite3.Error) as error:
+                # what is damaged, or has no room for a transaction, can still be deleted
+                cause = error.__cause__ or error
+                if not isinstance(cause, sqlite3.Error) or _schema.is_busy(cause):
                     raise
+                self._used.clear()
                 self.close()
                 leftovers += _schema.files(self.folder)
                 before = CacheInfo(self.folder, 0, 0, self.max_bytes, ())
             removed = Pruned(before.n_entries, before.n_bytes + _schema.size(leftovers))
             if not dry_run:
-                if before.n_bytes:
-                    self._database.do(remove, None)
                 _schema.delete(self.folder, leftovers)
         return removed
 
