@@ -41,7 +41,7 @@ ALLOWED = {
     "lexicons": FOUNDATION,
     "labels": FOUNDATION | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
-    "neighbors": FOUNDATION | {"onnx_sessions"},
+    "neighbors": FOUNDATION,
     "transfer": FOUNDATION | {"neighbors"},
     "calibration": FOUNDATION,
     "evaluation": FOUNDATION | {"calibration", "fonts"},

@@ -41,7 +41,7 @@ def test_it_is_brute_force(metric, k, as_array):
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("k", [5, 200])
-def test_many_points_are_searched_over_a_bar_and_it_is_still_brute_force(metric, k, as_array):
+def test_many_points_are_searched_with_a_cutoff_and_it_is_still_brute_force(metric, k, as_array):
     queries, points = drawn(30, 6), drawn(20_000, 6, seed=1)
     found = nearest(as_array(queries), as_array(points), k, metric=metric)
     indices, distances = brute_force(queries, points, k, metric)
@@ -198,7 +198,7 @@ def test_what_is_known_of_the_points_is_found_anew_when_they_change(tmp_path):
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 def test_one_query_is_searched_as_many_are(metric):
-    """One query has few scores, which are looked at all; many are searched over a bar."""
+    """One query has few scores, all of which are kept; many queries are searched with a cutoff."""
     points, queries = drawn(30_000, 5), drawn(200, 5, seed=1)
     index = ExactNeighbors(metric).fit(points)
     together = index.kneighbors(queries, 9)

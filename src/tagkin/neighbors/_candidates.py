@@ -1,7 +1,7 @@
-"""Points that may be among the k nearest, from scores that round: all that are, and few more.
+"""Candidates for the k nearest points, found from rounded scores: all k nearest, and few others.
 
-Each way to find them returns candidates (n×w), ascending and filled up with −1, and which queries
-(n,) it leaves aside, having too many to list or too few.
+Each function returns the candidates (n×w), ascending and padded with −1, and a mask of queries (n,)
+that it leaves undecided, because they have too many candidates to list, or too few.
 """
 
 from __future__ import annotations
@@ -14,84 +14,84 @@ from array_api_compat import device
 from tagkin.arrays import Array, bincount, kth_largest, namespace
 from tagkin.neighbors._scorer import Scorer
 
-__all__ = ["Bar", "Passing", "candidates_among_all", "candidates_by_piles", "low_bar"]
+__all__ = ["SampledCutoff", "candidates_among_all", "candidates_by_group_maxima"]
 
-_PILE = 32
+_GROUP = 32  # scores that share one maximum
 _TILE_COLUMNS = 1024  # with 512 queries, scores that stay in the cache
-_FEW_POINTS = 16_384  # up to here all scores of a query are looked at
-_SAMPLED = 24  # of more points, one in so many sets the bar that candidates must pass
+_FEW_POINTS = 16_384  # with no more, all scores of a query are kept
+_SAMPLED = 24  # with more, one point in so many sets the score that candidates must reach
 
 
 def candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
-    """From every score: the k best, and what rounding may have put behind them."""
+    """From all scores at once: the k best, and those that rounding may have put behind them."""
     xp = namespace(queries)
     scores = scorer.scores(queries, slice(None))
     n, slack = scores.shape[0], scorer.rounding(queries)
-    kept = scores >= low_bar(scores, k) - slack
-    crowded = xp.zeros(n, dtype=xp.bool, device=device(queries))
-    if int(xp.count_nonzero(kept)) > n * _most(k) // 2:
+    kept = scores >= low_cutoff(scores, k) - slack
+    undecided = xp.zeros(n, dtype=xp.bool, device=device(queries))
+    if int(xp.count_nonzero(kept)) > n * _max_candidates(k) // 2:
         counts = xp.sum(xp.astype(kept, xp.int64), axis=1)
-        again = xp.nonzero(counts > _most(k))[0]
+        again = xp.nonzero(counts > _max_candidates(k))[0]
         kept[again] = scores[again] >= kth_largest(scores[again], k) - slack[again]
-        crowded = xp.sum(xp.astype(kept, xp.int64), axis=1) > _most(k)
-        kept &= ~crowded[:, None]
-    rows, columns = _places(kept)
-    return _padded(rows, columns, bincount(rows, n)), crowded
+        undecided = xp.sum(xp.astype(kept, xp.int64), axis=1) > _max_candidates(k)
+        kept &= ~undecided[:, None]
+    rows, columns = _coordinates(kept)
+    return _padded(rows, columns, bincount(rows, n)), undecided
 
 
-def candidates_by_piles(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
-    """As `candidates_among_all`, with one pass over the scores: for devices.
+def candidates_by_group_maxima(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
+    """As `candidates_among_all`, with one pass over the scores: the fastest way on a GPU.
 
-    Only piles whose largest score passes are looked into.
+    Scores are dealt out to groups; only groups whose maximum is high enough are looked into.
     """
     xp = namespace(queries)
     n, n_points = queries.shape[0], scorer.points.shape[0]
-    piles = n_points // _PILE
-    if piles < 4 * k:
+    n_groups = n_points // _GROUP
+    if n_groups < 4 * k:
         return candidates_among_all(scorer, queries, k)
     scores = scorer.scores(queries, slice(None))
-    dealt = scores[:, : piles * _PILE].reshape(n, _PILE, piles)
-    tops = xp.max(dealt, axis=1)
-    bar = kth_largest(tops, k) - scorer.rounding(queries)
-    passing = tops >= bar
-    crowded = xp.sum(xp.astype(passing, xp.int64), axis=1) > _most(k)
-    passing &= ~crowded[:, None]
-    rows, pile = _places(passing)
-    entries, depth = _places(dealt[rows, :, pile] >= bar[rows])
-    tail_rows, tail = _places((scores[:, piles * _PILE :] >= bar) & ~crowded[:, None])
-    found = rows[entries] * n_points + depth * piles + pile[entries]
-    found = xp.sort(xp.concat([found, tail_rows * n_points + piles * _PILE + tail]))
+    grouped = scores[:, : n_groups * _GROUP].reshape(n, _GROUP, n_groups)
+    maxima = xp.max(grouped, axis=1)
+    cutoff = kth_largest(maxima, k) - scorer.rounding(queries)
+    high = maxima >= cutoff
+    undecided = xp.sum(xp.astype(high, xp.int64), axis=1) > _max_candidates(k)
+    high &= ~undecided[:, None]
+    rows, group = _coordinates(high)
+    entries, depth = _coordinates(grouped[rows, :, group] >= cutoff[rows])
+    tail_rows, tail = _coordinates((scores[:, n_groups * _GROUP :] >= cutoff) & ~undecided[:, None])
+    found = rows[entries] * n_points + depth * n_groups + group[entries]
+    found = xp.sort(xp.concat([found, tail_rows * n_points + n_groups * _GROUP + tail]))
     rows = found // n_points
-    crowded = crowded | (bincount(rows, n) > _most(k))
-    found = found[~crowded[rows]]
+    undecided = undecided | (bincount(rows, n) > _max_candidates(k))
+    found = found[~undecided[rows]]
     rows = found // n_points
-    return _padded(rows, found - rows * n_points, bincount(rows, n)), crowded
+    return _padded(rows, found - rows * n_points, bincount(rows, n)), undecided
 
 
-def low_bar(scores: Array, k: int) -> Array:
-    """At most the k-th largest score of each row, and not far below, shape (n, 1).
+def low_cutoff(scores: Array, k: int) -> Array:
+    """A lower bound of the k-th largest score of each row, and a close one, shape (n, 1).
 
-    Columns are dealt out to piles; the k-th largest of the piles' maxima is reached by k scores at
-    least. Neighbouring columns, often alike, go to different piles.
+    Columns are dealt out to groups. At least k scores reach the k-th largest of the groups' maxima.
+    Adjacent columns, which are often alike, go to different groups.
     """
-    piles = scores.shape[1] // _PILE
-    if piles < 4 * k:
+    n_groups = scores.shape[1] // _GROUP
+    if n_groups < 4 * k:
         return kth_largest(scores, k)
     n = scores.shape[0]
-    dealt = scores[:, : piles * _PILE].reshape(n, _PILE, piles)
-    return kth_largest(namespace(scores).max(dealt, axis=1), k)
+    grouped = scores[:, : n_groups * _GROUP].reshape(n, _GROUP, n_groups)
+    return kth_largest(namespace(scores).max(grouped, axis=1), k)
 
 
-def _most(k: int) -> int:
-    """Of a query with more candidates than this, too many points are alike to list them."""
+def _max_candidates(k: int) -> int:
+    """The most candidates that are listed for a query: with more, too many points are alike."""
     return 4 * k + 64
 
 
-class Bar:
-    """A score that candidates must pass, set by a sample of the points.
+class SampledCutoff:
+    """A score that candidates must reach, set by a sample of the points.
 
-    It is the `rank`-th best in the sample, so that about rank × N / sampled points pass, and
-    k or more with near certainty.
+    It is the `rank`-th best score in the sample. So about rank × N / sampled points reach it, and
+    with near certainty at least k do.
     """
 
     def __init__(self, n_points: int, k: int):
@@ -104,70 +104,59 @@ class Bar:
         self.useful = n_points > _FEW_POINTS and 4 * self.rank < self.sampled
 
     def candidates(self, scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
-        """Also left aside are queries where fewer than k pass."""
+        """Candidates from tiles of scores; undecided are also queries with fewer than k."""
         xp = namespace(queries)
         slack = scorer.rounding(queries)
         sample = scorer.scores(queries, slice(None, None, self.stride))
-        bar = low_bar(sample, self.rank) - slack
-        if not scorer.euclidean and bool(xp.all(bar > 0)):
-            # queries scaled to a bar of 1 for all: comparing with one number is much faster
-            queries, slack, bar = queries / bar, slack / bar, 1.0
-        passing = Passing(queries.shape[0], self.width, sample)
+        cutoff = low_cutoff(sample, self.rank) - slack
+        if not scorer.euclidean and bool(xp.all(cutoff > 0)):
+            # queries scaled to a cutoff of 1: comparing with one number is much faster
+            queries, slack, cutoff = queries / cutoff, slack / cutoff, 1.0
+        lists = _CandidateLists(queries, self.width)
         for start, scores in _tiles(scorer, queries):
-            passing.add(start, scores, scores >= bar)
-        return passing.over(kth_largest(passing.scores(k), k) - slack, k)
+            lists.add(start, scores, scores >= cutoff)
+        return lists.within(slack, k)
 
 
-class Passing:
-    """Points whose scores pass a bar, listed side by side for each of n queries.
+class _CandidateLists:
+    """Points whose scores reach a cutoff, side by side per query, with room for `width` of each."""
 
-    There is room for `width` points of each; `like` is an array of the kind that scores are.
-    """
+    def __init__(self, queries: Array, width: int):
+        xp, where, shape = namespace(queries), device(queries), (queries.shape[0], width)
+        self._points = xp.full(shape, -1, dtype=xp.int64, device=where)
+        self._scores = xp.full(shape, -math.inf, dtype=queries.dtype, device=where)
+        self._counts = xp.zeros(shape[0], dtype=xp.int64, device=where)
 
-    def __init__(self, n: int, width: int, like: Array):
-        xp, where = namespace(like), device(like)
-        floating = xp.isdtype(like.dtype, "real floating")
-        lowest = -math.inf if floating else xp.iinfo(like.dtype).min
-        self.points = xp.full((n, width), -1, dtype=xp.int64, device=where)
-        self._scores = xp.full((n, width), lowest, dtype=like.dtype, device=where)
-        self._counts = xp.zeros(n, dtype=xp.int64, device=where)
-
-    def add(self, start: int, scores: Array, passes: Array) -> None:
-        """List those of the points from `start` on that pass (n×c), with their scores (n×c)."""
+    def add(self, start: int, scores: Array, kept: Array) -> None:
+        """Add the points, counted from `start`, of a tile of scores (n×c) where `kept` (n×c)."""
         xp = namespace(scores)
-        n, width = self.points.shape
-        flat = xp.nonzero(passes.reshape(-1))[0]
+        n, width = self._points.shape
+        flat = xp.nonzero(kept.reshape(-1))[0]
         rows = flat // scores.shape[1]
         added = bincount(rows, n)
-        places = xp.arange(flat.shape[0], device=device(scores))
-        places += (self._counts - xp.cumulative_sum(added) + added)[rows]
+        columns = xp.arange(flat.shape[0], device=device(scores))
+        columns += (self._counts - xp.cumulative_sum(added) + added)[rows]
         self._counts += added
         if int(xp.max(self._counts)) > width:
-            fits = xp.nonzero(places < width)[0]
-            flat, rows, places = flat[fits], rows[fits], places[fits]
-        places += rows * width
-        self._scores.reshape(-1)[places] = scores.reshape(-1)[flat]
+            fits = xp.nonzero(columns < width)[0]
+            flat, rows, columns = flat[fits], rows[fits], columns[fits]
+        columns += rows * width
+        self._scores.reshape(-1)[columns] = scores.reshape(-1)[flat]
         flat -= rows * scores.shape[1] - start
-        self.points.reshape(-1)[places] = flat
+        self._points.reshape(-1)[columns] = flat
 
-    def scores(self, k: int) -> Array:
-        """Scores (n×w) of the points, in their order, up to the longest list that is of use."""
+    def within(self, slack: Array, k: int) -> tuple[Array, Array]:
+        """Candidates at most `slack` (n×1) below the k-th best score, and undecided queries."""
         xp = namespace(self._counts)
-        counts = xp.where(self._aside(k), xp.zeros_like(self._counts), self._counts)
-        return self._scores[:, : max(k, int(xp.max(counts)))]
-
-    def over(self, cut: Array, k: int) -> tuple[Array, Array]:
-        """Candidates whose scores reach `cut` (n×1), and which queries are left aside."""
-        xp = namespace(self._counts)
-        kept = self.scores(k) >= cut
-        aside = self._aside(k) | (xp.sum(xp.astype(kept, xp.int64), axis=1) > _most(k))
-        kept &= ~aside[:, None]
-        rows, places = _places(kept)
-        return _padded(rows, self.points[rows, places], bincount(rows, kept.shape[0])), aside
-
-    def _aside(self, k: int) -> Array:
-        # too few, by bad luck with the sample; or a crowd of points that are alike
-        return (self._counts < k) | (self._counts > self.points.shape[1])
+        # too few, by bad luck with the sample; or too many points that are alike
+        undecided = (self._counts < k) | (self._counts > self._points.shape[1])
+        counts = xp.where(undecided, xp.zeros_like(self._counts), self._counts)
+        scores = self._scores[:, : max(k, int(xp.max(counts)))]
+        kept = scores >= kth_largest(scores, k) - slack
+        undecided |= xp.sum(xp.astype(kept, xp.int64), axis=1) > _max_candidates(k)
+        kept &= ~undecided[:, None]
+        rows, columns = _coordinates(kept)
+        return _padded(rows, self._points[rows, columns], bincount(rows, kept.shape[0])), undecided
 
 
 def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
@@ -181,15 +170,15 @@ def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
         yield start, scorer.scores(queries, slice(start, stop), out)
 
 
-def _places(kept: Array) -> tuple[Array, Array]:
-    """Rows and columns of what is true, row by row."""
+def _coordinates(kept: Array) -> tuple[Array, Array]:
+    """Row and column numbers of what is true, row by row."""
     flat = namespace(kept).nonzero(kept.reshape(-1))[0]  # flat: several times faster
     rows = flat // kept.shape[1]
     return rows, flat - rows * kept.shape[1]
 
 
 def _padded(rows: Array, values: Array, counts: Array) -> Array:
-    """Values of each row, which come row by row, side by side and filled up with −1 (n×w)."""
+    """Values that come row by row as one list per row, padded with −1 (n×w)."""
     xp = namespace(values)
     n, where = counts.shape[0], device(values)
     width = int(xp.max(counts)) if n else 0

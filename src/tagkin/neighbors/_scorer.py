@@ -1,4 +1,4 @@
-"""What the exact search computes for pairs of a query and a point."""
+"""Scores and distances of pairs of a query and a point."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tagkin.arrays import Array, block_rows, matmul, namespace, on_accelerator
 
 __all__ = ["Scorer", "pair_blocks"]
 
-_PAIRS = 2**12  # vectors of so many stay near the cache
+_PAIRS = 2**12  # the vectors of so many fit the cache
 
 
 class Scorer:
@@ -35,9 +35,9 @@ class Scorer:
     def rounding(self, queries: Array) -> Array:
         """How far the score of a point may lie below that of one that is no nearer, shape (n, 1).
 
-        For points are ranked by their distances, as computed. Both scores and both distances
-        round: by at most (m + 4) u of ‖q‖‖p‖, and of ‖q − p‖²/2, in whatever order their m terms
-        are added. u is half of ε.
+        Points are ranked by their computed distances. Both scores and both distances round, by at
+        most (m + 4) u of ‖q‖‖p‖ and of ‖q − p‖²/2, in whatever order their m terms are added; u is
+        half of ε.
         """
         xp = namespace(queries)
         length = xp.linalg.vector_norm(queries, axis=1, keepdims=True)
@@ -61,10 +61,10 @@ class Scorer:
 
 
 def _sums(terms: Array) -> Array:
-    """Sums over the last axis of an array, which is used up: halves are added until one is left.
+    """Sums over the last axis of an array, which is overwritten: halves are added repeatedly.
 
-    A library's own sum is taken in an order that depends on the processor and, of more terms than
-    its buffer holds, on the place in the array. Here every sum has the same order everywhere.
+    The order of a library's own sum depends on the processor and, with more terms than its buffer
+    holds, on the position in the array. Here every sum has the same order everywhere.
     """
     width = terms.shape[-1]
     while width > 1:

@@ -1,9 +1,9 @@
 """The exact search in blocks: matrix products find candidates, pairs decide.
 
-The rounding of a matrix product depends on how the work was cut, on the processor and on where
-arrays lie in memory. So all points within that rounding of the k-th best score are candidates, and
-the distance of each is computed again as a sum over its own pair of vectors, in one order. The
-result does not depend on the blocks, and equal points have equal distances.
+The rounding of a matrix product depends on the blocks, on the processor and on where arrays lie in
+memory. So all points within that rounding of the k-th best score are candidates, and the distance
+of each is computed again as a sum over its own pair of vectors, in one fixed order. The result does
+not depend on the blocks, and equal points have equal distances.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from tagkin.arrays import (
     run_in_threads,
     smaller_blocks_when_full,
 )
-from tagkin.neighbors._candidates import Bar, candidates_among_all, candidates_by_piles
-from tagkin.neighbors._coarse import CoarseBar, pays
+from tagkin.neighbors._candidates import (
+    SampledCutoff,
+    candidates_among_all,
+    candidates_by_group_maxima,
+)
 from tagkin.neighbors._scorer import Scorer, pair_blocks
 from tagkin.neighbors.base import Neighbors
 
 __all__ = ["ranked", "search"]
 
 _TILE_ROWS = 512
-_FEW_SCORES = 2**21  # up to here all are looked at, as when one photograph comes
+_FEW_SCORES = 2**21  # with no more, all are kept: one photograph at a time
 
 
 def search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
@@ -49,36 +52,34 @@ def _search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
     n, n_points = queries.shape[0], points.shape[0]
     indices = xp.empty((n, k), dtype=xp.int64, device=device(points))
     distances = xp.empty((n, k), dtype=points.dtype, device=device(points))
-    bar = Bar(n_points, k)
+    cutoff = SampledCutoff(n_points, k)
     find, columns = candidates_among_all, 2 * n_points
     if on_accelerator(points):
-        find = candidates_by_piles
-    elif bar.useful and n * n_points > _FEW_SCORES:
-        if pays(queries, scorer, k):
-            bar = CoarseBar(points, k)
-        find, columns = bar.candidates, bar.columns
+        find = candidates_by_group_maxima
+    elif cutoff.useful and n * n_points > _FEW_SCORES:
+        find, columns = cutoff.candidates, cutoff.columns
 
     def search_block(rows: slice) -> None:
         block = queries[rows]
-        candidates, crowded = find(scorer, block, k)
+        candidates, undecided = find(scorer, block, k)
         indices[rows], distances[rows] = ranked(scorer, block, candidates, k)
-        for row in xp.nonzero(crowded)[0]:
-            place = rows.start + int(row)
-            indices[place], distances[place] = _search_one(scorer, queries[place], k)
+        for row in xp.nonzero(undecided)[0]:
+            i = rows.start + int(row)
+            indices[i], distances[i] = _search_one(scorer, queries[i], k)
 
     bytes_per_row = points.dtype.itemsize * (columns + 16 * k)
     if is_torch_array(points):
         for rows in row_blocks(n, bytes_per_row, points):
             search_block(rows)
     else:
-        run_in_threads(search_block, n, bytes_per_row, _TILE_ROWS if bar.useful else n)
+        run_in_threads(search_block, n, bytes_per_row, _TILE_ROWS if cutoff.useful else n)
     return Neighbors(indices, distances)
 
 
 def ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[Array, Array]:
     """The k nearest of each query's candidates (n×w), which ascend and end with −1 for none.
 
-    Rows without candidates are left to others.
+    Rows without candidates are left as they are.
     """
     xp = namespace(queries)
     n, width = candidates.shape
@@ -102,7 +103,7 @@ def ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[A
 
 
 def _search_one(scorer: Scorer, query: Array, k: int) -> tuple[Array, Array]:
-    """One query against all points: for those with crowds of candidates."""
+    """One query against all points, for queries that were left undecided."""
     xp = namespace(query)
     query = query[None, :]
     scores = scorer.scores(query, slice(None))

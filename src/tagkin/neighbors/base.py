@@ -1,4 +1,4 @@
-"""What every search for neighbours takes and gives, exact or not."""
+"""The contract of every neighbour search, exact or approximate."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ METRICS = ("cosine", "euclidean")
 class Neighbors(NamedTuple):
     """The neighbours of n queries, nearest first; of equal distances the lower index first.
 
-    An approximate search that finds fewer than asked for fills up with index −1 at distance ∞.
+    Where an approximate search finds fewer than k, the rest has index −1 and distance ∞.
     """
 
     indices: Array
-    """Rows of the points, int array of shape (n, k)."""
+    """Indices of the points, int array of shape (n, k)."""
     distances: Array
     """1 − cosine, or Euclidean, shape (n, k)."""
 
@@ -43,7 +43,7 @@ class NeighborIndex(Protocol):
     n_points_: int
 
     def fit(self, points: Array) -> Self:
-        """Take the points, shape (N, m)."""
+        """Store the points, shape (N, m)."""
 
     def add(self, points: Array) -> Self:
         """Add points; they get the next indices."""
@@ -51,17 +51,17 @@ class NeighborIndex(Protocol):
     def kneighbors(
         self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
     ) -> Neighbors:
-        """The nearest points of each query; `exclude` (n,) holds one index a query to leave out."""
+        """The nearest points of each query; `exclude` (n,) is one index per query to leave out."""
 
 
 def check_metric(metric: str) -> None:
-    """Refuse a metric that there is none of."""
+    """Refuse an unknown metric."""
     if not isinstance(metric, str) or metric not in METRICS:
         raise InvalidInput(f"metric must be one of {', '.join(METRICS)}; found {metric!r}.")
 
 
 def check_queries(queries: Array, n_features: int, name: str = "queries") -> Array:
-    """Queries as a 2-D array of the points' width."""
+    """Queries as a 2-D array with as many features as the points."""
     queries = check_features(queries, name=name)
     if queries.shape[1] != n_features:
         raise InvalidInput(
@@ -72,7 +72,7 @@ def check_queries(queries: Array, n_features: int, name: str = "queries") -> Arr
 
 
 def check_n_neighbors(n_neighbors: int, n_points: float, *, excluding: bool = False) -> None:
-    """Refuse more neighbours than there are points (less one where each query leaves one out)."""
+    """Refuse more neighbours than there are points (one fewer if each query leaves one out)."""
     check_integer("n_neighbors", n_neighbors)
     available = n_points - excluding
     if n_neighbors > available:
@@ -84,7 +84,7 @@ def check_n_neighbors(n_neighbors: int, n_points: float, *, excluding: bool = Fa
 
 
 def check_excluded(exclude: Array, n_queries: int, n_points: int) -> np.ndarray:
-    """One index a query, on the host."""
+    """One index per query, on the host."""
     exclude = to_numpy(exclude)
     whole = exclude.dtype.kind in "iu" and exclude.shape == (n_queries,)
     if not whole or (exclude.size and not -1 <= exclude.min() <= exclude.max() < n_points):
@@ -96,22 +96,22 @@ def check_excluded(exclude: Array, n_queries: int, n_points: int) -> np.ndarray:
 
 
 def check_rows(rows: Array, n_points: int) -> np.ndarray:
-    """Numbers of points (n,), on the host."""
+    """Indices of points (n,), on the host."""
     rows = to_numpy(rows)
     whole = rows.dtype.kind in "iu" and rows.ndim == 1
     if not whole or (rows.size and not 0 <= rows.min() <= rows.max() < n_points):
         raise InvalidInput(
-            f"rows must be numbers of points, from 0 to {n_points - 1}; found shape {rows.shape}, "
+            f"rows must be indices of points, from 0 to {n_points - 1}; found shape {rows.shape}, "
             f"dtype {rows.dtype}."
         )
     return rows
 
 
 def finite_block(rows: Array, block: slice, name: str) -> Array:
-    """A block of rows in float64, row by row in memory, checked to be finite.
+    """A block of rows in float64, contiguous in memory and checked to be finite.
 
-    Sums over a row are taken in one order then, however the rows that were given lie in memory
-    and however many come at a time.
+    So the order of a sum over a row depends neither on the layout of the given rows in memory nor
+    on the size of the block.
     """
     xp, some = namespace(rows), rows[block]
     wide = xp.empty(some.shape, dtype=xp.float64, device=device(rows))
@@ -127,25 +127,25 @@ def unit_rows(rows: Array, name: str) -> Array:
     unit = xp.empty(rows.shape, dtype=dtype, device=device(rows))
     for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
         wide = finite_block(rows, block, name)
-        # brought to a largest entry of 1 first: squares of extreme numbers leave float64's range
-        wide = _over(wide, xp.max(xp.abs(wide), axis=1))
-        unit[block] = xp.astype(_over(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
+        # scaled to a largest entry of 1 first: squares of extreme numbers overflow float64
+        wide = _divided(wide, xp.max(xp.abs(wide), axis=1))
+        unit[block] = xp.astype(_divided(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
     return unit
 
 
-def _over(rows: Array, lengths: Array) -> Array:
+def _divided(rows: Array, lengths: Array) -> Array:
     xp = namespace(rows)
     return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
 
 
 def without_excluded(found: Neighbors, exclude: np.ndarray) -> Neighbors:
-    """Drop the excluded index from each list of k+1, or the last where it is not in it."""
+    """Drop the excluded index from each list of k+1, or the last one where it is not there."""
     xp = namespace(found.indices)
     n, width = found.indices.shape
     excluded = xp.asarray(exclude, device=device(found.indices))
     hit = found.indices == excluded[:, None]
-    place = xp.where(xp.any(hit, axis=1), xp.argmax(xp.astype(hit, xp.int64), axis=1), width - 1)
-    keep = xp.arange(width, device=device(found.indices))[None, :] != place[:, None]
+    column = xp.where(xp.any(hit, axis=1), xp.argmax(xp.astype(hit, xp.int64), axis=1), width - 1)
+    keep = xp.arange(width, device=device(found.indices))[None, :] != column[:, None]
     return Neighbors(*(array[keep].reshape(n, width - 1) for array in found))
 
 
@@ -157,7 +157,7 @@ def recall(found: Array, exact: Array) -> float:
             "recall compares two lists of neighbours of the same queries; found shapes "
             f"{found.shape} and {exact.shape}."
         )
-    # one key for (query, neighbour), so that one look-up serves all queries
+    # one key per (query, neighbour), so that one lookup serves all queries
     span = int(max(found.max(initial=0), exact.max())) + 2
     offset = span * np.arange(exact.shape[0])[:, None]
     return float(np.isin(exact + offset, found + offset).mean())

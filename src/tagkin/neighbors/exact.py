@@ -36,9 +36,9 @@ from tagkin.neighbors.base import (
 
 __all__ = ["ExactNeighbors", "nearest"]
 
-_HOST_BLOCK, _DEVICE_BLOCK = 2**18, 2**26  # bytes that are summed at a time
+_HOST_BLOCK, _DEVICE_BLOCK = 2**18, 2**26  # bytes summed at a time
 
-# Made at first use; no part of an index that is stored.
+# Computed at first use, and not stored with an index.
 _SCORERS: WeakKeyDictionary[BaseEstimator, Scorer] = WeakKeyDictionary()
 
 
@@ -64,13 +64,10 @@ class ExactNeighbors(BaseEstimator):
     Notes
     -----
     Distances are float32 for float32 and narrower features, else float64. Each is a sum over the
-    differences of two vectors, in one order, so that it is accurate for near points, too, and the
-    same to the bit whatever the memory budget, the number of threads and of queries, and however
-    arrays lie in memory. Other processors and devices may scale or centre vectors with another
-    last digit.
-
-    Long searches by cosine in float32 first look for candidates by scores in 8-bit integers, where
-    those tell enough. What they may be off by is bounded, so that the result stays the same.
+    differences of two vectors, in one fixed order. So it is accurate for near points, too, and the
+    same to the bit whatever the memory budget, the number of threads or queries, and the layout of
+    arrays in memory. Other processors and devices may scale or centre vectors with another last
+    digit.
 
     Examples
     --------
@@ -85,7 +82,7 @@ class ExactNeighbors(BaseEstimator):
         self.metric = metric
 
     def fit(self, points: Array) -> Self:
-        """Take the points (N×m)."""
+        """Store the points (N×m)."""
         check_metric(self.metric)
         points = check_features(points, name="points")
         center = _mean(points) if self.metric == "euclidean" else None
@@ -103,7 +100,7 @@ class ExactNeighbors(BaseEstimator):
 
     @property
     def n_points_(self) -> int:
-        """How many points there are."""
+        """Number of points."""
         self._check_fitted()
         return int(self.points_.shape[0])
 
@@ -117,7 +114,7 @@ class ExactNeighbors(BaseEstimator):
         queries : array of shape (n, m)
         n_neighbors : int
         exclude : int array of shape (n,), optional
-            One index a query that is left out, such as its own; −1 for none.
+            One index per query that is left out, such as its own; −1 for none.
         """
         self._check_fitted()
         queries = check_queries(queries, self.points_.shape[1])
@@ -131,7 +128,7 @@ class ExactNeighbors(BaseEstimator):
         return without_excluded(found, exclude)
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
-        """The nearest points of each of some points, given by their numbers (n,), among the others.
+        """The nearest other points of some of the points, given by their indices (n,).
 
         As `kneighbors` of the same points with ``exclude=rows``.
         """
@@ -170,7 +167,7 @@ class ExactNeighbors(BaseEstimator):
             yield Neighbors(members[found.indices], found.distances)
 
     def _scorer(self) -> Scorer:
-        """The points with what a search needs to know of them, found once."""
+        """The points with their norms, computed once."""
         scorer = _SCORERS.get(self)
         if scorer is None or scorer.points is not self.points_ or scorer.metric != self.metric:
             scorer = _SCORERS[self] = Scorer(self.points_, self.metric)
@@ -198,9 +195,9 @@ def nearest(
 
 
 def searchable_rows(rows: Array, center: Array | None, name: str) -> Array:
-    """Rows as they are searched: of unit length, or less `center` where there is one.
+    """Rows as they are searched: of unit length, or centred where there is a `center`.
 
-    Centring leaves distances as they are and makes the numbers smaller that are squared.
+    Centring keeps distances and makes the squared numbers smaller.
     """
     if center is None:
         return unit_rows(rows, name)
@@ -218,7 +215,7 @@ def _mean(points: Array) -> Array:
     xp = namespace(points)
     n, m = points.shape
     total = xp.zeros(m, dtype=xp.float64, device=device(points))
-    # blocks of one size, since how a sum is cut decides how it rounds
+    # blocks of a fixed size, since the blocks of a sum decide how it rounds
     step = max(1, (_DEVICE_BLOCK if on_accelerator(points) else _HOST_BLOCK) // (8 * m))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))

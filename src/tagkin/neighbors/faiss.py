@@ -53,16 +53,16 @@ class FaissNeighbors(BaseEstimator):
     Attributes
     ----------
     points_ : float32 array of shape (N, m)
-        The points as they are searched, from which a loaded model builds its index again.
+        The points as they are searched, from which a loaded model rebuilds its index.
     n_points_ : int
         N.
 
     Notes
     -----
-    FAISS computes in float32 on the processor; arrays of other kinds are converted. Equal
-    distances come with the lower index first, but which of equal points are found at the k-th
-    place is FAISS's choice. An approximate index that finds fewer than asked for fills up with
-    index −1 at distance ∞.
+    FAISS computes in float32 on the CPU; other arrays are converted. Equal
+    distances come with the lower index first, but which of several equal points comes k-th is
+    FAISS's choice. Where an approximate index finds fewer than k, the rest has index −1 and
+    distance ∞.
     """
 
     _not_stored = ("_index", "_refining")
@@ -81,7 +81,7 @@ class FaissNeighbors(BaseEstimator):
         self.refine = refine
 
     def fit(self, points: Array) -> Self:
-        """Take the points (N×m), train the index where it needs that, and fill it."""
+        """Store the points (N×m), train the index if it needs training, and fill it."""
         check_metric(self.metric)
         rows = self._searchable(check_features(points, name="points"), "points")
         index = self._built(rows)
@@ -98,7 +98,7 @@ class FaissNeighbors(BaseEstimator):
 
     @property
     def n_points_(self) -> int:
-        """How many points there are."""
+        """Number of points."""
         self._check_fitted()
         return int(self.points_.shape[0])
 
@@ -184,13 +184,13 @@ class FaissNeighbors(BaseEstimator):
         return index
 
     def _filled(self) -> Any:
-        """The index; after loading it is built again from the points."""
+        """The index, rebuilt from the points after loading."""
         if not hasattr(self, "_index"):
             self._index = self._built(self.points_)
         return self._index
 
     def _scorer(self) -> Scorer:
-        """The points as distances are computed from them, prepared once."""
+        """The points with their norms, computed once."""
         if self._refining is None or self._refining.points is not self.points_:
             self._refining = Scorer(self.points_, self.metric)
         return self._refining
@@ -203,14 +203,13 @@ class FaissNeighbors(BaseEstimator):
 def recommended_index(
     n_points: int, n_features: int, metric: str = "cosine"
 ) -> ExactNeighbors | FaissNeighbors:
-    """An index for so many points: the exact search, or FAISS where that would be slow.
+    """An index for `n_points` points: the exact search, or FAISS where that would be slow.
 
-    Above 200,000 points they are sorted into lists, of which a search looks through those
-    nearest to the query by codes of four bits a dimension, and ranks the best in full: among a
-    million points in a semantic space it finds more than 99 of the 100 nearest in a tenth of the
-    time. Measure what it finds among yours with `recall` against the exact search; where that is
-    too little, raise ``nprobe``. It is meant for places in a space: with a thousand features and
-    more, codes take long to learn.
+    Above 200,000 points, they are sorted into lists. A search looks through the lists nearest to
+    the query by codes of four bits per dimension, and ranks the best in full: among a million
+    embeddings it finds more than 99 of the 100 nearest in a tenth of the time. Measure what it
+    finds among yours with `recall` against the exact search, and raise ``nprobe`` where that is too
+    little. It is meant for embeddings: with a thousand features and more, codes take long to learn.
 
     Examples
     --------
@@ -230,12 +229,12 @@ def recommended_index(
 
 
 def _candidates(k: int) -> int:
-    """How many of the index's neighbours are ranked in full, for k of them."""
+    """How many of the index's neighbours are ranked in full to find k."""
     return 2 * k + 256
 
 
 def _training_sample(faiss: Any, index: Any, rows: np.ndarray) -> np.ndarray:
-    """As many rows as centres of lists need; more take longer and are no better."""
+    """As many rows as the centres of the lists need; more take longer and gain nothing."""
     lists = faiss.try_extract_index_ivf(index)
     enough = _FOR_A_LIST * lists.nlist if lists is not None else len(rows)
     step = max(1, len(rows) // max(enough, _FEWEST_TRAINED))
