@@ -67,6 +67,7 @@ def test_every_trial_is_what_a_fit_on_that_fold_gives(method, grid, sparse):
         method.__class__(**{**method.get_params(), **best.parameters})
         .fit(X, Y)
         .decision_function(X),
+        rtol=1e-5,
     )
 
 
