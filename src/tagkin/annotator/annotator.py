@@ -105,8 +105,6 @@ class Annotator(Relocation, Looking):
         Photographs that could not be read by the last `fit` or `add`.
     """
 
-    _not_stored = ("failures_", "paths_", "_opened")
-    _later = ("aliases", "merge_plurals", "exclude", "leaf_only")  # than models of 0.1
     failures_: Sequence[Failure] = ()
     method_: Any
 

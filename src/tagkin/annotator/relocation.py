@@ -68,11 +68,11 @@ class Relocation:
         if self.cache is not False:
             self.paths_.remember()
 
-    def _saved_to(self, folder: Path) -> None:
+    def saved_to(self, folder: Path) -> None:
         """Called when the model is in its folder."""
         self._remember_paths()
 
-    def _opened_from(self, folder: Path) -> None:
+    def opened_from(self, folder: Path) -> None:
         """Called when the model was read from its folder."""
         if any(os.path.isabs(file) for file in self.files_):  # as 0.1 stored them
             self._place(self.files_)

@@ -95,8 +95,6 @@ class TagDenoiser(BaseEstimator):
            [0. , 1. ]], dtype=float32)
     """
 
-    _later = ("space",)
-
     def __init__(
         self,
         n_neighbors: int = 100,

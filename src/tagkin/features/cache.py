@@ -119,8 +119,6 @@ class FeatureCache:
         None is no limit.
     """
 
-    is_resource = True  # of this machine: not saved with a model
-
     def __init__(self, folder: str | os.PathLike[str], max_bytes: int | None = _LIMIT):
         self.folder = Path(folder)
         self.max_bytes = max_bytes

@@ -91,8 +91,6 @@ class Vocabulary(BaseEstimator):
         self.exclude = exclude
         self.leaf_only = leaf_only
 
-    _later = ("merge_levels", "merge_plurals", "exclude", "leaf_only")  # than models of 0.1
-
     # By normalised tag, dropped ones included: images that carry it, and its spellings.
     _images: dict[str, int]
     _spellings: dict[str, dict[str, int]]

@@ -82,8 +82,6 @@ class WordNet:
     D. Lin. An information-theoretic definition of similarity. ICML, 1998.
     """
 
-    is_resource = True  # read from files of this machine: a saved model goes without it
-
     def __init__(
         self, nouns: Nouns, information_content: np.ndarray, source: str, head_nouns: bool = False
     ):

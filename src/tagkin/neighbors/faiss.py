@@ -65,7 +65,6 @@ class FaissNeighbors(BaseEstimator):
     distance ∞.
     """
 
-    _not_stored = ("_index", "_refining")
     _refining: Scorer | None = None
 
     def __init__(

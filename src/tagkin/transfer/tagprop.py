@@ -87,8 +87,6 @@ class TagProp(NeighborTransfer):
     neighbor models for image auto-annotation. ICCV, 2009.
     """
 
-    _on_host = ("offsets_", "rank_weights_", "slopes_")
-
     rank_weights_: np.ndarray | None
     decay_: float | None
     slopes_: np.ndarray | None

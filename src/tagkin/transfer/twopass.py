@@ -79,8 +79,6 @@ class TwoPassKNN(NeighborTransfer):
     Verma, Jawahar. Image annotation using metric learning in semantic neighbourhoods. ECCV, 2012.
     """
 
-    _on_host = ("dimension_weights_",)
-
     dimension_weights_: np.ndarray | None
 
     def __init__(

@@ -1,3 +1,4 @@
+import inspect
 import json
 import os
 import re
@@ -13,12 +14,14 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-import tagkin
-from tagkin import LandmarkMap, SemanticSpace, load, save, storage
+from tagkin import LandmarkMap, NeighborVoting, SemanticSpace, load, save, storage
 from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
 from tagkin.space.views import IndicatorView
+from tagkin.storage import folders, schema
 from tests.conftest import assert_same, make_collection, needs_torch
 from tests.test_filesystem import refuse_as_windows_does
 
@@ -199,14 +202,14 @@ def test_models_are_saved_and_replaced_under_the_rules_of_windows(space, tmp_pat
 @pytest.mark.parametrize("overwrite", [True, False])
 def test_what_appears_while_saving_is_not_touched(space, saved, overwrite, monkeypatch):
     """Someone puts a file into the target between the check and the rename."""
-    write = storage._write
+    write = folders._write
 
     def slow_write(*arguments):
         write(*arguments)
         target.mkdir(exist_ok=True)
         (target / "photo.jpg").write_bytes(b"precious")
 
-    monkeypatch.setattr(storage, "_write", slow_write)
+    monkeypatch.setattr(folders, "_write", slow_write)
     target = saved if overwrite else saved.parent / "new"
     with pytest.raises(StorageError, match=r"not a tagkin model \(photo\.jpg\)"):
         save(space, target, overwrite=overwrite)
@@ -232,7 +235,7 @@ def test_a_full_disk_leaves_the_old_model(space, saved, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage.safetensors.numpy, "save_file", full)
+    monkeypatch.setattr(folders.safetensors.numpy, "save_file", full)
     with pytest.raises(StorageError, match=r"No space left on device\. What was there"):
         save(space, saved, overwrite=True)
     assert load(saved).n_images_ == 150
@@ -252,7 +255,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_model(tmp_path):
         "    print(i, flush=True)\n"
     )
     folder = tmp_path / "model"
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parent.parent.parent
     for delay in (0.0, 0.013, 0.05):
         process = subprocess.Popen(
             [sys.executable, str(script), str(folder)],
@@ -311,7 +314,7 @@ def rewrite(folder, change):
     path = folder / "model.json"
     document = json.loads(path.read_text())
     change(document)
-    document["content_sha256"] = storage._content_sha256(document.get("content"))
+    document["content_sha256"] = folders._content_sha256(document.get("content"))
     path.write_text(json.dumps(document))
 
 
@@ -396,8 +399,29 @@ def test_what_cannot_be_saved_is_said_before_anything_is_written(collection, tmp
     assert not list(tmp_path.iterdir())
 
 
-def test_every_storable_class_is_where_the_format_says():
-    for name, home in storage._HOMES.items():
-        module = __import__(home, fromlist=[name])
-        assert getattr(module, name).__module__ == home
-    assert tagkin.__version__
+def test_every_storable_class_is_where_the_schema_says():
+    for name, form in schema.STORED.items():
+        cls, _ = schema.class_named(name)
+        assert cls.__module__ == form.module
+        parameters = inspect.signature(cls).parameters
+        assert set(form.added) <= set(parameters)
+
+
+def test_a_pipeline_is_saved_with_its_steps(collection, tmp_path):
+    X, Y, X_new = collection
+    pipeline = make_pipeline(SemanticSpace(n_landmarks=40), NeighborVoting(n_neighbors=9)).fit(X, Y)
+    again = load(save(pipeline, tmp_path / "model"))
+    assert [name for name, _ in again.steps] == ["semanticspace", "neighborvoting"]
+    assert_same(again.decision_function(X_new), pipeline.decision_function(X_new))
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "Learned from 150 images" in card
+    assert "Passes 6 labels" in card
+
+
+def test_a_pipeline_with_a_step_of_others_is_refused(collection, tmp_path):
+    X, Y, _ = collection
+    pipeline = make_pipeline(StandardScaler(), SemanticSpace(n_landmarks=40)).fit(X, Y)
+    with pytest.raises(InvalidInput, match="StandardScaler is not a model"):
+        save(pipeline, tmp_path / "model")
+    with pytest.raises(NotFittedError, match="SemanticSpace is not fitted"):
+        save(make_pipeline(SemanticSpace(), NeighborVoting()), tmp_path / "model")

@@ -1,36 +1,33 @@
 """A model is a folder: arrays as safetensors, everything else as JSON, and a card to read.
 
-Nothing is pickled. What can be stored is listed below by name; loading builds those classes
-and no others.
+Nothing is pickled. What can be stored is declared in `tagkin.storage.schema`; loading builds those
+classes and no others.
 """
 
 from __future__ import annotations
 
 import glob
 import hashlib
-import inspect
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors
 import safetensors.numpy
-import scipy.sparse
-from array_api_compat import is_torch_array
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 
-from tagkin.arrays import on_device, to_numpy
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, StorageError
 from tagkin.filesystem import aside_prefix, check_parent, is_litter, put_folder, sync
+from tagkin.storage.encoding import decode, encode
+from tagkin.storage.schema import stored_form
 from tagkin.version import __version__
 
 __all__ = ["check_folder", "load", "save"]
@@ -40,41 +37,6 @@ FORMAT_VERSION = 1
 
 _MODEL, _ARRAYS, _CARD = "model.json", "arrays.safetensors", "README.md"
 
-# Where each storable class lives. The names are part of the format.
-_HOMES = {
-    "Annotator": "tagkin.annotator.annotator",
-    "ArcCosine": "tagkin.kernels.arc_cosine",
-    "Chi2View": "tagkin.space.chi2_view",
-    "ExactNeighbors": "tagkin.neighbors.exact",
-    "ExpChi2": "tagkin.kernels.exp_chi2",
-    "FaissNeighbors": "tagkin.neighbors.faiss",
-    "IndicatorView": "tagkin.space.views",
-    "LabelCalibrator": "tagkin.calibration.calibrator",
-    "LandmarkMap": "tagkin.space.landmarks",
-    "Landmarks": "tagkin.space.landmarks",
-    "Linear": "tagkin.kernels.linear",
-    "LinearSVM": "tagkin.transfer.linear",
-    "Moments": "tagkin.space.moments",
-    "NeighborVoting": "tagkin.transfer.voting",
-    "OntologyView": "tagkin.labels.ontology",
-    "Projection": "tagkin.space.solution",
-    "RBF": "tagkin.kernels.rbf",
-    "RidgeTransfer": "tagkin.transfer.linear",
-    "SemanticSpace": "tagkin.space.semantic_space",
-    "Setting": "tagkin.denoising.trials",
-    "TagDenoiser": "tagkin.denoising.denoiser",
-    "TagProp": "tagkin.transfer.tagprop",
-    "TagRelevance": "tagkin.transfer.voting",
-    "TwoPassKNN": "tagkin.transfer.twopass",
-    "Vocabulary": "tagkin.labels.vocabulary",
-    "WordVectorView": "tagkin.labels.word_view",
-    "WordVectors": "tagkin.lexicons.word_vectors",
-}
-
-# Classes that version 0.1 stored under another name.
-_FORMERLY = {"Recipe": "Setting"}
-
-
 # --- saving ------------------------------------------------------------------------------
 
 
@@ -83,7 +45,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
 
     Parameters
     ----------
-    model : a fitted estimator of tagkin
+    model : a fitted estimator of tagkin, or a scikit-learn Pipeline of such
     folder : path
         Made anew. An existing model is replaced only with `overwrite`, when the new one is
         complete; a folder with anything else in it never.
@@ -92,15 +54,17 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     -------
     folder : Path
     """
-    name = type(model).__name__
-    if _HOMES.get(name) != type(model).__module__ or not hasattr(model, "describe"):
-        raise InvalidInput(f"{name} is not a model that tagkin can save.")
-    if not any(attribute.endswith("_") for attribute in vars(model)):
-        raise NotFittedError(f"This {name} is not fitted yet; fit it, then save.")
+    for part in _parts(model):
+        name, form = type(part).__name__, stored_form(part)
+        if form is None or not hasattr(part, "describe"):
+            raise InvalidInput(f"{name} is not a model that tagkin can save.")
+        if not any(attribute.endswith("_") for attribute in vars(part)):
+            raise NotFittedError(f"This {name} is not fitted yet; fit it, then save.")
     folder = check_folder(folder, overwrite=overwrite)
-    facts = model.describe()  # before encoding: what was streamed is solved for now
+    # before encoding: what was streamed is solved for now
+    facts = [fact for part in _parts(model) for fact in part.describe()]
     arrays: dict[str, np.ndarray] = {}
-    content = _encode(model, "model", arrays)
+    content = encode(model, "model", arrays)
     with _as_storage_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
@@ -110,9 +74,17 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
             fresh.mkdir()
             _write(fresh, content, arrays, _card(model, facts, arrays))
             put_folder(fresh, folder, partial(_check_contents, folder, overwrite))
-    if hasattr(model, "_saved_to"):
-        model._saved_to(folder)
+    form = stored_form(model)
+    if form is not None and form.told_its_folder:
+        model.saved_to(folder)
     return folder
+
+
+def _parts(model: Any) -> list[Any]:
+    """The steps of a pipeline, or the model itself."""
+    if not isinstance(model, Pipeline):
+        return [model]
+    return [step for _, step in model.steps]
 
 
 def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -197,47 +169,6 @@ def _write(folder: Path, content: Any, arrays: dict[str, np.ndarray], card: str)
         sync(path)
 
 
-def _encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
-    """A JSON value for `value`; arrays go to `arrays` under their path."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, os.PathLike):
-        return str(os.fspath(value))
-    if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
-        return {"$strings": [str(v) for v in value.ravel()]}
-    if isinstance(value, np.ndarray) or is_torch_array(value):
-        arrays[path] = np.ascontiguousarray(to_numpy(value))
-        return {"$array": path}
-    if scipy.sparse.issparse(value):
-        value = value.tocsr()
-        parts = {k: getattr(value, k) for k in ("data", "indices", "indptr")}
-        return {"$csr": _encode(parts, path, arrays), "shape": list(value.shape)}
-    if isinstance(value, (list, tuple)):
-        return [_encode(v, f"{path}.{i}", arrays) for i, v in enumerate(value)]
-    if isinstance(value, dict) and any(str(k).startswith("$") for k in value):
-        # a user's own key may look like one of ours
-        return {"$items": [[k, _encode(v, f"{path}.{k}", arrays)] for k, v in value.items()]}
-    if isinstance(value, dict):
-        return {str(k): _encode(v, f"{path}.{k}", arrays) for k, v in value.items()}
-    if isinstance(value, np.random.RandomState):
-        return None  # a generator in use has no seed to write down; the fitted state has all
-    if getattr(value, "is_resource", False):
-        return None  # read from files of this machine; the fitted state has what was taken from it
-    name = type(value).__name__
-    if _HOMES.get(name) != type(value).__module__:
-        raise InvalidInput(
-            f"Cannot save {path}: {type(value).__module__}.{name} is not one of tagkin's own "
-            "classes. Only those can be loaded again without running code from the folder."
-        )
-    left_out = getattr(value, "_not_stored", ())  # what is made again from the rest
-    state = {
-        k: _encode(v, f"{path}.{k}", arrays) for k, v in vars(value).items() if k not in left_out
-    }
-    return {"$class": name, "state": state}
-
-
 def _card(model: Any, facts: list[str], arrays: dict[str, np.ndarray]) -> str:
     """A page for people: what the model is, what it was made from, how to load it."""
     size = sum(a.nbytes for a in arrays.values()) / 2**20
@@ -283,7 +214,7 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
     try:
         document = _read_document(folder)
         arrays = _read_arrays(folder / _ARRAYS, document.get("arrays_sha256"))
-        model = _decode(document.get("content"), arrays, device)
+        model = decode(document.get("content"), arrays, device)
     except (StorageError, MissingExtra, InvalidInput):
         raise
     except OSError as error:
@@ -292,10 +223,11 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
         raise DamagedModel(
             f"{folder / _MODEL} does not describe a model ({error!r}). Save the model again."
         ) from error
-    if not hasattr(model, "describe"):
+    if not all(hasattr(part, "describe") for part in _parts(model)):
         raise DamagedModel(f"{folder} holds {type(model).__name__}, which is not a model.")
-    if hasattr(model, "_opened_from"):
-        model._opened_from(folder)
+    form = stored_form(model)
+    if form is not None and form.told_its_folder:
+        model.opened_from(folder)
     return model
 
 
@@ -340,55 +272,6 @@ def _read_arrays(path: Path, checksum: Any) -> dict[str, np.ndarray]:
         return safetensors.numpy.load_file(path)
     except safetensors.SafetensorError as error:
         raise DamagedModel(f"{path} cannot be read: {error}.") from error
-
-
-def _decode(value: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
-    """The inverse of `_encode`."""
-    if isinstance(value, list):
-        return [_decode(v, arrays, device) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "$strings" in value:
-        return np.asarray(value["$strings"], dtype=object)
-    if "$array" in value:
-        array = arrays[value["$array"]]
-        # indices stay on the host, where they are used
-        return array if device is None or array.dtype.kind in "iu" else on_device(array, device)
-    if "$csr" in value:
-        parts = _decode(value["$csr"], arrays, None)
-        return scipy.sparse.csr_array(
-            (parts["data"], parts["indices"], parts["indptr"]), shape=value["shape"]
-        )
-    if "$items" in value:
-        return {k: _decode(v, arrays, device) for k, v in value["$items"]}
-    if "$class" in value:
-        return _build(value["$class"], value["state"], arrays, device)
-    return {k: _decode(v, arrays, device) for k, v in value.items()}
-
-
-def _build(name: str, encoded: Any, arrays: dict[str, np.ndarray], device: Any) -> Any:
-    """An object of a listed class, with exactly the attributes that it has."""
-    name = _FORMERLY.get(name, name)
-    if name not in _HOMES:
-        raise DamagedModel(f"{name!r} is not a class that tagkin loads.")
-    cls = getattr(import_module(_HOMES[name]), name)
-    if hasattr(cls, "_not_stored"):
-        device = None  # what is left out is made again on the host
-    on_host = getattr(cls, "_on_host", ())  # small arrays that are used there
-    state = {k: _decode(v, arrays, None if k in on_host else device) for k, v in encoded.items()}
-    if is_dataclass(cls):
-        fits = set(state) == {field.name for field in fields(cls)}
-    else:
-        parameters = set(cls._get_param_names())
-        # a model of an earlier version does without the parameters that came later
-        of_init, later = inspect.signature(cls.__init__).parameters, getattr(cls, "_later", ())
-        state = {name: of_init[name].default for name in later} | state
-        fits = parameters <= set(state) and not (set(state) - parameters) & set(dir(cls))
-    if not fits:
-        raise DamagedModel(f"{name} cannot have the attributes {sorted(state)}.")
-    made = object.__new__(cls)
-    made.__dict__.update(state)
-    return made
 
 
 def _sha256(path: Path) -> str:

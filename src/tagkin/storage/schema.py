@@ -1,0 +1,105 @@
+"""What a model may hold: every class that is stored, and what of it. No other class is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+__all__ = ["STORED", "Stored", "class_named", "is_resource", "stored_form"]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How objects of one class are stored. The class's name is part of the format."""
+
+    module: str
+    """Where the class lives."""
+    left_out: tuple[str, ...] = ()
+    """Attributes that are made again from the rest, on the host."""
+    on_host: tuple[str, ...] = ()
+    """Small arrays that are used on the host, whatever the device of the others."""
+    added: tuple[str, ...] = ()
+    """Parameters that version 0.1 did not have; its models get the defaults."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Attributes of version 0.1, and what they are called now."""
+    told_its_folder: bool = False
+    """Whether `saved_to(folder)` and `opened_from(folder)` are called."""
+
+
+STORED = {
+    "Annotator": Stored(
+        "tagkin.annotator.annotator",
+        left_out=("failures_", "paths_", "_opened"),
+        added=("aliases", "merge_plurals", "exclude", "leaf_only"),
+        told_its_folder=True,
+    ),
+    "ArcCosine": Stored("tagkin.kernels.arc_cosine"),
+    "Chi2View": Stored("tagkin.space.chi2_view"),
+    "ExactNeighbors": Stored("tagkin.neighbors.exact"),
+    "ExpChi2": Stored("tagkin.kernels.exp_chi2"),
+    "FaissNeighbors": Stored(
+        "tagkin.neighbors.faiss",
+        left_out=("_index", "_refining"),
+    ),
+    "IndicatorView": Stored("tagkin.space.views"),
+    "LabelCalibrator": Stored("tagkin.calibration.calibrator"),
+    "LandmarkMap": Stored("tagkin.space.landmarks"),
+    "Landmarks": Stored("tagkin.space.landmarks"),
+    "Linear": Stored("tagkin.kernels.linear"),
+    "LinearSVM": Stored("tagkin.transfer.linear"),
+    "Moments": Stored("tagkin.space.moments"),
+    "NeighborVoting": Stored("tagkin.transfer.voting"),
+    "OntologyView": Stored("tagkin.labels.ontology"),
+    "Projection": Stored("tagkin.space.solution"),
+    "RBF": Stored("tagkin.kernels.rbf"),
+    "RidgeTransfer": Stored("tagkin.transfer.linear"),
+    "SemanticSpace": Stored("tagkin.space.semantic_space"),
+    "Setting": Stored("tagkin.denoising.trials"),
+    "TagDenoiser": Stored(
+        "tagkin.denoising.denoiser",
+        added=("space",),
+    ),
+    "TagProp": Stored(
+        "tagkin.transfer.tagprop",
+        on_host=("offsets_", "rank_weights_", "slopes_"),
+    ),
+    "TagRelevance": Stored("tagkin.transfer.voting"),
+    "TwoPassKNN": Stored(
+        "tagkin.transfer.twopass",
+        on_host=("dimension_weights_",),
+    ),
+    "Vocabulary": Stored(
+        "tagkin.labels.vocabulary",
+        added=("merge_levels", "merge_plurals", "exclude", "leaf_only"),
+    ),
+    "WordVectorView": Stored("tagkin.labels.word_view"),
+    "WordVectors": Stored("tagkin.lexicons.word_vectors"),
+}
+
+# Read from files of this machine. A model goes without them: its fitted state has what was taken.
+_RESOURCES = {"FeatureCache": "tagkin.features.cache", "WordNet": "tagkin.lexicons.wordnet"}
+
+# What version 0.1 called a class.
+_FORMER_NAMES = {"Recipe": "Setting"}
+
+
+def stored_form(value: Any) -> Stored | None:
+    """How an object is stored; None where its class is not one of those above."""
+    form = STORED.get(type(value).__name__)
+    return form if form and form.module == type(value).__module__ else None
+
+
+def is_resource(value: Any) -> bool:
+    """Whether a model goes without this object."""
+    return _RESOURCES.get(type(value).__name__) == type(value).__module__
+
+
+def class_named(name: str) -> tuple[type, Stored] | None:
+    """The class that a model calls by this name, and how it is stored; None for any other."""
+    name = _FORMER_NAMES.get(name, name)
+    if name not in STORED:
+        return None
+    form = STORED[name]
+    return getattr(import_module(form.module), name), form
