@@ -116,6 +116,7 @@ OPTIONAL = {
     "pandas": {"evaluation"},
     "pyarrow": {"distributed", "lexicons", "sources"},
     "pillow_heif": {"images"},
+    "rawpy": {"images"},
     "torch": {"arrays"},
     "zarr": {"sources"},
 }

@@ -1,17 +1,21 @@
 """Every command, as a user would run it, through the real backbone."""
 
 import csv
+import importlib.util
 import io
 import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import tagkin
+from tests.images.made_raw import dng
 
 from .made import make_photographs, write_sidecar, write_tag_file
 
@@ -47,6 +51,8 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
         "used": 12,
         "unreadable": [{"file": "photos/broken.jpg", "reason": found_reason(found)}],
         "absent": ["gone.jpg"],
+        "raw_beside_photographs": 0,
+        "raw_left_out": 0,
     }
     assert found["tags"] == {"learned": 5, "dropped": {"once": 1}}
     assert found["denoised"] == 0
@@ -215,6 +221,36 @@ def test_a_foreign_metadata_file_and_the_way_out(run, world, tmp_path):
         1,
         "Error: --tags none leaves no tags to go by. Leave it out.\n",
     )
+
+
+def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, monkeypatch):
+    photos = shutil.copytree(world.fresh, tmp_path / "photos")
+    (photos / "metadata.jsonl").unlink()
+    mosaic = np.full((64, 96), 20_000, np.uint16)
+    large = Image.open(world.fresh / "red-circle-0.jpg").resize((480, 360))
+    large.save(photos / "large.jpg")
+    preview = (photos / "large.jpg").read_bytes()
+    for name in ("red-circle-0", "alone"):
+        (photos / f"{name}.DNG").write_bytes(dng(mosaic, preview))
+    command = ("suggest", "photos", "--model", world.model, "--tags", "none", "--json", "--top", 2)
+    pair = "Note: 1 RAW file lies beside a photograph of the same name: the two are taken as one"
+    if importlib.util.find_spec("rawpy") is not None:
+        said = run(*command)
+        found = {Path(one["file"]).name: one["suggestions"] for one in lines(said.stdout)}
+        assert len(found) == 14
+        tags = [s["tag"] for s in found["large.jpg"]]
+        assert [s["tag"] for s in found["alone.DNG"]] == tags  # of the same pixels
+        assert pair in said.stderr
+        assert "left out" not in said.stderr
+    monkeypatch.setitem(sys.modules, "rawpy", None)
+    said = run(*command)
+    assert len(lines(said.stdout)) == 13
+    assert pair in said.stderr
+    left_out = "Note: 1 RAW file was left out. To read RAW files: pip install 'tagkin[raw]'\n"
+    assert left_out in said.stderr
+    said = run("suggest", "photos/alone.DNG", "--model", world.model, "--no-cache")
+    assert said.exit_code == 1
+    assert "needs an extra: pip install 'tagkin[raw]'" in said.stderr
 
 
 def test_a_table_for_people(run, world):

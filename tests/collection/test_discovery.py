@@ -1,5 +1,6 @@
 """Photographs in folders as people have them: links, odd names, closed doors."""
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -60,6 +61,31 @@ def test_heif_and_avif_are_taken_where_they_can_be_decoded(tmp_path, monkeypatch
     monkeypatch.undo()
     pytest.importorskip("pillow_heif")
     assert names(tmp_path)[:2] == ["a.HEIC", "b.heif"]
+
+
+def test_raw_files_are_photographs_unless_one_lies_beside_them(tmp_path, monkeypatch):
+    touch(tmp_path, "a.JPG", "A.cr2", "a.dng", "b.NEF", "deep/a.arw", "c.heic.dng", "a.jpg.xmp")
+    pairs = []
+
+    def note(raw, beside):
+        pairs.append((raw.name, beside and beside.name))
+
+    if importlib.util.find_spec("rawpy") is not None:
+        expected = ["a.JPG", "b.NEF", "c.heic.dng", "deep/a.arw"]
+        assert names(tmp_path, on_raw=note) == names(tmp_path) == expected
+        assert sorted(pairs) == [("A.cr2", "a.JPG"), ("a.dng", "a.JPG")]
+    pairs.clear()
+    monkeypatch.setitem(sys.modules, "rawpy", None)
+    assert names(tmp_path, on_raw=note) == ["a.JPG"]
+    assert sorted(pairs, key=str) == [
+        ("A.cr2", "a.JPG"),
+        ("a.arw", None),
+        ("a.dng", "a.JPG"),
+        ("b.NEF", None),
+        ("c.heic.dng", None),
+    ]
+    named = [tmp_path / "b.NEF", tmp_path / "a.dng", tmp_path / "a.JPG"]  # as a shell does for *
+    assert find_photographs(*named) == [named[0], named[2]]
 
 
 def test_a_file_that_is_named_is_taken_whatever_its_name(tmp_path):

@@ -19,6 +19,7 @@ from tagkin.images import Failure, decode
 from tagkin.images.tiff import first_directory
 from tests.collection import made_xmp as made
 from tests.images.made import HAS_AVIF, picture, saved
+from tests.images.made_raw import dng
 from tests.images.test_decoding import chunk, coded
 from tests.privileges import without_privileges
 
@@ -423,6 +424,15 @@ def test_a_directory_that_points_out_of_the_file(photo):
         ("entries", b"II+\0\x08\0\0\0" + struct.pack("<Q", 16) + outside + entry),
     ):
         assert find_keywords(photo(data, f"{order}.tif")) == ([], [])
+
+
+def test_keywords_in_raw_files(photo):
+    data = dng(np.zeros((64, 96), np.uint16), xmp=made.subjects("dog").encode())
+    path = photo(data, "photo.dng")
+    assert find_keywords(path) == (["dog"], [])
+    photo(made.subjects("cat").encode(), "photo.dng.xmp")
+    photo(made.subjects("sea").encode(), "photo.xmp")
+    assert read_keywords(path) == ["dog", "cat", "sea"]
 
 
 # --- against exiftool ---

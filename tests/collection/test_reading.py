@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -188,6 +189,36 @@ def test_a_place_that_cannot_be_read_is_skipped_unless_it_is_all_there_is(folder
     assert found.failures == [Failure(str(folder / "self"), "a link that leads back to itself")]
     with pytest.raises(InvalidInput, match=r"No photograph in .*self: a link that leads back"):
         read_collection([folder / "self"])
+
+
+def test_a_photograph_and_its_raw_file_are_one(folder, tmp_path):
+    """Tags of both are its tags, whether they stand in sidecars or in a tag file."""
+    for name in ("a.CR2", "trip/c.dng"):
+        (folder / name).write_bytes(b"II*\0")
+    (folder / "a.jpg.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li>"))
+    (folder / "a.CR2.xmp").write_text(XMP.format("<rdf:li>boat</rdf:li>"))
+    found = read_collection([folder])
+    assert by_name(found) == {"a.jpg": ["sea", "boat"], "b.png": [], "c.jpg": []}
+    pairs = {"a.CR2": "a.jpg", "trip/c.dng": "trip/c.jpg"}
+    assert found.raw_of == {str(folder / raw): str(folder / one) for raw, one in pairs.items()}
+    assert not found.unread_raw
+    rows = [("photos/a.CR2", ["x"]), ("photos/a.jpg", ["y"])]
+    named = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert by_name(named)["a.jpg"] == ["x", "y"]
+    assert not named.absent
+
+
+def test_raw_files_that_cannot_be_read_are_counted(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rawpy", None)
+    for name in ("x.CR2", "y.dng"):
+        (folder / name).write_bytes(b"II*\0")
+    found = read_collection([folder])
+    assert len(found) == 3
+    assert sorted(found.unread_raw) == [str(folder / "x.CR2"), str(folder / "y.dng")]
+    for name in ("a.jpg", "b.png", "trip/c.jpg"):
+        (folder / name).unlink()
+    with pytest.raises(InvalidInput, match=r"there are 2, need pip install 'tagkin\[raw\]'"):
+        read_collection([folder])
 
 
 def test_nothing_there_is_a_clear_error(folder, tmp_path):

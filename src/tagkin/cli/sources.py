@@ -101,7 +101,7 @@ def report_missing(files: Iterable[str]) -> None:
 def photographs(
     places: Sequence[Path], tags: Path | None, column: str | None, step: Step
 ) -> Collection:
-    """Find photographs and their tags, and say what a tag file names and is not there."""
+    """Find photographs and their tags; say what is not there and what was done with RAW files."""
     from tagkin.collection import read_collection
 
     found = read_collection(places, tags, column=column, progress=step)
@@ -110,6 +110,12 @@ def photographs(
         more = ", …" if n > _NAMED else ""
         verb = "photograph that is" if n == 1 else "photographs that are"
         note(f"{relative(found.tag_file)} names {n:,} {verb} not there: {named}{more}")
+    if found.raw_of:
+        lie = count(len(found.raw_of), "RAW file lies", "RAW files lie")
+        note(f"{lie} beside a photograph of the same name: the two are taken as one photograph.")
+    if found.unread_raw:
+        were = count(len(found.unread_raw), "RAW file was", "RAW files were")
+        note(f"{were} left out. To read RAW files: pip install 'tagkin[raw]'")
     return found
 
 

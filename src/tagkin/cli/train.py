@@ -164,6 +164,8 @@ def _summary(
             "used": len(annotator.files_),
             "unreadable": problems,
             "absent": list(found.absent),
+            "raw_beside_photographs": len(found.raw_of),
+            "raw_left_out": len(found.unread_raw),
         },
         "tags": {"learned": len(names), "dropped": dict(annotator.vocabulary_.dropped)},
         "denoised": float(annotator.blend_),

@@ -10,6 +10,7 @@ from pathlib import Path
 from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images.files import Failure, why
 from tagkin.images.formats import suffixes
+from tagkin.images.raw import has_rawpy, raw_suffixes
 
 __all__ = ["find_photographs"]
 
@@ -33,13 +34,19 @@ _DEAD_LINK = "a link to a file that is not there"
 
 
 def find_photographs(
-    *places: str | os.PathLike[str], on_skipped: Callable[[Failure], None] | None = None
+    *places: str | os.PathLike[str],
+    on_skipped: Callable[[Failure], None] | None = None,
+    on_raw: Callable[[Path, Path | None], None] | None = None,
 ) -> list[Path]:
     """The photographs in files and folders, each path once.
 
     A file named here is taken whatever it is called. A folder is searched with all folders in
     it, for files with the suffix of a photograph; hidden ones are left out. Links are followed,
     and a folder that several lead to is searched once, by its own name if that is among them.
+
+    A raw file of a camera and a photograph of the same name beside it, ``img1.cr2`` and
+    ``img1.jpg``, are one photograph: the second. Other raw files are photographs where they can
+    be read, with ``pip install 'tagkin[raw]'``.
 
     Parameters
     ----------
@@ -48,6 +55,9 @@ def find_photographs(
         Gets a `Failure` for every place and every folder in one that cannot be read, and for
         every photograph that is a dead link or not a regular file. Without it, a place that
         cannot be read is an error; one that is not there always is.
+    on_raw : callable, optional
+        Gets every raw file that was left out, and the photograph beside it, or None where raw
+        files cannot be read.
 
     Returns
     -------
@@ -58,7 +68,8 @@ def find_photographs(
     found: dict[Path, Path] = {}
     searched: set[str] = set()
     skip = on_skipped or (lambda failure: None)
-    wanted = suffixes()
+    wanted = suffixes() | raw_suffixes()
+    named: set[Path] = set()
     for place in places:
         try:
             path, is_folder = _checked(place)
@@ -70,9 +81,30 @@ def find_photographs(
         inside = (
             sorted(_searched(path, wanted, searched, skip), key=_order) if is_folder else [path]
         )
+        named.update(() if is_folder else [path.absolute()])
         for photograph in inside:
             found.setdefault(photograph.absolute(), photograph)
+    for path, beside in _left_out(found, named):
+        photograph = found.pop(path)
+        if on_raw is not None:
+            on_raw(photograph, beside)
     return list(found.values())
+
+
+def _left_out(found: dict[Path, Path], named: set[Path]) -> list[tuple[Path, Path | None]]:
+    """Raw files with a photograph beside them, or that cannot be read and that nobody named."""
+    raw, readable = raw_suffixes(), has_rawpy()
+    others: dict[tuple[Path, str], Path] = {}
+    for path, photograph in found.items():
+        if path.suffix.lower() not in raw:
+            others.setdefault((path.parent, path.stem.casefold()), photograph)
+    left_out = []
+    for path in found:
+        beside = others.get((path.parent, path.stem.casefold()))
+        unread = not readable and path not in named
+        if path.suffix.lower() in raw and (beside is not None or unread):
+            left_out.append((path, beside))
+    return left_out
 
 
 def _checked(place: str | os.PathLike[str]) -> tuple[Path, bool]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tagkin.collection import find_keywords, find_photographs
@@ -47,6 +47,11 @@ class Collection:
         Photographs that the tag file names and that are not there.
     failures : list of Failure
         What could not be read while looking.
+    raw_of : dict of str to str
+        Raw files of cameras, and for each the photograph of the same name beside it: the two are
+        one photograph, of which the second is looked at. Keywords of both are its tags.
+    unread_raw : list of str
+        Raw files that were left out because nothing here can read them.
     """
 
     files: Sequence[str]
@@ -56,6 +61,8 @@ class Collection:
     failures: Sequence[Failure] = ()
     tags_from: str = "given"
     tag_file: str = ""
+    raw_of: Mapping[str, str] = field(default_factory=dict)
+    unread_raw: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if len(self.files) != len(self.tags):
@@ -124,17 +131,21 @@ def read_collection(
     """
     folders = [Path(place) for place in places]
     failures: list[Failure] = []
-    files = find_photographs(*folders, on_skipped=failures.append)
+    raw: list[tuple[Path, Path | None]] = []
+    files = find_photographs(
+        *folders, on_skipped=failures.append, on_raw=lambda *pair: raw.append(pair)
+    )
     if not files:
-        raise InvalidInput(_nothing_in(folders, failures))
+        raise InvalidInput(_nothing_in(folders, failures, len(raw)))
+    raw_of = {str(one): str(beside) for one, beside in raw if beside is not None}
     kind, path = _asked_for(tags, folders)
     rows: list[list[str]] = [[] for _ in files]
     absent: list[str] = []
     if path is not None:
         table = _table(path, column, was_named=kind == "file" and tags is not None)
-        absent = _add_table(rows, files, table, path, folders)
+        absent = _add_table(rows, files, raw_of, table, path, folders)
     if kind in ("embedded", "both"):
-        failures += _add_keywords(rows, files, progress)
+        failures += _add_keywords(rows, files, raw_of, progress)
     source = {"file": f"{path}", "both": f"{path} and {_KEYWORDS}", "none": "no place"}
     return Collection(
         [str(file) for file in files],
@@ -144,13 +155,17 @@ def read_collection(
         failures,
         kind,
         "" if path is None else str(path),
+        raw_of,
+        [str(one) for one, beside in raw if beside is None],
     )
 
 
-def _nothing_in(places: Sequence[Path], failures: Sequence[Failure]) -> str:
+def _nothing_in(places: Sequence[Path], failures: Sequence[Failure], n_raw: int) -> str:
     """What to say where no photograph was found."""
     named = ", ".join(map(str, places)) or "no folder"
     said = f"No photograph in {named}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
+    if n_raw:
+        said += f" Raw files, of which there are {n_raw:,}, need pip install 'tagkin[raw]'."
     reasons = "; ".join(f"{one.file}: {one.reason}" for one in failures[:_NAMED])
     return f"{said} {len(failures):,} could not be read: {reasons}" if failures else said
 
@@ -199,19 +214,26 @@ def _table(path: Path, column: str | None, *, was_named: bool) -> TagTable:
 
 
 def _add_keywords(
-    rows: list[list[str]], files: Sequence[Path], progress: Progress | None
+    rows: list[list[str]],
+    files: Sequence[Path],
+    raw_of: Mapping[str, str],
+    progress: Progress | None,
 ) -> list[Failure]:
     """Add the keywords of each photograph to its row; what could not be read."""
     failures: list[Failure] = []
+    also: dict[str, list[str]] = {}
+    for raw, beside in raw_of.items():
+        also.setdefault(beside, []).append(raw)
     for i, file in enumerate(files):
         if progress is not None:
             progress("Reading keywords", i, len(files))
-        try:
-            found, problems = find_keywords(file)
-        except UnreadableImage as error:
-            found, problems = [], [Failure(str(file), str(error))]
-        _add(rows[i], found)
-        failures += problems
+        for one in (str(file), *also.get(str(file), ())):
+            try:
+                found, problems = find_keywords(one)
+            except UnreadableImage as error:
+                found, problems = [], [Failure(one, str(error))]
+            _add(rows[i], found)
+            failures += problems
     if progress is not None:
         progress("Reading keywords", len(files), len(files))
     return failures
@@ -220,6 +242,7 @@ def _add_keywords(
 def _add_table(
     rows: list[list[str]],
     files: Sequence[Path],
+    raw_of: Mapping[str, str],
     table: TagTable,
     path: Path,
     places: Sequence[Path],
@@ -229,6 +252,8 @@ def _add_table(
     # whoever wrote the table may have done so one folder up
     folders = list(dict.fromkeys([*folders, *(Path(os.path.abspath(f)).parent for f in folders)]))
     whereabouts = {os.path.abspath(file): i for i, file in enumerate(files)}
+    for raw, beside in raw_of.items():
+        whereabouts[os.path.abspath(raw)] = whereabouts[os.path.abspath(beside)]
     by_name: dict[str, list[int]] = {}
     for i, file in enumerate(files):
         by_name.setdefault(file.name, []).append(i)

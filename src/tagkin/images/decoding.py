@@ -13,9 +13,10 @@ from PIL import Image, ImageFile
 from tagkin.errors import UnreadableImage
 from tagkin.images._pixels import as_rgb
 from tagkin.images.files import amount
-from tagkin.images.formats import format_of, open_header
+from tagkin.images.formats import format_of_file, open_header
 from tagkin.images.jpeg import scan_start
 from tagkin.images.pillow_warnings import quiet
+from tagkin.images.raw import RAW, developed, preview
 
 __all__ = ["MAX_PIXELS", "decode"]
 
@@ -43,8 +44,9 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     Parameters
     ----------
     data : bytes
-        A file's content: JPEG (MPO too), PNG, WebP, TIFF, GIF or BMP; HEIF and AVIF where they
-        can be decoded. Its name is of no importance.
+        A file's content: JPEG (MPO too), PNG, WebP, TIFF, GIF or BMP; HEIF, AVIF and raw files
+        of cameras where they can be decoded. Its name is of no importance. Of a raw file it is
+        the preview that the camera put into it, unless that is missing or too small.
     min_side : int
         If positive, a JPEG may come out 2, 4 or 8 times smaller, with its shorter side at least
         this long: far faster when it is made smaller afterwards anyway.
@@ -62,7 +64,9 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     """
     if not data:
         raise UnreadableImage("empty file")
-    found = format_of(data)
+    found = format_of_file(data)
+    if found == RAW:
+        return _from_raw(data, min_side, max_pixels)
     image = None
     with quiet():
         try:
@@ -85,6 +89,22 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
             raise UnreadableImage(_damage(found, data, image, error)) from error
         turn = _UPRIGHT.get(_orientation(image))
     return np.array(rgb if turn is None else rgb.transpose(turn))
+
+
+def _from_raw(data: bytes, min_side: int, max_pixels: int) -> np.ndarray:
+    jpeg, pixels = preview(data, max_pixels), None
+    if jpeg is not None:
+        with suppress(UnreadableImage):
+            pixels = decode(jpeg, min_side=min_side, max_pixels=max_pixels)
+    if pixels is not None and min(pixels.shape[:2]) >= min_side:
+        return pixels
+    try:
+        full = developed(data, max_pixels)
+    except UnreadableImage:
+        if pixels is None:
+            raise
+        return pixels  # small, but all there is
+    return full if pixels is None or full.size > pixels.size else pixels
 
 
 def _check_size(image: ImageFile.ImageFile, max_pixels: int) -> None:

@@ -21,8 +21,9 @@ from PIL import (
 )
 
 from tagkin.errors import UnreadableImage
+from tagkin.images.raw import RAW, has_rawpy, is_raw_tiff, raw_suffixes
 
-__all__ = ["format_of", "open_header", "suffixes"]
+__all__ = ["format_of", "format_of_file", "open_header", "suffixes"]
 
 
 class _TiffImageFile(TiffImagePlugin.TiffImageFile):
@@ -57,14 +58,13 @@ _SIGNATURES = (
     (rb"....ftyp(avif|avis)", "AVIF"),
     (rb"....ftyp(mif1|msf1).{4}(.{4})*?avif", "AVIF"),
     (rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", "HEIF"),
-    (rb"....ftypcrx ", "a Canon raw file"),
+    (rb"....ftypcrx |FUJIFILMCCD-RAW|IIU\0|IIR[OS]|MMOR|FOVb|\0MRM|II.{4}HEAPCCDR", RAW),
     (rb"....ftyp", "a film"),
     (rb"%PDF|.{1,1000}%PDF-", "PDF"),
     (rb"%!|\xc5\xd0\xd3\xc6", "PostScript"),
     (rb"8BPS", "a Photoshop file"),
     (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", "JPEG 2000"),
     (rb"\0\0\0\x0cJXL |\xff\x0a", "JPEG XL"),
-    (rb"FUJIFILMCCD-RAW|IIU\0|IIR[OS]", "a raw file of a camera"),
     (rb"\0\0[\x01\x02]\0", "an icon"),
     (rb"PK\x03\x04", "a ZIP archive"),
     (rb"\x1a\x45\xdf\xa3|RIFF....AVI ", "a film"),
@@ -81,11 +81,17 @@ def format_of(head: bytes) -> str:
     return next((name for p, name in _PATTERNS if p.match(head[:1024])), "unknown data")
 
 
+def format_of_file(data: bytes) -> str:
+    """As `format_of`, of a whole file: most raw files of cameras start as TIFF files do."""
+    found = format_of(data)
+    return RAW if found == "TIFF" and is_raw_tiff(data) else found
+
+
 def suffixes() -> frozenset[str]:
     """Suffixes of the photographs that can be read here, in lower case."""
     heif = {".heic", ".heif"} if _has_pillow_heif() else set()
     avif = {".avif"} if _has_avif() else set()
-    return _SUFFIXES | heif | avif
+    return _SUFFIXES | heif | avif | (raw_suffixes() if has_rawpy() else set())
 
 
 def open_header(file: BinaryIO, found: str) -> ImageFile.ImageFile:
