@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from tagkin import SemanticSpace
 from tagkin.calibration import LabelCalibrator, expected_calibration_error
 from tagkin.evaluation import draw_reliability, evaluate, label_report, neighborhood_jaccard
-from tagkin.model_selection import choose, held_out_scores
+from tagkin.model_selection import grid_search, held_out_scores
 from tagkin.neighbors import nearest
 from tagkin.transfer import (
     LinearSVM,
@@ -108,7 +108,7 @@ def run(name: str, choosing: bool, seed: int) -> None:
             start = time.perf_counter()
             setting = ""
             if choosing:
-                found = choose(method, Z[known], Y, GRIDS[title])
+                found = grid_search(method, Z[known], Y, GRIDS[title])
                 method = found.estimator
                 setting = ", ".join(f"{k}={v:g}" for k, v in found.parameters.items())
             else:

@@ -16,6 +16,7 @@ from experiments.embeddings import embed
 from experiments.methods import NeighborLists, Setting, grid, scored_grid
 from experiments.problem import Problem, sample
 from tagkin.evaluation import mean_average_precision
+from tagkin.model_selection import random_folds
 
 __all__ = ["N_FOLDS", "best_setting", "cross_validated", "folds", "neighbor_lists"]
 
@@ -23,9 +24,8 @@ N_FOLDS = 3
 
 
 def folds(n: int, seed: int) -> list[np.ndarray]:
-    """Held-out images of each fold, as `tagkin.model_selection.choose` draws them."""
-    order = np.random.default_rng(seed).permutation(n)
-    return [np.sort(part) for part in np.array_split(order, N_FOLDS)]
+    """Held-out images of each fold, as in `tagkin.model_selection.grid_search`."""
+    return [fold.held_out for fold in random_folds(n, N_FOLDS, seed)]
 
 
 def neighbor_lists(known: np.ndarray, new: np.ndarray, Y: Any, config: Config) -> NeighborLists:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tagkin.denoising import TagDenoiser as TagDenoiser
     from tagkin.evaluation import evaluate as evaluate
     from tagkin.labels.vocabulary import Vocabulary as Vocabulary
-    from tagkin.model_selection import choose as choose
+    from tagkin.model_selection import grid_search as grid_search
     from tagkin.space import SemanticSpace as SemanticSpace
     from tagkin.space.landmarks import LandmarkMap as LandmarkMap
     from tagkin.storage import load as load
@@ -40,8 +40,8 @@ _HOMES = {
     "TagRelevance": "tagkin.transfer",
     "TwoPassKNN": "tagkin.transfer",
     "Vocabulary": "tagkin.labels.vocabulary",
-    "choose": "tagkin.model_selection",
     "evaluate": "tagkin.evaluation",
+    "grid_search": "tagkin.model_selection",
     "load": "tagkin.storage",
     "matmul_precision": "tagkin.arrays",
     "memory_budget": "tagkin.arrays",

@@ -7,9 +7,9 @@ from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPas
 from tagkin.annotator.learning import (
     Recipe,
     best_of,
-    held_out_scores,
     learn,
     n_folds,
+    scores_by_fold,
     tuned,
     usual_recipe,
 )
@@ -43,10 +43,10 @@ def test_few_photographs_are_learned_with_one_thread_of_blas():
 def test_a_photograph_has_no_say_in_its_own_held_out_scores():
     X, Y = data()
     recipe = usual_recipe(None, None, False, 0)
-    scores = held_out_scores(X, Y, recipe, 0)
+    scores = scores_by_fold(X, Y, recipe, 0)
     changed = Y.toarray()
     changed[7] = 1 - changed[7]
-    again = held_out_scores(X, scipy.sparse.csr_array(changed), recipe, 0)
+    again = scores_by_fold(X, scipy.sparse.csr_array(changed), recipe, 0)
     np.testing.assert_allclose(again[7], scores[7], atol=1e-6)
     assert np.abs(again - scores).max() > 1e-3  # of others it has
 
@@ -54,7 +54,7 @@ def test_a_photograph_has_no_say_in_its_own_held_out_scores():
 def test_held_out_scores_are_those_of_a_fit_without_the_fold():
     X, Y = data()
     recipe = Recipe(SemanticSpace(random_state=0), NeighborVoting(20))
-    scores = held_out_scores(X, Y, recipe, 3)
+    scores = scores_by_fold(X, Y, recipe, 3)
     fold = np.sort(np.array_split(np.random.default_rng(3).permutation(200), 5)[0])
     known = np.setdiff1d(np.arange(200), fold)
     space = SemanticSpace(random_state=0).fit(X[known], Y[known])
@@ -77,7 +77,7 @@ def test_the_recipe_that_ranks_held_out_tags_best_is_taken():
     for order in ([good, bad], [bad, good]):
         best, scores = best_of(order, X, Y, 0)
         assert best is good
-        np.testing.assert_array_equal(scores, held_out_scores(X, Y, good, 0))
+        np.testing.assert_array_equal(scores, scores_by_fold(X, Y, good, 0))
 
 
 def test_confidences_of_held_out_tags_are_kept_for_the_audit():

@@ -4,7 +4,7 @@ import scipy.sparse
 
 from tagkin import LabelCalibrator, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.learning import held_out_scores, usual_recipe
+from tagkin.annotator.learning import scores_by_fold, usual_recipe
 from tagkin.annotator.quality import cross_validated, held_out
 from tagkin.errors import InvalidInput
 
@@ -48,7 +48,7 @@ def test_cross_validation_compares_with_kin_by_looks():
     steps: list[tuple] = []
     found = cross_validated(X, Y, NAMES, recipe, 0, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
-    assert found.semantic == evaluate(Y, held_out_scores(X, Y, recipe, 0))
+    assert found.semantic == evaluate(Y, scores_by_fold(X, Y, recipe, 0))
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
     assert "5-fold" in found.how
     assert list(found.labels.names) == NAMES
@@ -67,7 +67,7 @@ def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
         looks = recipe.space is None
         return right if looks else plain if recipe.denoiser is None else denoised
 
-    monkeypatch.setattr(quality, "held_out_scores", scores)
+    monkeypatch.setattr(quality, "scores_by_fold", scores)
     recipe = usual_recipe(None, None, True, 0)
     found = cross_validated(np.ones((300, 2)), Y, NAMES, recipe, 0, lambda *at: None)
     assert found.semantic == evaluate(Y, wrong)

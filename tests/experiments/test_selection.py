@@ -1,4 +1,4 @@
-"""Settings are chosen as by `tagkin.model_selection.choose`, on shared neighbour lists."""
+"""Settings are chosen as by `tagkin.model_selection.grid_search`, on shared neighbour lists."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from experiments.methods import grid
 from experiments.problem import expert_problem, open_data, tag_problem
 from experiments.selection import best_setting, cross_validated, folds
 from tagkin import LinearSVM, NeighborVoting, SemanticSpace, TagProp, TwoPassKNN
-from tagkin.model_selection import choose
+from tagkin.model_selection import grid_search
 
 CONFIG = find_config("smoke")
 ESTIMATORS = {
@@ -29,7 +29,7 @@ def problem(tmp_path_factory):
 
 @pytest.mark.parametrize("method", ESTIMATORS)
 @pytest.mark.parametrize("recipe", ["visual", "linear"])
-def test_trials_are_those_of_choose(problem, method, recipe):
+def test_trials_are_those_of_a_grid_search(problem, method, recipe):
     found = cross_validated(problem, recipe, CONFIG, [method])[method]
     estimator, named = ESTIMATORS[method]
     prefix = ""
@@ -39,7 +39,7 @@ def test_trials_are_those_of_choose(problem, method, recipe):
         estimator = make_pipeline(space, estimator)
     for setting, values in zip(grid(method, CONFIG), found, strict=True):
         values_of = {f"{prefix}{name}": [v] for name, v in named(setting).items()}
-        one = choose(
+        one = grid_search(
             estimator, problem.known, problem.Y, values_of, refit_space=True, progress=False
         )
         np.testing.assert_allclose(values, one.trials[0].scores, atol=1e-6)

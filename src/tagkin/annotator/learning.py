@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
@@ -19,7 +19,7 @@ from tagkin.collection.reading import Progress
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.model_selection import choose
+from tagkin.model_selection import grid_search, held_out_scores
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer, TagProp, TwoPassKNN
 
@@ -30,9 +30,9 @@ __all__ = [
     "best_of",
     "check_enough",
     "counted",
-    "held_out_scores",
     "learn",
     "n_folds",
+    "scores_by_fold",
     "tuned",
     "usual_recipe",
 ]
@@ -187,14 +187,14 @@ def best_of(
     fold_done: Callable[[], None] = lambda: None,
 ) -> tuple[Recipe, np.ndarray]:
     """The recipe whose held-out scores rank best (MAP), and those scores (N×D)."""
-    tried = [held_out_scores(X, Y, recipe, random_state, fold_done) for recipe in recipes]
+    tried = [scores_by_fold(X, Y, recipe, random_state, fold_done) for recipe in recipes]
     if len(tried) == 1:
         return recipes[0], tried[0]
     best = int(np.argmax([mean_average_precision(Y, scores) for scores in tried]))
     return recipes[best], tried[best]
 
 
-def held_out_scores(
+def scores_by_fold(
     X: np.ndarray,
     Y: scipy.sparse.csr_array,
     recipe: Recipe,
@@ -202,20 +202,35 @@ def held_out_scores(
     fold_done: Callable[[], None] = lambda: None,
 ) -> np.ndarray:
     """Scores (N×D) of every image, by a space and a method that were learned without it."""
-    n = X.shape[0]
-    scores = np.empty(Y.shape, dtype=np.float32)
-    order = np.random.default_rng(random_state).permutation(n)
-    for part in np.array_split(order, n_folds(n)):
-        rows, known = np.sort(part), np.setdiff1d(np.arange(n), part, assume_unique=True)
+    scores = held_out_scores(
+        _RecipeEstimator(recipe),
+        X,
+        Y,
+        cv=n_folds(X.shape[0]),
+        random_state=random_state,
+        progress=lambda done, total: fold_done(),
+    )
+    return scores.astype(np.float32, copy=False)
+
+
+class _RecipeEstimator(BaseEstimator):
+    """A recipe with the methods of an estimator; without a space where too few tags allow one."""
+
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
+
+    def fit(self, X: np.ndarray, Y: scipy.sparse.csr_array) -> Self:
+        """Learn a space and a method."""
         try:
-            space, method = recipe.fit(X[known], Y[known])
+            self.space_, self.method_ = self.recipe.fit(X, Y)
         except InvalidInput:
-            # too few tags in this part for a space of its own
-            space, method = Recipe(None, recipe.method).fit(X[known], Y[known])
-        new = X[rows] if space is None else space.transform(X[rows])
-        scores[rows] = to_numpy(method.decision_function(new))
-        fold_done()
-    return scores
+            self.space_, self.method_ = Recipe(None, self.recipe.method).fit(X, Y)
+        return self
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """Scores (n×D) of new images (n×d)."""
+        Z = X if self.space_ is None else self.space_.transform(X)
+        return to_numpy(self.method_.decision_function(Z))
 
 
 def n_folds(n_images: int) -> int:
@@ -258,7 +273,7 @@ def tuned(
     grid: dict[str, list[Any]] = {f"{space}__regularization": [0.1, 0.5, 2.0]}
     grid |= {f"{method}__{name}": values for name, values in _grid_of(recipe.method).items()}
     with blas_threads_for(_largest_product(X, Y)):
-        found = choose(
+        found = grid_search(
             pipeline,
             X,
             Y,

@@ -12,8 +12,8 @@ from tagkin.annotator.learning import (
     Recipe,
     check_enough,
     counted,
-    held_out_scores,
     n_folds,
+    scores_by_fold,
 )
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.collection.reading import Progress
@@ -136,7 +136,7 @@ def cross_validated(
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
     fold_done = counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
     *tried, by_looks = (
-        held_out_scores(X, Y, one, random_state, fold_done) for one in (*recipes, looks)
+        scores_by_fold(X, Y, one, random_state, fold_done) for one in (*recipes, looks)
     )
     order = np.random.default_rng(random_state).permutation(len(by_looks))
     halves = np.array_split(order, 2)

@@ -113,7 +113,7 @@ class LinearSVM(LinearTransfer):
     Parameters
     ----------
     C : float, default 1.0
-        Weight of the loss. Choose it by cross-validation (`tagkin.model_selection.choose`).
+        Weight of the loss. Choose it by cross-validation (`tagkin.model_selection.grid_search`).
     loss : "least-squares" or "squared-hinge"
         (1 − m)²/2, as the paper has it: solved for all labels at once; or max(0, 1 − m)², by
         liblinear, label after label.

@@ -1,0 +1,83 @@
+"""Cross-validation: how good an estimator is on images that it has not seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tagkin.arrays import Array, check_features, check_label_matrix
+from tagkin.errors import InvalidInput
+from tagkin.model_selection.folds import make_folds
+from tagkin.model_selection.measures import Measure, find_measure
+from tagkin.model_selection.progress import Progress, with_progress
+from tagkin.model_selection.scoring import runs
+
+__all__ = ["evaluate_folds", "held_out_scores"]
+
+
+def evaluate_folds(
+    estimator: Any,
+    X: Array,
+    Y: Array,
+    *,
+    measure: str | Measure = "MAP",
+    cv: Any = 3,
+    groups: Array | None = None,
+    refit_space: bool = False,
+    random_state: int | None = 0,
+    progress: Progress = True,
+) -> np.ndarray:
+    """The measure of an estimator on each fold, shape (n_folds,).
+
+    Parameters are those of `grid_search`.
+    """
+    X, Y = checked(X, Y)
+    measured = find_measure(measure)
+    folds = make_folds(X.shape[0], Y, cv, groups, random_state)
+    found = runs(estimator, X, Y, [{}], folds, refit_space)
+    shown = with_progress(found, len(folds), "Cross-validating", progress)
+    return np.array([measured(Y[folds[run.fold].held_out], run.scores) for run in shown])
+
+
+def held_out_scores(
+    estimator: Any,
+    X: Array,
+    Y: Array,
+    *,
+    cv: Any = 3,
+    groups: Array | None = None,
+    refit_space: bool = False,
+    random_state: int | None = 0,
+    progress: Progress = True,
+) -> np.ndarray:
+    """Scores (N×D) of every image from a method that was fitted without it.
+
+    They are what `LabelCalibrator` learns probabilities and thresholds from. Parameters are those
+    of `grid_search`; folds must hold every image out once. A space in a pipeline has seen the image
+    unless ``refit_space=True``, and so has one that X was projected into beforehand: the scores are
+    then too good, and probabilities learned from them too high.
+    """
+    X, Y = checked(X, Y)
+    n = X.shape[0]
+    folds = make_folds(n, Y, cv, groups, random_state)
+    held_out = np.concatenate([fold.held_out for fold in folds])
+    if len(held_out) != n or len(np.unique(held_out)) != n:
+        raise InvalidInput(
+            f"cv={cv!r} does not hold every image out once, as scores of all images need. Pass a "
+            "number of folds, or a splitter such as KFold or GroupKFold."
+        )
+    found = runs(estimator, X, Y, [{}], folds, refit_space)
+    scores = None
+    for run in with_progress(found, len(folds), "Scoring", progress):
+        if scores is None:
+            scores = np.empty((n, run.scores.shape[1]), dtype=run.scores.dtype)
+        scores[folds[run.fold].held_out] = run.scores
+    assert scores is not None
+    return scores
+
+
+def checked(X: Array, Y: Array) -> tuple[Array, Array]:
+    """Features (N×d) and labels (N×D) of the same images, at least two."""
+    X = check_features(X, min_rows=2)
+    return X, check_label_matrix(Y, X.shape[0])

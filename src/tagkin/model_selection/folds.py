@@ -1,0 +1,82 @@
+"""Folds: which images are held out together, at random, by group or by a scikit-learn splitter."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, check_cv
+
+from tagkin.arrays import Array, check_integer, to_numpy
+from tagkin.errors import InvalidInput
+
+__all__ = ["Fold", "make_folds", "random_folds"]
+
+
+class Fold(NamedTuple):
+    """Indices of images, int arrays, ascending."""
+
+    known: np.ndarray
+    """Images that are learned from."""
+    held_out: np.ndarray
+    """Images that are scored."""
+
+
+def random_folds(n_images: int, n_folds: int, random_state: int | None = 0) -> list[Fold]:
+    """Folds of equal size, at random; every image is held out once.
+
+    Examples
+    --------
+    >>> from tagkin.model_selection import random_folds
+    >>> [fold.held_out.tolist() for fold in random_folds(6, 3)]
+    [[2, 4], [3, 5], [0, 1]]
+    """
+    check_integer("cv", n_folds, 2)
+    if n_images < 2 * n_folds:
+        raise InvalidInput(
+            f"Found {n_images} images for {n_folds} folds; each fold needs at least two."
+        )
+    order = np.random.default_rng(random_state).permutation(n_images)
+    everything = np.arange(n_images)
+    return [
+        Fold(np.setdiff1d(everything, part, assume_unique=True), np.sort(part))
+        for part in np.array_split(order, n_folds)
+    ]
+
+
+def make_folds(
+    n_images: int, Y: Array, cv: Any, groups: Array | None, random_state: int | None
+) -> list[Fold]:
+    """The folds of a number, of a scikit-learn splitter, or of pairs (known, held out).
+
+    A number and `groups` keep the images of a group together.
+    """
+    if groups is not None:
+        groups = to_numpy(groups)
+        if groups.shape != (n_images,):
+            raise InvalidInput(
+                f"groups must name one group for each of the {n_images} images; found shape "
+                f"{groups.shape}."
+            )
+    if isinstance(cv, Integral) and groups is None:
+        return random_folds(n_images, int(cv), random_state)
+    if isinstance(cv, Integral):
+        check_integer("cv", cv, 2)
+        cv = GroupKFold(int(cv))
+    try:
+        pairs = list(check_cv(cv).split(np.zeros((n_images, 1)), Y, groups))
+    except ValueError as error:
+        raise InvalidInput(f"cv={cv!r} does not split these images: {error}") from error
+    return [Fold(*(_indices(part, n_images) for part in pair)) for pair in pairs]
+
+
+def _indices(part: Array, n_images: int) -> np.ndarray:
+    part = np.asarray(part)
+    part = np.flatnonzero(part) if part.dtype == bool else np.sort(part)
+    if not len(part) or part[0] < 0 or part[-1] >= n_images:
+        raise InvalidInput(
+            f"Each fold needs images to learn from and images to hold out, as indices from 0 to "
+            f"{n_images - 1}; cv gave one without, or with others."
+        )
+    return part
