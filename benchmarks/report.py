@@ -158,7 +158,7 @@ a tenth of the images up to a fixed size.
 def _search_section(found: dict[str, Any]) -> str:
     medians = {name: float(np.median(times)) for name, times in found["seconds"].items()}
     table = _table(
-        ["", "seconds", "of ours", "same neighbours"],
+        ["", "CPU time", "of ours", "same neighbours"],
         [
             [
                 name if name != "tagkin" else "**tagkin**",
@@ -184,7 +184,8 @@ def _search_section(found: dict[str, Any]) -> str:
     return f"""## Exact neighbours
 
 The {found["k"]} nearest of {found["points"]:,} points for {found["queries"]:,} queries of
-{found["dimension"]} dimensions, float32, unit length, all threads, medians over repeats in turn.
+{found["dimension"]} dimensions, float32, unit length, one thread each, medians over repeats in
+turn, with tagkin {found["tagkin"]} on {found["machine"]}.
 Every program builds its index and searches; distances come with tagkin's and FAISS's.
 
 {table}

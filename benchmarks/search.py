@@ -1,8 +1,8 @@
 """Exact neighbours against scikit-learn's brute force and FAISS's flat index, in turn.
 
-``python -m benchmarks.search`` prints JSON: seconds of each repeat, and how far answers differ.
-Vectors have unit length, so that Euclidean neighbours, which scikit-learn finds fastest, are
-those by cosine.
+``python -m benchmarks.search`` prints JSON: CPU seconds of each repeat in one thread, which hold on
+a machine that others use as well, and how far answers differ. Vectors have unit length, so that
+Euclidean neighbours, which scikit-learn finds fastest, are those by cosine.
 """
 
 import json
@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
 
+import tagkin
 from benchmarks.data import made_features
-from benchmarks.process import say
+from benchmarks.process import machine, say
 from tagkin.neighbors import ExactNeighbors, FaissNeighbors, recall
 
 QUERIES, POINTS, DIMENSION, K, REPEATS = 20_000, 100_000, 81, 200, 3
@@ -48,7 +50,7 @@ PROGRAMS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def measure() -> dict[str, Any]:
-    """Seconds of every program, in turn; recall of the others' answers by ours."""
+    """CPU seconds of every program, in turn; recall of the others' answers by ours."""
     X, _ = made_features(QUERIES + POINTS, DIMENSION)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     queries, points = X[:QUERIES], X[QUERIES:]
@@ -56,11 +58,13 @@ def measure() -> dict[str, Any]:
     found = {}
     for _ in range(REPEATS):
         for name, program in PROGRAMS.items():
-            start = time.perf_counter()
+            start = time.process_time()
             found[name] = program(queries, points)
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(time.process_time() - start)
             say(f"{name}: {seconds[name][-1]:.1f} s")
     return {
+        "machine": machine(),
+        "tagkin": tagkin.__version__,
         "queries": QUERIES,
         "points": POINTS,
         "dimension": DIMENSION,
@@ -75,20 +79,20 @@ def approximate(queries: np.ndarray, points: np.ndarray) -> list[dict[str, Any]]
     """Approximate indexes of FAISS: recall of the exact neighbours, and speed-up."""
     rows = []
     exact = ExactNeighbors().fit(points)
-    start = time.perf_counter()
+    start = time.process_time()
     truth = exact.kneighbors(queries, K).indices
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     for factory, search in (
         ("IVF512,Flat", "nprobe=32"),
         ("IVF512,Flat", "nprobe=128"),
         ("HNSW32", "efSearch=400"),
     ):
-        start = time.perf_counter()
+        start = time.process_time()
         index = FaissNeighbors(factory, search).fit(points)
-        building = time.perf_counter() - start
-        start = time.perf_counter()
+        building = time.process_time() - start
+        start = time.process_time()
         found = index.kneighbors(queries, K).indices
-        searching = time.perf_counter() - start
+        searching = time.process_time() - start
         rows.append(
             {
                 "factory": factory,
@@ -103,4 +107,7 @@ def approximate(queries: np.ndarray, points: np.ndarray) -> list[dict[str, Any]]
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure()))
+    import faiss  # noqa: F401  (loaded, so that its threads are limited, too)
+
+    with threadpool_limits(1):
+        print(json.dumps(measure()))
