@@ -172,8 +172,8 @@ def test_looks_are_judged_with_the_method_that_was_tuned(made, monkeypatch):
     )
     quality = annotator.evaluate(new, made.tags[100:200])
     Y, truth = (annotator.vocabulary_.transform(made.tags[a : a + 100]) for a in (0, 100))
-    by_looks = NeighborVoting(n_neighbors=7).fit(known.features, Y)
-    assert quality.visual == evaluate(truth, by_looks.decision_function(new.features))
+    visual_scores = NeighborVoting(n_neighbors=7).fit(known.features, Y)
+    assert quality.visual == evaluate(truth, visual_scores.decision_function(new.features))
     places = annotator.space_.transform(new.features)
     assert quality.semantic == evaluate(truth, annotator.method_.decision_function(places))
 
@@ -407,7 +407,7 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(made, metric,
 
 def test_evaluation_leaves_out_what_was_learned_from(fitted, made, monkeypatch):
     photos = seen(made.X)
-    monkeypatch.setattr(fitted, "_scores_by_looks", lambda features, progress: None)
+    monkeypatch.setattr(fitted, "_visual_scores", lambda features, progress: None)
     found = fitted.evaluate(photos, made.tags)
     assert "100 tagged photographs" in found.how
     scores = fitted.method_.decision_function(fitted.space_.transform(photos.features[300:]))

@@ -62,7 +62,7 @@ def test_held_out_scores_are_those_of_a_fit_without_the_fold():
     np.testing.assert_allclose(scores[fold], method.decision_function(space.transform(X[fold])))
 
 
-def test_without_a_space_kin_are_found_by_looks():
+def test_without_a_space_kin_are_found_visual_scores():
     X, Y = data()
     space, method = Recipe(None, NeighborVoting(5)).fit(X, Y)
     assert space is None

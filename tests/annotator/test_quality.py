@@ -40,7 +40,7 @@ def test_every_figure_has_a_name_and_stands_where_it_is_averaged():
     assert all(len(set(group.names.values())) == len(group.names) for group in quality.MEASURES)
 
 
-def test_cross_validation_compares_with_kin_by_looks():
+def test_cross_validation_compares_with_kin_visual_scores():
     made = Made(300, noise=1.5)
     Y = scipy.sparse.csr_array(made.truth.astype(np.float32))
     X = made.X.astype(np.float32)

@@ -13,20 +13,19 @@ from sklearn.exceptions import NotFittedError
 from tagkin import storage
 from tagkin.annotator import quality
 from tagkin.annotator.audit import findings
-from tagkin.annotator.growing import grown
+from tagkin.annotator.extending import extended
 from tagkin.annotator.learning import Recipe, check_enough, learn, tuned, usual_recipe
-from tagkin.annotator.looking import Looking, silent
+from tagkin.annotator.photograph_features import PhotographFeatures, silent
 from tagkin.annotator.photographs import (
     Photographs,
     merged,
     paths_of,
-    rows_of,
+    subset,
     tag_rows,
     tags_now,
 )
-from tagkin.annotator.picking import rule_for, similar_of, without_itself
 from tagkin.annotator.relocation import Relocation
-from tagkin.annotator.suggesting import suggestions_of
+from tagkin.annotator.suggesting import rule_for, similar_of, suggestions_of, without_itself
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer, row_blocks, to_numpy
 from tagkin.collection.reading import Collection, Progress
@@ -46,7 +45,7 @@ _MOST = 0.99  # of the photographs learned from, for a baseline that is no weake
 _KIN = 5
 
 
-class Annotator(Relocation, Looking):
+class Annotator(Relocation, PhotographFeatures):
     """Learns from tagged photographs and suggests tags for others, with the kin that carry them.
 
     Photographs become features once (they are kept by content). Their tags, denoised as far as
@@ -196,7 +195,7 @@ class Annotator(Relocation, Looking):
         self._check_backbone()
         seen, rows = self._tagged(photographs, tags, progress or silent)
         known = self._rows_of(seen.digests)
-        added = grown(self, seen, rows, known)
+        added = extended(self, seen, rows, known)
         self.vocabulary_, self.method_ = added.vocabulary, added.method
         self.calibrator_, self.held_out_ = added.calibrator, added.held_out
         fresh = np.flatnonzero(known < 0)
@@ -242,7 +241,7 @@ class Annotator(Relocation, Looking):
                 f"No tag at all: none of the {len(files)} photographs carries one. Tag some first."
             )
         if isinstance(photographs, Extraction):
-            seen = rows_of(photographs, kept)
+            seen = subset(photographs, kept)
         else:
             seen = self._readable([files[i] for i in kept], step)
         return merged(seen, [files[i] for i in kept], [rows[i] for i in kept])
@@ -259,13 +258,13 @@ class Annotator(Relocation, Looking):
         n_kin: int = _KIN,
         progress: Progress | None = None,
     ) -> list[PhotoSuggestions]:
-        """Tags for photographs, with confidences and the kin that speak for them.
+        """Tags for photographs, with confidences and the kin that support them.
 
         Parameters
         ----------
         photographs : path, list of paths, `Collection` or what `look` returned
         top : int, optional
-            At most so many tags a photograph; alone, so many whatever their confidence.
+            At most so many tags per photograph; alone, so many whatever their confidence.
         threshold : float, optional
             The confidence that a tag must reach; .5 unless something else is asked for.
         precision : float, optional
@@ -277,7 +276,7 @@ class Annotator(Relocation, Looking):
         Returns
         -------
         suggestions : one `PhotoSuggestions` for each photograph that could be read
-            A photograph that was learned from does not speak for itself, and the tags that it
+            A photograph that was learned from does not support its own tags, and the tags that it
             carries are not suggested again.
         """
         self._check_fitted()
@@ -303,8 +302,8 @@ class Annotator(Relocation, Looking):
         self._check_backbone()
         check_integer("n", n, 1)
         seen = self._met(self._readable(photographs, None))
-        places = self.space_.transform(seen.features)
-        found = self.method_.nearest(places, n + 1)
+        embeddings = self.space_.transform(seen.features)
+        found = self.method_.nearest(embeddings, n + 1)
         found = without_itself(found, self._rows_of(seen.digests))
         metric = getattr(self.method_.index_, "metric", self.method_.metric)
         return [
@@ -373,18 +372,18 @@ class Annotator(Relocation, Looking):
                 f"The model was learned from all of these {len(seen.files)} photographs. Pass "
                 "others, or cross-validate."
             )
-        seen, rows = rows_of(seen, fresh), [rows[i] for i in fresh]
+        seen, rows = subset(seen, fresh), [rows[i] for i in fresh]
         Y = self.vocabulary_.transform(rows)
         scores = to_numpy(self.method_.decision_function(self.space_.transform(seen.features)))
-        by_looks = self._scores_by_looks(seen.features, progress)
-        return quality.held_out(Y, scores, by_looks, self.calibrator_, self.vocabulary_.names)
+        visual_scores = self._visual_scores(seen.features, progress)
+        return quality.held_out(Y, scores, visual_scores, self.calibrator_, self.vocabulary_.names)
 
-    def _scores_by_looks(self, features: np.ndarray, progress: Progress | None) -> Any:
+    def _visual_scores(self, features: np.ndarray, progress: Progress | None) -> Any:
         known = self.look(list(self.paths_), progress=progress)
         rows = self._rows_of(known.digests)
         if np.count_nonzero(rows >= 0) < _MOST * len(self.files_):
             return None
-        seen, there = rows_of(known, np.flatnonzero(rows >= 0)), rows[rows >= 0]
+        seen, there = subset(known, np.flatnonzero(rows >= 0)), rows[rows >= 0]
         _, method = Recipe(None, self.method_).fit(seen.features, self.method_.labels_[there])
         return to_numpy(method.decision_function(features))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.picking import kin_of
+from tagkin.annotator.suggesting import kin_of
 from tagkin.annotator.suggestions import Finding, Kin
 from tagkin.arrays import check_integer, row_blocks, to_numpy
 from tagkin.errors import InvalidInput

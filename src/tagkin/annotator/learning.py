@@ -47,7 +47,7 @@ _TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 class Recipe:
     """How a space and a method are learned from features X (N×d) and tags Y (N×D).
 
-    Without a space, kin are found by looks.
+    Without a space, neighbors are found in visual feature space.
     """
 
     space: SemanticSpace | None
@@ -57,8 +57,8 @@ class Recipe:
     def fit(self, X: np.ndarray, Y: scipy.sparse.csr_array) -> tuple[Any, Any]:
         """A fitted space (or None) and a fitted method.
 
-        Denoised tags make the space. Kin speak with the tags that they carry, so that nothing
-        speaks for a tag that a person cannot see there.
+        Denoised tags make the space. Neighbors pass on the tags that they carry, so that no
+        suggestion rests on a tag that a person cannot see there.
         """
         if self.space is None:
             return None, clone(self.method).fit(X, Y)
@@ -99,8 +99,8 @@ def usual_recipe(
         method = TagProp(n_neighbors=100, weights="distance", sigmoids=False)
     if not isinstance(method, NeighborTransfer):
         raise InvalidInput(
-            "method must be one by neighbours, which can say who speaks for a tag; found "
-            f"{type(method).__name__}."
+            "method must be one by neighbours, which can say which photographs support a tag; "
+            f"found {type(method).__name__}."
         )
     if not denoise:
         return Recipe(space, method)

@@ -14,7 +14,7 @@ from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
 from tagkin.images import Failure
 
-__all__ = ["Photographs", "all_unreadable", "merged", "paths_of", "rows_of", "tag_rows", "tags_now"]
+__all__ = ["Photographs", "all_unreadable", "merged", "paths_of", "subset", "tag_rows", "tags_now"]
 
 Photographs = Any
 """A path, several, a `Collection`, or the `Extraction` of photographs that were looked at."""
@@ -29,7 +29,7 @@ def paths_of(photographs: Photographs) -> list[str]:
     return [os.fspath(file) for file in photographs]
 
 
-def rows_of(seen: Extraction, rows: Sequence[int] | np.ndarray) -> Extraction:
+def subset(seen: Extraction, rows: Sequence[int] | np.ndarray) -> Extraction:
     """Some of the photographs."""
     return replace(
         seen,
@@ -102,7 +102,7 @@ def merged(
         if digest not in together:
             first.append(i)
         together.setdefault(digest, []).extend(tags_of[file])
-    return rows_of(seen, first), [list(dict.fromkeys(row)) for row in together.values()]
+    return subset(seen, first), [list(dict.fromkeys(row)) for row in together.values()]
 
 
 def all_unreadable(failures: Sequence[Failure]) -> str:

@@ -132,41 +132,41 @@ def cross_validated(
     stand in one ranking.
     """
     check_enough(Y)
-    plain, looks = Recipe(recipe.space, recipe.method), Recipe(None, recipe.method)
+    plain, visual = Recipe(recipe.space, recipe.method), Recipe(None, recipe.method)
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
     fold_done = counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
-    *tried, by_looks = (
-        scores_by_fold(X, Y, one, random_state, fold_done) for one in (*recipes, looks)
+    *tried, visual_scores = (
+        scores_by_fold(X, Y, one, random_state, fold_done) for one in (*recipes, visual)
     )
-    order = np.random.default_rng(random_state).permutation(len(by_looks))
+    order = np.random.default_rng(random_state).permutation(len(visual_scores))
     halves = np.array_split(order, 2)
-    scores, judges = np.empty_like(by_looks), []
+    scores, judges = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
         best = max(tried, key=lambda some: mean_average_precision(Y[others], some[others]))
         scores[rows] = best[rows]
         judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
     judged = count(len(scores), "tagged photograph")
     how = f"{n_folds(len(scores))}-fold cross-validation on {judged}"
-    return _measured(how, Y, scores, by_looks, judges, names)
+    return _measured(how, Y, scores, visual_scores, judges, names)
 
 
 def held_out(
     Y: scipy.sparse.csr_array,
     scores: np.ndarray,
-    by_looks: np.ndarray | None,
+    visual_scores: np.ndarray | None,
     calibrator: LabelCalibrator,
     names: Sequence[str],
 ) -> Quality:
     """The quality of a model's scores (n×D) for photographs that it was not learned from."""
     how = f"{count(len(scores), 'tagged photograph')} that the model had not seen"
-    return _measured(how, Y, scores, by_looks, [(np.arange(len(scores)), calibrator)], names)
+    return _measured(how, Y, scores, visual_scores, [(np.arange(len(scores)), calibrator)], names)
 
 
 def _measured(
     how: str,
     truth: scipy.sparse.csr_array,
     scores: np.ndarray,
-    by_looks: np.ndarray | None,
+    visual_scores: np.ndarray | None,
     judges: list[tuple[np.ndarray, LabelCalibrator]],
     names: Sequence[str],
 ) -> Quality:
@@ -185,7 +185,7 @@ def _measured(
     return Quality(
         how,
         evaluate(truth, scores),
-        {} if by_looks is None else evaluate(truth, by_looks),
+        {} if visual_scores is None else evaluate(truth, visual_scores),
         [_reached(wanted, truth, some) for wanted, some in zip(WANTED, given, strict=True)],
         label_report(truth, confidences, names=list(names), thresholds=0.5),
         truth,

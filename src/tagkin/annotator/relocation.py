@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagkin.annotator.whereabouts import Whereabouts, digest_reader, rooted
+from tagkin.annotator.locations import Locations, digest_reader, rooted
 from tagkin.collection.reading import Progress
 from tagkin.features import Extraction, FeatureCache
 
@@ -23,7 +23,7 @@ class Relocation:
     files_: Any
     digests_: Any
     root_name_: str
-    paths_: Whereabouts
+    paths_: Locations
     cache: Any
 
     if TYPE_CHECKING:  # of the annotator itself
@@ -56,7 +56,7 @@ class Relocation:
         root, names = rooted(paths)
         self.files_, self.root_name_ = np.array(names, dtype=object), os.path.basename(root or "")
         remembers = self.cache is not False  # when it was fitted, whatever is stored later
-        self.paths_ = Whereabouts(self.files_, self.digests_, root, remembers=remembers)
+        self.paths_ = Locations(self.files_, self.digests_, root, remembers=remembers)
 
     def _met(self, seen: Extraction) -> Extraction:
         """What was seen; photographs that were missed may be among it."""
@@ -77,5 +77,5 @@ class Relocation:
         if any(os.path.isabs(file) for file in self.files_):  # as 0.1 stored them
             self._place(self.files_)
         else:
-            self.paths_ = Whereabouts(self.files_, self.digests_)
+            self.paths_ = Locations(self.files_, self.digests_)
         self.paths_.find_root(folder, self.root_name_)

@@ -1,4 +1,4 @@
-"""What a person is shown: suggested tags, how sure they are, and the kin that speak for them."""
+"""What a person is shown: suggested tags, how sure they are, and the kin that support them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Kin:
     file: str
     """Where it is."""
     share: float
-    """Its part of what speaks for the tag; the shares of all kin of a suggestion add up to 1."""
+    """Its share of the support for the tag; the shares of all kin of a suggestion add up to 1."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TagSuggestion:
     confidence: float
     """How probable it is that the tag is right, from 0 to 1: of suggestions with .8, 80 % are."""
     kin: tuple[Kin, ...]
-    """The photographs that speak for it, the heaviest first."""
+    """The photographs that support it, those with the largest share first."""
 
 
 @dataclass(frozen=True)

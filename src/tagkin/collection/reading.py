@@ -251,9 +251,9 @@ def _add_table(
     folders = [path.parent, *(p if p.is_dir() else p.parent for p in places)]
     # whoever wrote the table may have done so one folder up
     folders = list(dict.fromkeys([*folders, *(Path(os.path.abspath(f)).parent for f in folders)]))
-    whereabouts = {os.path.abspath(file): i for i, file in enumerate(files)}
+    numbers = {os.path.abspath(file): i for i, file in enumerate(files)}
     for raw, beside in raw_of.items():
-        whereabouts[os.path.abspath(raw)] = whereabouts[os.path.abspath(beside)]
+        numbers[os.path.abspath(raw)] = numbers[os.path.abspath(beside)]
     by_name: dict[str, list[int]] = {}
     for i, file in enumerate(files):
         by_name.setdefault(file.name, []).append(i)
@@ -261,7 +261,7 @@ def _add_table(
     for name, tags in zip(table.file_names, table.tags, strict=True):
         spelled = _spellings(name)
         paths = [os.path.abspath(folder / one) for one in spelled for folder in folders]
-        there = [whereabouts[path] for path in paths if path in whereabouts]
+        there = [numbers[path] for path in paths if path in numbers]
         there = there[:1] or next((by_name[one] for one in spelled if one in by_name), [])
         if len(there) == 1:
             _add(rows[there[0]], tags or ())

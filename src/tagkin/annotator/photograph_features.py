@@ -20,10 +20,10 @@ from tagkin.features import (
     get_backbone,
 )
 
-__all__ = ["Looking", "silent"]
+__all__ = ["PhotographFeatures", "silent"]
 
 
-class Looking(BaseEstimator):
+class PhotographFeatures(BaseEstimator):
     """The part of an `Annotator` that makes features of photographs."""
 
     backbone: str

@@ -20,7 +20,7 @@ from tagkin.features import FeatureCache, default_cache_folder
 from tagkin.filesystem import write_whole
 from tagkin.images import content_digest, read_bytes
 
-__all__ = ["Whereabouts", "digest_reader", "rooted"]
+__all__ = ["Locations", "digest_reader", "rooted"]
 
 # Whether a folder is the one: so many names are asked for, and so many contents read.
 _ASKED_FOR, _READ = 100, 3
@@ -41,7 +41,7 @@ def rooted(paths: Iterable[str | os.PathLike[str]]) -> tuple[str | None, list[st
     return root, [PurePath(os.path.relpath(path, root)).as_posix() for path in whole]
 
 
-class Whereabouts(Sequence[str]):
+class Locations(Sequence[str]):
     """Paths of N photographs, as far as it is known where they are.
 
     Parameters
@@ -156,22 +156,34 @@ class Whereabouts(Sequence[str]):
     def find_root(self, model: Path, root_name: str) -> None:
         """Where the photographs are, for a model that was just opened.
 
-        Beside the model or around it, by content, so that both can be moved together; else
-        where they were last.
+        Beside the model or around it, by content, so that both can be moved together; or where
+        they were last, where more of them still are.
         """
+        root, moved = self._remembered()
+        most = -1 if root is None else self._n_there(root)
         digest_of = digest_reader(None)
         beside = model.absolute().parent
-        for folder in dict.fromkeys([beside / root_name, beside]):
-            if folder.is_dir() and self._is_root(str(folder), digest_of):
-                self.root = str(folder)
-                return
+        for folder in dict.fromkeys([str(beside / root_name), str(beside)]):
+            n_there = self._n_there(folder)
+            if n_there >= max(most, 1) and self._is_root(folder, digest_of):
+                root, moved = folder, {}
+                break
+        self.root, self.moved = root, moved
+
+    def _n_there(self, folder: str) -> int:
+        """How many of some photographs are under their names in a folder."""
+        some = range(0, len(self), max(1, len(self) // _ASKED_FOR))
+        return sum(_is_there(self._under(folder, i)) for i in some)
+
+    def _remembered(self) -> tuple[str | None, dict[int, str]]:
+        """The root that was kept in the user's cache, else the present one; what lies elsewhere."""
         try:
             kept = json.loads(self._memory().read_text(encoding="utf-8"))
             root, moved = kept["root"], {int(i): str(path) for i, path in kept["moved"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return  # nothing is remembered, or nothing that can be used
-        if isinstance(root, str) and max(moved, default=0) < len(self):
-            self.root, self.moved = root, moved
+            return self.root, self.moved  # nothing is remembered, or nothing that can be used
+        usable = isinstance(root, str) and max(moved, default=0) < len(self)
+        return (root, moved) if usable else (self.root, self.moved)
 
     def remember(self) -> None:
         """Keep where the photographs are in the user's cache, for the next run on this machine."""
@@ -188,7 +200,7 @@ class Whereabouts(Sequence[str]):
     def _memory(self) -> Path:
         content = "\0".join([*map(str, self.names), *map(str, self.digests)])
         key = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        return default_cache_folder() / "whereabouts" / f"{key}.json"
+        return default_cache_folder() / "locations" / f"{key}.json"
 
 
 def digest_reader(cache: FeatureCache | None) -> Callable[[str], str | None]:

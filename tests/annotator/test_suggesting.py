@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.annotator.picking import Rule, heard, kin_of, without_itself
+from tagkin.annotator.suggesting import Rule, kin_of, supported, without_itself
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import Evidence
@@ -27,10 +27,10 @@ def test_only_tags_that_are_free_are_suggested():
     assert Rule(top=2).picked(P, P, free) == [[2, 1], [0, 2]]
 
 
-def test_tags_that_some_neighbour_carries_are_heard():
+def test_tags_that_some_neighbour_carries_are_supported():
     labels = scipy.sparse.csr_array(np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]))
     found = Neighbors(np.array([[0, 2], [3, -1], [-1, -1]]), np.zeros((3, 2)))
-    assert heard(found, labels).tolist() == [
+    assert supported(found, labels).tolist() == [
         [True, True, False],
         [False, False, True],
         [False, False, False],

@@ -16,10 +16,10 @@ from tagkin.labels.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from tagkin.annotator.annotator import Annotator
 
-__all__ = ["Grown", "grown"]
+__all__ = ["Extended", "extended"]
 
 
-class Grown(NamedTuple):
+class Extended(NamedTuple):
     """What takes the place of an annotator's own; N photographs and D tags, old and new."""
 
     tags: list[list[str]]
@@ -30,9 +30,9 @@ class Grown(NamedTuple):
     """Of shape (N, D); nothing for new photographs and new tags."""
 
 
-def grown(
+def extended(
     annotator: Annotator, seen: Extraction, rows: list[list[str]], known: np.ndarray
-) -> Grown:
+) -> Extended:
     """An annotator's parts with further photographs; the annotator itself stays as it is.
 
     Parameters
@@ -64,4 +64,4 @@ def grown(
     held_out = annotator.held_out_.copy()
     held_out.resize(Y.shape)
     calibrator = deepcopy(annotator.calibrator_).extend(Y.shape[1])
-    return Grown(tags, vocabulary, method.relabel(Y), calibrator, held_out)
+    return Extended(tags, vocabulary, method.relabel(Y), calibrator, held_out)

@@ -11,7 +11,7 @@ from PIL import Image
 
 import tagkin
 from tagkin import Annotator
-from tagkin.annotator.whereabouts import Whereabouts, digest_reader, rooted
+from tagkin.annotator.locations import Locations, digest_reader, rooted
 from tagkin.images import content_digest
 
 from .conftest import Made, seen
@@ -68,10 +68,10 @@ def test_names_are_relative_to_the_folder_in_common():
 
 
 def test_paths_are_a_sequence():
-    paths = Whereabouts(["a/1.jpg", "2.jpg"], ["0", "1"], "/root", {1: "/else/x.jpg"})
+    paths = Locations(["a/1.jpg", "2.jpg"], ["0", "1"], "/root", {1: "/else/x.jpg"})
     assert list(paths) == [os.path.join("/root", "a", "1.jpg"), "/else/x.jpg"]
     assert (paths[-1], paths[:1], len(paths)) == ("/else/x.jpg", [paths[0]], 2)
-    assert list(Whereabouts(["a/1.jpg"], ["0"])) == ["a/1.jpg"]
+    assert list(Locations(["a/1.jpg"], ["0"])) == ["a/1.jpg"]
     with pytest.raises(IndexError):
         paths[2]
 
@@ -135,7 +135,7 @@ def test_without_a_cache_nothing_is_kept(annotator, tmp_path, cache):
 )
 def test_a_damaged_memory_is_none(annotator, tmp_path, cache, text):
     folder = annotator.save(tmp_path / "model")
-    (memory,) = (cache / "whereabouts").iterdir()
+    (memory,) = (cache / "locations").iterdir()
     memory.write_text(text)
     assert Annotator.load(folder).paths_.root is None
 
@@ -143,6 +143,16 @@ def test_a_damaged_memory_is_none(annotator, tmp_path, cache, text):
 def test_where_a_cache_cannot_be_written_saving_goes_on(annotator, tmp_path, cache):
     cache.write_text("a file, not a folder")
     assert Annotator.load(annotator.save(tmp_path / "model")).paths_.root is None
+
+
+def test_a_copy_of_some_beside_the_model_does_not_hide_the_rest(annotator, home, tmp_path):
+    folder = annotator.save(tmp_path / "model")
+    names = list(annotator.files_)
+    some = tmp_path / annotator.root_name_
+    for name in names[: len(names) // 2]:
+        (some / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(home / "Pictures" / name, some / name)
+    assert Annotator.load(folder).paths_.root == str(home / "Pictures")
 
 
 def test_a_renamed_folder_is_found_again(annotator, home, tmp_path):
