@@ -1,7 +1,7 @@
-"""The exact space against other implementations of kernel CCA: same answer, then cost.
+"""The exact space against other implementations of kernel CCA: agreement, then cost.
 
-Every program gets one thread and a process of its own. The peers are handed the finished
-visual kernel; tagkin's time includes computing it.
+Every library gets one thread and its own process. The peers are given the precomputed visual
+kernel; tagkin's time includes computing it.
 """
 
 import json
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.data import made_features
 from benchmarks.process import WORK, environment_for, run_python, say
+from benchmarks.synthetic import synthetic_features
 from tagkin.kernels import arc_cosine_kernel
 
 PEERS = {"mvlearn": "mvlearn KMCCA", "cca-zoo": "cca-zoo KCCA"}
@@ -19,18 +19,18 @@ SIZES = (1000, 2000, 4000)
 DIMENSION = 512
 N_COMPONENTS = 20
 REGULARIZATION = 0.5
-KAPPA = REGULARIZATION / (1 + REGULARIZATION)  # the same in the peers' form
+KAPPA = REGULARIZATION / (1 + REGULARIZATION)  # the same value in the peers' parametrisation
 
 
 def measure() -> list[dict[str, Any]]:
-    """One row for every size and program."""
+    """One row per size and library."""
     pythons = {peer: environment_for(peer) for peer in PEERS}
     folder = WORK / "peers"
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for n in SIZES:
         problem = folder / f"{n}.npz"
-        X, Y = made_features(n, DIMENSION)
+        X, Y = synthetic_features(n, DIMENSION)
         np.savez(
             problem,
             KV=arc_cosine_kernel(X.astype(np.float64)),
@@ -67,10 +67,10 @@ def _row(n: int, program: str, answer: Path, ours: Path) -> dict[str, Any]:
 
 
 def _agreement(found: Any, reference: Any) -> dict[str, float]:
-    """How far projections and correlations differ from ours.
+    """The difference of projections and correlations from tagkin's.
 
-    Directions of nearly equal correlation are no direction of their own in either program:
-    only columns whose correlation stands apart by one part in a thousand are compared.
+    Directions with nearly equal correlations are not unique, so only columns whose correlation
+    differs from its neighbours by one part in a thousand are compared.
     """
     ours = reference["correlations"]
     gaps = np.abs(np.diff(ours, prepend=2.0, append=0.0)) / ours[0]

@@ -1,8 +1,9 @@
-"""What a cluster costs and gives: ``python -m benchmarks.distributed [PHOTOS]`` prints JSON.
+"""Cost and speed-up of a Dask cluster: ``python -m benchmarks.distributed [PHOTOS]`` prints JSON.
 
-The same work here in one thread, on a Dask cluster of one worker, and of two, each a process of
-one thread. Wall-clock time says little on a machine that others use; the CPU time of all
-processes says what the work costs. PHOTOS is a folder of photographs; without it some are made.
+The same work runs in one thread without a cluster, on one worker, and on two workers; each worker
+is a process with one thread. Wall-clock time is unreliable on a shared machine, so the CPU time of
+all processes is reported as well. PHOTOS is a folder of photographs; without it, synthetic ones
+are used.
 """
 
 import json
@@ -21,7 +22,7 @@ from PIL import Image
 from threadpoolctl import threadpool_limits
 
 import tagkin.distributed as many
-from benchmarks.process import say
+from benchmarks.process import environment, say
 from tagkin import SemanticSpace
 from tagkin.features import extract, get_backbone
 from tagkin.neighbors import nearest
@@ -29,13 +30,13 @@ from tagkin.neighbors import nearest
 N, D, R, LABELS = 196_608, 256, 1024, 80  # the space
 LARGE_N, LARGE_D, LARGE_R = 8_192, 1280, 4096  # one block of a large one
 CHUNK = 16_384
-POINTS, QUERIES, PLACES, K = 131_072, 4096, 80, 50
+POINTS, QUERIES, DIMENSIONS, K = 131_072, 4096, 80, 50
 PHOTOS = 192
 REPEATS = 1
 
 
 def collection(n: int, d: int) -> tuple[np.ndarray, Any]:
-    """Features of images that carry labels, and those labels."""
+    """Features of labelled images, and their labels."""
     rng = np.random.default_rng(0)
     Y = scipy.sparse.random_array((n, LABELS), density=0.04, rng=rng, format="csr")
     Y.data[:] = 1
@@ -45,32 +46,32 @@ def collection(n: int, d: int) -> tuple[np.ndarray, Any]:
 
 
 def photographs(folder: str | None) -> list[str]:
-    """Some photographs."""
+    """Photographs from a folder, or synthetic ones."""
     if folder is not None:
         return [str(path) for path in sorted(Path(folder).rglob("*.jpg"))[:PHOTOS]]
-    made = Path(tempfile.mkdtemp())
+    target = Path(tempfile.mkdtemp())
     rng = np.random.default_rng(0)
     for i in range(PHOTOS):
         pixels = np.kron(rng.integers(0, 255, (16, 16, 3)), np.ones((16, 16, 1)))
-        Image.fromarray(pixels.astype(np.uint8)).save(made / f"{i}.jpg")
-    return sorted(map(str, made.iterdir()))
+        Image.fromarray(pixels.astype(np.uint8)).save(target / f"{i}.jpg")
+    return sorted(map(str, target.iterdir()))
 
 
 def stored(array: np.ndarray, rows: int) -> Any:
-    """An array on disk, a file a chunk, that workers read for themselves."""
+    """An array on disk, one file per chunk, read by the workers."""
     folder = tempfile.mkdtemp()
     da.to_npy_stack(folder, da.from_array(array, chunks=(rows, -1)), axis=0)
     return da.from_npy_stack(folder)
 
 
 def cpu_seconds(client: Client | None) -> float:
-    """CPU time so far of this process and of all workers."""
+    """CPU time so far, of this process and all workers."""
     own = time.process_time()
     return own if client is None else own + sum(client.run(time.process_time).values())
 
 
 def measured(work: Callable[[], Any], client: Client | None = None) -> tuple[dict[str, float], Any]:
-    """Wall-clock and CPU seconds, and what came out."""
+    """Wall-clock and CPU seconds, and the result."""
     cpu, wall = cpu_seconds(client), time.perf_counter()
     found = work()
     wall = time.perf_counter() - wall
@@ -78,12 +79,12 @@ def measured(work: Callable[[], Any], client: Client | None = None) -> tuple[dic
 
 
 def jobs(files: list[str]) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
-    """The work, as one machine does it and as a cluster does."""
+    """Every job, without a cluster and on a cluster."""
     X, Y = collection(N, D)
     rng = np.random.default_rng(1)
-    places = rng.standard_normal((POINTS, PLACES)).astype(np.float32)
-    queries = places[:QUERIES]
-    cut = {"X": stored(X, CHUNK), "places": stored(places, POINTS // 4)}
+    points = rng.standard_normal((POINTS, DIMENSIONS)).astype(np.float32)
+    queries = points[:QUERIES]
+    chunked = {"X": stored(X, CHUNK), "points": stored(points, POINTS // 4)}
 
     def space() -> SemanticSpace:
         return SemanticSpace(selection=X[:: N // R][:R])
@@ -92,15 +93,15 @@ def jobs(files: list[str]) -> dict[str, tuple[Callable[[], Any], Callable[[], An
     return {
         "sums": (
             lambda: space().fit(X, Y),
-            lambda: many.fit_space(space(), cut["X"], Y),
+            lambda: many.fit_space(space(), chunked["X"], Y),
         ),
         "projection": (
             lambda: fitted.transform(X),
-            lambda: many.compute(many.transform(fitted, cut["X"])),
+            lambda: many.compute(many.transform(fitted, chunked["X"])),
         ),
         "search": (
-            lambda: nearest(queries, places, K),
-            lambda: many.compute(many.nearest(queries, cut["places"], K)),
+            lambda: nearest(queries, points, K),
+            lambda: many.compute(many.nearest(queries, chunked["points"], K)),
         ),
         "features": (
             lambda: [extract(files[i : i + 4], backbone) for i in range(0, len(files), 4)],
@@ -110,18 +111,18 @@ def jobs(files: list[str]) -> dict[str, tuple[Callable[[], Any], Callable[[], An
 
 
 def constants() -> dict[str, float]:
-    """CPU seconds an image, one thread, at the size of a large collection; and of solving once."""
+    """CPU seconds per image, in one thread, for a large space; and those of the solution."""
     X, Y = collection(LARGE_N, LARGE_D)
     half = LARGE_N // 2
     space = SemanticSpace(selection=X[:LARGE_R]).partial_fit(X[:half], Y[:half])
     sums, _ = measured(lambda: space.partial_fit(X[half:], Y[half:]))
     solving, _ = measured(lambda: space.correlations_)
-    projection, places = measured(lambda: space.transform(X))
+    projection, embeddings = measured(lambda: space.transform(X))
     return {
         "sums": sums["cpu"] / half,
         "solving": solving["cpu"],
         "projection": projection["cpu"] / LARGE_N,
-        "dimensions": places.shape[1],
+        "dimensions": embeddings.shape[1],
     }
 
 
@@ -131,7 +132,7 @@ def noop(i: int) -> int:
 
 
 def on_cluster(n_workers: int, work: dict[str, Any]) -> dict[str, Any]:
-    """All jobs on a cluster of so many workers, which have loaded what they need before."""
+    """All jobs on a cluster with n_workers workers, which are warmed up first."""
     row: dict[str, Any] = {}
     with (
         LocalCluster(
@@ -153,12 +154,12 @@ def on_cluster(n_workers: int, work: dict[str, Any]) -> dict[str, Any]:
 
 
 def warm_up() -> None:
-    """Import everything and load a backbone, on a worker."""
+    """Import everything and load a backbone on a worker."""
     get_backbone()
 
 
 def resident() -> int:
-    """The most memory that this process has had, in bytes."""
+    """Peak memory of this process, in bytes."""
     import resource
 
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -168,7 +169,7 @@ def main(folder: str | None = None) -> dict[str, Any]:
     """Measure everything."""
     files = photographs(folder)
     work = jobs(files)
-    results: dict[str, Any] = {"here": {}, "photographs": len(files)}
+    results: dict[str, Any] = {"environment": environment(), "here": {}, "photographs": len(files)}
     with threadpool_limits(1):
         for name, (here, _) in work.items():
             runs = [measured(here)[0] for _ in range(REPEATS)]

@@ -1,9 +1,9 @@
-"""Photographs a second through `extract`, beside onnxruntime on batches that lie ready, in turn.
+"""Photographs per second through `extract`, against onnxruntime alone on prepared batches.
 
-``python -m benchmarks.features`` prints JSON: for small photographs and for made ones of 12
-megapixels the seconds and CPU seconds of every repeat. The ceiling is the better of two ways to
-run the same network on the same threads: one session with all threads and batches of 32, and
-one thread a batch of 4. Photographs come from ../shared/data/photos (or TAGKIN_DATA), or are made.
+``python -m benchmarks.features`` prints JSON: seconds and CPU seconds of every repeat, for small
+photographs and for synthetic ones of 12 megapixels. The upper bound is the better of two ways to
+run the same network on the same threads: all threads on batches of 32, or one thread on each
+batch of 4. Photographs come from ../shared/data/photos (or TAGKIN_DATA), or are synthetic.
 """
 
 import json
@@ -30,8 +30,8 @@ DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 CORES = len(os.sched_getaffinity(0))
 
 
-def made_photographs(folder: Path, n: int, size: tuple[int, int]) -> list[str]:
-    """JPEGs of that width and height, cut at random from a real one, with a camera's noise."""
+def synthetic_photographs(folder: Path, n: int, size: tuple[int, int]) -> list[str]:
+    """JPEGs of the given size: random crops of a real photograph, with noise."""
     rng = np.random.default_rng(0)
     china = Image.fromarray(load_sample_image("china.jpg"))
     noise = rng.normal(0, 6, (size[1], size[0], 3)).astype(np.float32)
@@ -47,7 +47,7 @@ def made_photographs(folder: Path, n: int, size: tuple[int, int]) -> list[str]:
 
 
 def session(threads: int) -> Any:
-    """Onnxruntime with the default network."""
+    """An onnxruntime session with the default network."""
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -55,34 +55,34 @@ def session(threads: int) -> Any:
 
 
 def ready(files: list[str], backbone: Backbone) -> np.ndarray:
-    """All photographs as the network wants them."""
+    """All photographs as input of the network."""
     sides = {"min_side": backbone.min_side}
     return np.stack([backbone.prepare(decode(read_bytes(file), **sides)) for file in files])
 
 
 def programs(files: list[str], backbone: Backbone) -> dict[str, Callable[[], Any]]:
-    """What is measured, by name."""
+    """The programs to measure, by name."""
     pixels = ready(files, backbone)
     whole, single = session(CORES), session(1)
 
-    def all_threads_a_batch() -> None:
+    def all_threads() -> None:
         for start in range(0, len(pixels), 32):
             whole.run(None, {"pixels": pixels[start : start + 32]})
 
-    def one_thread_a_batch() -> None:
+    def one_thread_each() -> None:
         with ThreadPoolExecutor(CORES) as pool:
             starts = range(0, len(pixels), 4)
             list(pool.map(lambda i: single.run(None, {"pixels": pixels[i : i + 4]}), starts))
 
     return {
         "extract": lambda: extract(files, backbone),
-        "onnxruntime, all threads a batch": all_threads_a_batch,
-        "onnxruntime, one thread a batch": one_thread_a_batch,
+        "onnxruntime, all threads per batch": all_threads,
+        "onnxruntime, one thread per batch": one_thread_each,
     }
 
 
 def measure_files(files: list[str], backbone: Backbone) -> dict[str, Any]:
-    """Seconds of every program in turn, and of a second run with a cache."""
+    """Seconds of every program, alternating, and of a second run with a cache."""
     seconds: dict[str, list[float]] = {}
     cpu_seconds: dict[str, list[float]] = {}
     measured = programs(files, backbone)
@@ -90,7 +90,7 @@ def measure_files(files: list[str], backbone: Backbone) -> dict[str, Any]:
         for name, program in measured.items():
             wall, cpu = time.perf_counter(), time.process_time()
             program()
-            if repeat:  # the first time warms up
+            if repeat:  # the first run is a warm-up
                 seconds.setdefault(name, []).append(time.perf_counter() - wall)
                 cpu_seconds.setdefault(name, []).append(time.process_time() - cpu)
     with tempfile.TemporaryDirectory() as folder, FeatureCache(folder) as cache:
@@ -99,26 +99,26 @@ def measure_files(files: list[str], backbone: Backbone) -> dict[str, Any]:
         again = extract(files, backbone, cache=cache)
         second_run = time.perf_counter() - start
     rates = {name: len(files) / float(np.median(times)) for name, times in seconds.items()}
-    ceiling = max(rate for name, rate in rates.items() if name != "extract")
-    say(f"{len(files)} photographs: {rates['extract']:.1f} a second of {ceiling:.1f}")
+    upper_bound = max(rate for name, rate in rates.items() if name != "extract")
+    say(f"{len(files)} photographs: {rates['extract']:.1f} per second of {upper_bound:.1f}")
     return {
         "photographs": len(files),
         "mean_bytes": sum(os.path.getsize(file) for file in files) / len(files),
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
-        "of_ceiling": rates["extract"] / ceiling,
+        "of_upper_bound": rates["extract"] / upper_bound,
         "second_run_seconds": second_run,
         "second_run_cached": again.n_cached,
     }
 
 
 def measure() -> dict[str, Any]:
-    """Small photographs and large ones."""
+    """Small and large photographs."""
     backbone = get_backbone()
     with tempfile.TemporaryDirectory() as folder:
         small = [str(path) for path in sorted((DATA / "photos").glob("*.jpg"))[:SMALL]]
-        small = small or made_photographs(Path(folder, "small"), SMALL, (341, 256))
-        large = made_photographs(Path(folder, "large"), LARGE, (4000, 3000))
+        small = small or synthetic_photographs(Path(folder, "small"), SMALL, (341, 256))
+        large = synthetic_photographs(Path(folder, "large"), LARGE, (4000, 3000))
         return {
             "cores": CORES,
             "backbone": backbone.name,

@@ -1,4 +1,4 @@
-"""Fit tagkin's exact space and write the answer as the peers' scripts do.
+"""Fit tagkin's exact space and write the result in the format of the peers' scripts.
 
 Usage: ``python -m benchmarks.fit_exact N OUTPUT.npz``.
 """
@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.against_peers import DIMENSION, N_COMPONENTS, REGULARIZATION
-from benchmarks.data import made_features
 from benchmarks.peers.measure import Measure
+from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
 
 
 def main(n: int, target: str) -> None:
-    """Measure one fit of n images."""
-    X, Y = made_features(n, DIMENSION)
+    """Measure one fit on n images."""
+    X, Y = synthetic_features(n, DIMENSION)
     space = SemanticSpace(REGULARIZATION, n_landmarks=n, n_components=N_COMPONENTS, scaling="none")
-    space.fit(X[:100], Y[:100])  # libraries load at first use
+    space.fit(X[:100], Y[:100])  # warm-up: libraries load at first use
     with Measure() as measured:
         space.fit(X, Y)
     answer: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Fit the space with landmarks, next to plain products of as many operations.
+"""Fit the space with landmarks, and time plain matrix products with as many operations.
 
 Usage: ``python -m benchmarks.fit_landmarks N D R REPEATS``; prints JSON.
 """
@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 
-from benchmarks.data import made_features
 from benchmarks.peers.measure import Measure
+from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
 
 BLOCK = 8192
@@ -34,9 +34,9 @@ def plain_products(X: np.ndarray, r: int) -> float:
 
 
 def main(n: int, d: int, r: int, repeats: int) -> None:
-    """Measure fits and products in turn."""
-    X, Y = made_features(n, d)
-    SemanticSpace().fit(X[:100], Y[:100])  # libraries load at first use
+    """Measure fits and products, alternating."""
+    X, Y = synthetic_features(n, d)
+    SemanticSpace().fit(X[:100], Y[:100])  # warm-up: libraries load at first use
     fits, cpu, products, peak = [], [], [], 0
     for _ in range(repeats):
         with Measure() as measured:

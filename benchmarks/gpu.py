@@ -1,8 +1,8 @@
-"""A graphics processor: the same answers as the processor, and how fast.
+"""The GPU: agreement with the CPU, and speed.
 
-Usage: ``python -m benchmarks.gpu OUT.json [--small]``. One run takes a few minutes; every section
-is written as it ends, and one that fails leaves its error in the file. ``--small`` runs small
-sizes, on the processor where there is no other device.
+Usage: ``python -m benchmarks.gpu OUT.json [--small]``. A run takes a few minutes. Each section is
+written when it finishes; a section that fails leaves its error in the file. ``--small`` uses small
+sizes, and the CPU if there is no GPU.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.process import say
+from benchmarks.process import environment, say
 from tagkin import SemanticSpace, matmul_precision, memory_budget
 from tagkin.kernels import ArcCosine
 from tagkin.neighbors import ExactNeighbors, nearest, recall
@@ -37,29 +37,29 @@ N_LABELS = 81
 PRECISIONS = ("float32", "tf32")
 
 
-# --- what is measured with ---------------------------------------------------------------
+# --- tools -------------------------------------------------------------------------------
 
 
-class Bench:
-    """The device, the sizes, and a clock that waits for the device."""
+class DeviceBenchmark:
+    """The device, the problem sizes, and a timer that waits for the device."""
 
     def __init__(self, small: bool):
         self.small = small
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         if self.device == "cpu" and not small:
-            raise SystemExit("There is no CUDA device; --small runs small sizes without one.")
+            raise SystemExit("No CUDA device was found; use --small to run on the CPU.")
 
     def size(self, full: int, small: int) -> int:
-        """How many, in this run."""
+        """The size to use in this run."""
         return small if self.small else full
 
     def wait(self) -> None:
-        """Until the device has done all that it was given."""
+        """Wait until the device has finished."""
         if self.device == "cuda":
             torch.cuda.synchronize()
 
     def seconds(self, work: Callable[[], Any], repeats: int = REPEATS) -> list[float]:
-        """Seconds of each repeat, after one that does not count."""
+        """Seconds of each repeat, after one warm-up."""
         work()
         times = []
         for _ in range(repeats):
@@ -71,7 +71,7 @@ class Bench:
         return times
 
     def features(self, n: int, d: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Non-negative features (n×d) in which labels show, and the labels; on the device."""
+        """Non-negative features (n×d) that depend on labels, and the labels; on the device."""
         generator = torch.Generator(self.device).manual_seed(0)
         frequency = 1 / torch.arange(2.0, N_LABELS + 2, device=self.device)
         frequency *= 3 / frequency.sum()
@@ -85,7 +85,7 @@ class Bench:
         return X, Y
 
     def peak(self) -> int:
-        """Most bytes held on the device since the last call."""
+        """Peak bytes allocated on the device since the last call."""
         if self.device != "cuda":
             return 0
         most = torch.cuda.max_memory_allocated()
@@ -98,33 +98,33 @@ def cosines(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.cosine_similarity(A.double(), B.double(), dim=1)
 
 
-def turned(A: torch.Tensor, B: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """A, turned as a whole to be as near to B as it can be, and B, in float64.
+def aligned(A: torch.Tensor, B: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A, rotated to match B as well as possible (orthogonal Procrustes), and B, in float64.
 
-    Where correlations are nearly equal, the axes of two fits are turned against each other;
-    cosines between images, and so neighbours, do not change with that.
+    If correlations are nearly equal, the axes of two fits may be rotated against each other.
+    That does not change cosines between images, nor their neighbours.
     """
     A, B = A.double(), B.double()
     U, _, V = torch.linalg.svd(A.T @ B)
     return A @ (U @ V), B
 
 
-def same_neighbours(found: Any, expected: Any) -> float:
-    """Share of the same neighbours at the same places."""
+def same_neighbors(found: Any, expected: Any) -> float:
+    """Share of identical neighbours at the same rank."""
     return float((found.indices.cpu() == torch.as_tensor(expected.indices).cpu()).double().mean())
 
 
-# --- the same answers --------------------------------------------------------------------
+# --- agreement ---------------------------------------------------------------------------
 
 
-def kernel_agrees(bench: Bench) -> dict[str, Any]:
-    """The kernel on the device against float64 on the processor."""
+def kernel_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
+    """The kernel on the device against float64 on the CPU."""
     X, _ = bench.features(3000, 256)
     S = X[:500].clone()
     expected = ArcCosine()(X.cpu().double().numpy(), S.cpu().double().numpy())
     shift = torch.linspace(0, 1, 500, device=bench.device)
     start = time.perf_counter()
-    found = ArcCosine().less(X, S, shift) + shift  # the fused form, where there is one
+    found = ArcCosine().less(X, S, shift) + shift  # the fused kernel, if there is one
     bench.wait()
     result: dict[str, Any] = {"first_call_seconds": time.perf_counter() - start}
     result["largest_error"] = float(np.abs(found.cpu().numpy() - expected).max())
@@ -136,8 +136,8 @@ def kernel_agrees(bench: Bench) -> dict[str, Any]:
     return result
 
 
-def space_agrees(bench: Bench) -> dict[str, Any]:
-    """The space on the device against that of the processor, with the same landmarks."""
+def space_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
+    """The space on the device against the CPU's, with the same landmarks."""
     X, Y = bench.features(8000, 128)
     host_X, host_Y = X.cpu().numpy(), Y.cpu().numpy()
     result = {}
@@ -148,24 +148,24 @@ def space_agrees(bench: Bench) -> dict[str, Any]:
         )
         expected = torch.from_numpy(model.transform(host_X.astype(dtype)))
         on_device = SemanticSpace(selection=wide[:512]).fit(wide, Y)
-        places = on_device.transform(wide)
-        result[f"{dtype}_least_cosine"] = float(cosines(places.cpu(), expected).min())
+        embeddings = on_device.transform(wide)
+        result[f"{dtype}_least_cosine"] = float(cosines(embeddings.cpu(), expected).min())
         streamed = SemanticSpace(selection=wide[:512])
         for rows in (slice(0, 3000), slice(3000, None)):
             streamed.partial_fit(wide[rows], Y[rows])
         again = streamed.transform(wide)
-        result[f"{dtype}_partial_fit_least_cosine"] = float(cosines(again, places).min())
+        result[f"{dtype}_partial_fit_least_cosine"] = float(cosines(again, embeddings).min())
         with memory_budget(2**22):
             small = on_device.transform(wide)
-        result[f"{dtype}_small_blocks_least_cosine"] = float(cosines(small, places).min())
+        result[f"{dtype}_small_blocks_least_cosine"] = float(cosines(small, embeddings).min())
     exact = SemanticSpace().fit(X[:2000], Y[:2000]).transform(X)
     expected = SemanticSpace().fit(host_X[:2000], host_Y[:2000]).transform(host_X)
     result["exact_fit_least_cosine"] = float(cosines(exact.cpu(), torch.from_numpy(expected)).min())
     return result
 
 
-def neighbours_agree(bench: Bench) -> dict[str, Any]:
-    """Exact neighbours on the device against those of the processor."""
+def neighbors_agree(bench: DeviceBenchmark) -> dict[str, Any]:
+    """Exact neighbours on the device against the CPU's."""
     X, _ = bench.features(30_000, 81)
     X[1000:2000] = X[:1000]  # equal points: the lower index must come first
     result = {}
@@ -173,7 +173,7 @@ def neighbours_agree(bench: Bench) -> dict[str, Any]:
         for k in (1, 200):
             there = nearest(X[:2000], X, k, metric=metric)
             here = nearest(X[:2000].cpu().numpy(), X.cpu().numpy(), k, metric=metric)
-            result[f"{metric}_{k}"] = same_neighbours(there, here)
+            result[f"{metric}_{k}"] = same_neighbors(there, here)
             with matmul_precision("tf32"):
                 again = nearest(X[:2000], X, k, metric=metric)
             result[f"{metric}_{k}_unchanged_by_tf32"] = bool((again.indices == there.indices).all())
@@ -181,7 +181,7 @@ def neighbours_agree(bench: Bench) -> dict[str, Any]:
 
 
 def methods() -> dict[str, Any]:
-    """Every method of transfer."""
+    """Every transfer method."""
     return {
         "NeighborVoting": NeighborVoting(100),
         "TagRelevance": TagRelevance(100),
@@ -195,8 +195,8 @@ def methods() -> dict[str, Any]:
     }
 
 
-def transfer_agrees(bench: Bench) -> dict[str, Any]:
-    """Scores on the device against those of the processor."""
+def transfer_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
+    """Scores on the device against the CPU's."""
     X, Y = bench.features(5000, 81)
     host_X, host_Y = X.cpu().numpy(), Y.cpu().numpy()
     result = {}
@@ -204,7 +204,7 @@ def transfer_agrees(bench: Bench) -> dict[str, Any]:
         expected = model.fit(host_X[1000:], host_Y[1000:]).decision_function(host_X[:1000])
         found = model.fit(X[1000:], host_Y[1000:]).decision_function(X[:1000])
         error = np.abs(found.cpu().numpy() - expected) / np.abs(expected).max()
-        # neighbours that are as near as rounding tells may change places, and weights by rank
+        # neighbours at equal distances up to rounding may swap ranks, and so rank weights
         result[name] = {
             "largest_error": float(error.max()),
             "mean_error": float(error.mean()),
@@ -213,8 +213,8 @@ def transfer_agrees(bench: Bench) -> dict[str, Any]:
     return result
 
 
-def full_memory(bench: Bench) -> dict[str, Any]:
-    """A transform whose blocks do not fit the device: smaller ones must do."""
+def full_memory(bench: DeviceBenchmark) -> dict[str, Any]:
+    """A transform whose blocks do not fit into device memory: smaller blocks must work."""
     X, Y = bench.features(bench.size(200_000, 2000), 512)
     model = SemanticSpace(selection=X[: bench.size(4096, 256)]).fit(X[:20_000], Y[:20_000])
     expected = model.transform(X)
@@ -225,7 +225,7 @@ def full_memory(bench: Bench) -> dict[str, Any]:
     room = torch.cuda.memory_allocated() + 2**30
     torch.cuda.set_per_process_memory_fraction(room / total)
     try:
-        with memory_budget(8 * 2**30):  # asks for more than there is
+        with memory_budget(8 * 2**30):  # more than is available
             found = model.transform(X)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
@@ -235,8 +235,8 @@ def full_memory(bench: Bench) -> dict[str, Any]:
 # --- speed -------------------------------------------------------------------------------
 
 
-def gemm(bench: Bench) -> dict[str, Any]:
-    """The device's rate of plain products, in TFLOP/s."""
+def gemm(bench: DeviceBenchmark) -> dict[str, Any]:
+    """The device's rate of plain matrix products, in TFLOP/s."""
     n = bench.size(16_384, 512)
     A = torch.rand((n, n), device=bench.device)
     rates = {}
@@ -250,31 +250,31 @@ def gemm(bench: Bench) -> dict[str, Any]:
     return rates
 
 
-def fits(bench: Bench, n: int, d: int, r: int) -> dict[str, Any]:
-    """Seconds of a fit, by precision and selection; places in TF32 against float32."""
+def fits(bench: DeviceBenchmark, n: int, d: int, r: int) -> dict[str, Any]:
+    """Seconds of a fit, by precision and selection; embeddings in TF32 against float32."""
     X, Y = bench.features(n, d)
     result: dict[str, Any] = {"images": n, "features": d, "landmarks": r}
-    places = {}
+    embeddings = {}
     for selection in ("uniform", "rpcholesky"):
         for precision in PRECISIONS:
             model = SemanticSpace(n_landmarks=r, selection=selection, random_state=0)
             with matmul_precision(precision):
                 times = bench.seconds(partial(model.fit, X, Y), 3)
-                places[selection, precision] = model.transform(X[:20_000])
+                embeddings[selection, precision] = model.transform(X[:20_000])
             result[f"{selection}_{precision}"] = {
                 "median": statistics.median(times),
                 "all": times,
                 "peak_bytes": bench.peak(),
             }
             say(f"fit {n:,}×{d}, r={r:,}, {selection}, {precision}: {min(times):.3f} s")
-    alike = cosines(*turned(places["uniform", "float32"], places["uniform", "tf32"]))
-    result["tf32_cosine_least"] = float(alike.min())
-    result["tf32_cosine_mean"] = float(alike.mean())
+    found = cosines(*aligned(embeddings["uniform", "float32"], embeddings["uniform", "tf32"]))
+    result["tf32_cosine_least"] = float(found.min())
+    result["tf32_cosine_mean"] = float(found.mean())
     return result
 
 
-def profile(bench: Bench, n: int, d: int, r: int) -> dict[str, Any]:
-    """Where a fit in TF32 spends its time: the longest operations on both sides."""
+def profile(bench: DeviceBenchmark, n: int, d: int, r: int) -> dict[str, Any]:
+    """The longest operations of a fit in TF32, on the device and on the CPU."""
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as record
 
@@ -299,8 +299,8 @@ def profile(bench: Bench, n: int, d: int, r: int) -> dict[str, Any]:
     return tables
 
 
-def projection(bench: Bench) -> dict[str, Any]:
-    """Projecting a million images, against products of as many operations at the plain rate."""
+def projection(bench: DeviceBenchmark) -> dict[str, Any]:
+    """Projecting a million images, against plain products with as many operations."""
     n, d, r = bench.size(1_000_000, 5000), bench.size(1280, 64), bench.size(4096, 128)
     X, Y = bench.features(n, d)
     model = SemanticSpace(selection=X[:r]).fit(X[:50_000], Y[:50_000])
@@ -320,7 +320,7 @@ def projection(bench: Bench) -> dict[str, Any]:
     return result
 
 
-def searching(bench: Bench) -> dict[str, Any]:
+def searching(bench: DeviceBenchmark) -> dict[str, Any]:
     """100,000 queries against a million points of 81 dimensions, the 200 nearest of each."""
     n, q, k = bench.size(1_000_000, 20_000), bench.size(100_000, 500), 200
     X, _ = bench.features(n + q, 81)
@@ -346,8 +346,8 @@ def searching(bench: Bench) -> dict[str, Any]:
     }
 
 
-def passing_labels(bench: Bench) -> dict[str, Any]:
-    """Scores for 10,000 images from 100,000 labelled ones, from which methods learn."""
+def label_transfer(bench: DeviceBenchmark) -> dict[str, Any]:
+    """Fit on 100,000 labelled images, and scores for 10,000 others."""
     n, q = bench.size(100_000, 3000), bench.size(10_000, 300)
     X, Y = bench.features(n + q, 81)
     host_Y = Y[q:].cpu().numpy()
@@ -366,14 +366,14 @@ def passing_labels(bench: Bench) -> dict[str, Any]:
 # --- all of it ---------------------------------------------------------------------------
 
 
-def sections(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
-    """What to measure, by name; the most important first."""
+def sections(bench: DeviceBenchmark) -> dict[str, Callable[[], dict[str, Any]]]:
+    """The measurements by name, most important first."""
     paper = bench.size(125_000, 3000), bench.size(4096, 64), bench.size(4096, 128)
     million = bench.size(1_000_000, 5000), bench.size(1280, 64), bench.size(4096, 128)
     return {
         "kernel_agrees": lambda: kernel_agrees(bench),
         "space_agrees": lambda: space_agrees(bench),
-        "neighbours_agree": lambda: neighbours_agree(bench),
+        "neighbors_agree": lambda: neighbors_agree(bench),
         "transfer_agrees": lambda: transfer_agrees(bench),
         "full_memory": lambda: full_memory(bench),
         "gemm_tflops": lambda: gemm(bench),
@@ -381,25 +381,32 @@ def sections(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
         "fit_million": lambda: fits(bench, *million),
         "search": lambda: searching(bench),
         "projection": lambda: projection(bench),
-        "passing_labels": lambda: passing_labels(bench),
+        "label_transfer": lambda: label_transfer(bench),
         "profile_of_a_fit": lambda: profile(bench, *paper),
     }
 
 
 def main() -> None:
-    """Run every section and write what it found."""
+    """Run every section and write its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
-    bench = Bench(options.small)
-    name = torch.cuda.get_device_name() if bench.device == "cuda" else "processor"
-    results: dict[str, Any] = {"device": name, "torch": torch.__version__}
+    bench = DeviceBenchmark(options.small)
+    name = torch.cuda.get_device_name() if bench.device == "cuda" else "CPU"
+    where = environment()
+    where["machine"] = f"{name}, {where['machine']}"
+    where["software"] += f", torch {torch.__version__}"
+    results: dict[str, Any] = {
+        "environment": where,
+        "device": name,
+        "torch": torch.__version__,
+    }
     for section, measure in sections(bench).items():
         start = time.perf_counter()
         try:
             results[section] = measure()
-        except Exception:  # the other sections are worth having
+        except Exception:  # the other sections are still useful
             results[section] = {"error": traceback.format_exc()}
         results[section]["section_seconds"] = time.perf_counter() - start
         say(f"{section}: {json.dumps(results[section])[:600]}")

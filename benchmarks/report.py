@@ -1,6 +1,6 @@
-"""From measurements to docs/benchmarks.md and its figure: a pure function of the numbers.
+"""Write docs/benchmarks.md and its figure from the stored measurements.
 
-``python -m benchmarks.report`` writes them anew from the stored docs/benchmarks.json.
+``python -m benchmarks.report`` rewrites them from docs/benchmarks.json without measuring.
 """
 
 import json
@@ -15,9 +15,9 @@ import matplotlib.pyplot as plt
 
 from benchmarks.against_peers import PEERS
 from benchmarks.process import ROOT
-from benchmarks.report_scale import device_section, distributed_section, scale_section
+from benchmarks.report_scale import distributed_section, gpu_section, scale_section
 from benchmarks.report_threads import threads_section
-from benchmarks.tables import MIB
+from benchmarks.tables import MIB, wrapped
 from benchmarks.tables import table as _table
 
 DOCS = ROOT / "docs"
@@ -25,35 +25,37 @@ DOCS = ROOT / "docs"
 
 def page(results: dict[str, Any]) -> str:
     """The whole page as Markdown."""
-    dates = ", ".join(f"{section} on {date}" for section, date in results["dates"].items())
+    sections = [
+        _introduction(results["measured"]),
+        _peers_section(results["peers"]),
+        _limit_section(results["limit"]),
+        _growth_section(results["growth"]),
+        _search_section(results["search"]),
+        _transfer_section(results["transfer"]),
+        _tags_section(results["tags"]),
+        _features_section(results.get("features")),
+        threads_section(results.get("threads")),
+        scale_section(results.get("scale")),
+        distributed_section(results.get("distributed")),
+        gpu_section(results.get("gpu")),
+    ]
+    return wrapped("\n\n".join(section for section in sections if section))
+
+
+def _introduction(measured: dict[str, dict[str, str]]) -> str:
+    """Where each section was measured; sections with the same environment share a row."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for section, where in measured.items():
+        key = where["machine"], where["software"], where["date"]
+        groups.setdefault(key, []).append(section)
+    rows = [[", ".join(names), *key] for key, names in groups.items()]
     return f"""# Benchmarks
 
-Made by `make bench` ({dates}) with tagkin {results["tagkin"]}, NumPy {results["numpy"]},
-{results["blas"]} and Python {results["python"]}, on {results["machine"]}.
-Every ratio compares what ran side by side in one run; the raw numbers are in `benchmarks.json`.
+`make bench` measures everything and writes this page. Every ratio compares runs of the same
+session on the same machine; the raw numbers are in `benchmarks.json`. Times depend on the kind
+of processor:
 
-{_peers_section(results["peers"])}
-
-{_limit_section(results["limit"])}
-
-{_growth_section(results["growth"])}
-
-{_search_section(results["search"])}
-
-{_transfer_section(results["transfer"])}
-
-{_words_section(results["words"])}
-
-{_features_section(results.get("features"))}
-
-{threads_section(results.get("threads"))}
-
-{scale_section(results.get("scale"))}
-
-{distributed_section(results.get("distributed"))}
-
-{device_section(results.get("gpu"))}
-"""
+{_table(["section", "processor", "software", "date"], rows, numbers=False)}"""
 
 
 def _peers_section(rows: list[dict[str, Any]]) -> str:
@@ -75,22 +77,24 @@ def _peers_section(rows: list[dict[str, Any]]) -> str:
             ]
         )
     table = _table(
-        ["", "images", "CPU time", "of ours", "peak memory", "of ours", "1 − cos", "Δλ"],
+        ["", "images", "CPU time", "vs. tagkin", "peak memory", "vs. tagkin", "1 − cos", "Δλ"],
         lines,
     )
     return f"""## The exact space against other kernel CCA
 
-Every image a landmark, arc-cosine kernel, 80 labels, κ = 0.5 (κ' = 1/3 in the peers' form),
-20 components, one thread each. The peers are handed the finished visual kernel in float64;
-tagkin starts from float32 features and its time includes the kernel. First the answers are
-compared: *1 − cos* is the largest loss of cosine between their projections of the training
-images and ours, over the columns whose correlation stands apart by one part in a thousand, and
-*Δλ* the largest difference of a correlation.
+Every image is a landmark; arc-cosine kernel, 80 labels, κ = 0.5 (κ' = 1/3 in the peers'
+parametrisation), 20 components, one thread each. The peers are given the precomputed visual
+kernel in float64; tagkin starts from float32 features, and its time includes the kernel. The
+last two columns show that the results agree. *1 − cos* is the largest cosine distance between a
+column of their projections of the training images and of ours, over the columns whose
+correlation differs from its neighbours by one part in a thousand; *Δλ* is the largest
+difference of a correlation.
 
 {table}
 
-mvlearn runs with `sval_thresh=1e-12`, since its default solves another problem. cca-zoo runs
-without the permutation importances that its `fit` adds and that cost more than the solution."""
+mvlearn runs with `sval_thresh=1e-12`, since its default truncates the kernel and so solves
+another problem. cca-zoo runs without the permutation importances of its `fit`, which cost more
+than the solution."""
 
 
 def _limit_section(rows: list[dict[str, Any]]) -> str:
@@ -108,11 +112,11 @@ def _limit_section(rows: list[dict[str, Any]]) -> str:
             for row in rows
         ],
     )
-    return f"""## The space with landmarks against the machine
+    return f"""## The space with landmarks against plain products
 
-The whole of `SemanticSpace.fit` (choosing landmarks included) next to plain float32 matrix
-products of 2Ndr + Nr² operations, the least that kernel columns and their Gram matrix need.
-Medians over repeats, in turn, all threads. Peak memory is what the fit adds to the features.
+`SemanticSpace.fit`, including the selection of landmarks, against plain float32 matrix products
+with 2Ndr + Nr² operations, the minimum for the kernel columns and their Gram matrix. Medians
+over alternating repeats, all threads. Peak memory is the memory of the fit beyond the features.
 
 {table}"""
 
@@ -129,7 +133,7 @@ def line_fit(rows: list[dict[str, Any]]) -> tuple[float, float, float]:
 def _growth_section(rows: list[dict[str, Any]]) -> str:
     slope, intercept, r2 = line_fit(rows)
     table = _table(
-        ["images", "fit", "an image", "CPU", "peak memory"],
+        ["images", "fit", "per image", "CPU", "peak memory"],
         [
             [
                 f"{row['images']:,}",
@@ -145,10 +149,10 @@ def _growth_section(rows: list[dict[str, Any]]) -> str:
     peak = max(row["peak_bytes"] for row in rows) / MIB
     return f"""## Growth
 
-Fit time against the number of images at {first["features"]} features and {first["landmarks"]:,}
-landmarks: a straight line, {intercept:.2f} s + {1e6 * slope:.1f} µs an image (R² = {r2:.4f}).
-Memory stays below {peak:.0f} MiB; what of it grows is the sample that landmarks are chosen from,
-a tenth of the images up to a fixed size.
+Fit time is linear in the number of images. With {first["features"]} features and
+{first["landmarks"]:,} landmarks it is {intercept:.2f} s + {1e6 * slope:.1f} µs per image (R² =
+{r2:.4f}). Memory stays at or below {peak:.0f} MiB; only the sample from which landmarks are
+selected grows, a tenth of the images up to a fixed size.
 
 {table}
 
@@ -158,7 +162,7 @@ a tenth of the images up to a fixed size.
 def _search_section(found: dict[str, Any]) -> str:
     medians = {name: float(np.median(times)) for name, times in found["seconds"].items()}
     table = _table(
-        ["", "CPU time", "of ours", "same neighbours"],
+        ["", "CPU time", "vs. tagkin", "same neighbours"],
         [
             [
                 name if name != "tagkin" else "**tagkin**",
@@ -170,7 +174,7 @@ def _search_section(found: dict[str, Any]) -> str:
         ],
     )
     approximate = _table(
-        ["index, search settings", "recall", "of exact speed", "to build"],
+        ["index, search settings", "recall", "vs. exact speed", "build time"],
         [
             [
                 f"{row['factory']}, {row['search']}",
@@ -183,21 +187,20 @@ def _search_section(found: dict[str, Any]) -> str:
     )
     return f"""## Exact neighbours
 
-The {found["k"]} nearest of {found["points"]:,} points for {found["queries"]:,} queries of
-{found["dimension"]} dimensions, float32, unit length, one thread each, medians over repeats in
-turn, with tagkin {found["tagkin"]} on {found["machine"]}.
-Every program builds its index and searches; distances come with tagkin's and FAISS's.
+The {found["k"]} nearest of {found["points"]:,} points for {found["queries"]:,} queries in
+{found["dimension"]} dimensions; float32, unit length, one thread each, medians over alternating
+repeats. Every library builds its index and searches; tagkin and FAISS also return distances.
 
 {table}
 
-FAISS's approximate indexes behind the same contract (`FaissNeighbors`), 2,000 queries:
+FAISS's approximate indexes with the same interface (`FaissNeighbors`), 2,000 queries:
 
 {approximate}"""
 
 
 def _transfer_section(found: dict[str, Any]) -> str:
     table = _table(
-        ["TagProp's weights", "loss", "original's", "seconds", "original's", "of ours"],
+        ["TagProp's weights", "loss", "original's", "time", "original's", "vs. tagkin"],
         [
             [
                 row["setting"],
@@ -211,35 +214,38 @@ def _transfer_section(found: dict[str, Any]) -> str:
         ],
     )
     passes, measures = found["two_passes"], found["measures"]
-    return f"""## Label transfer and measures
+    return f"""## Label transfer and metrics
 
 TagProp on the neighbourhoods of Corel5k that were published with it (4,500 images, 100
-neighbours, 260 labels; sigmoids unconstrained). The original program, two threads of C, is not at
-hand: its losses and times are as reported for a machine of this kind, not measured in this run.
+neighbours, 260 labels; sigmoids unconstrained). The original program, in C with two threads, is
+not available here: its losses and times are as reported for a similar machine, not measured in
+this run.
 
 {table}
 
-2PKNN, {5000:,} queries against 80,000 images with 80 labels, 5 a label: first pass
-{passes["first_pass"]:.1f} s, second {passes["second_pass"]:.1f} s.
+2PKNN with {5000:,} queries against 80,000 images with 80 labels, 5 neighbours per label: first
+pass {passes["first_pass"]:.1f} s, second pass {passes["second_pass"]:.1f} s.
 
-`evaluate` (MAP, precision, recall, N+, MiAP) on 35,000 images × 5,000 labels:
-{measures["seconds"]:.1f} s, and {measures["peak_bytes"] / MIB:.0f} MiB beyond the scores'
-{measures["score_bytes"] / MIB:.0f}."""
+`evaluate` (MAP, precision, recall, N+, MiAP) on 35,000 images × 5,000 labels takes
+{measures["seconds"]:.1f} s and {measures["peak_bytes"] / MIB:.0f} MiB beyond the
+{measures["score_bytes"] / MIB:.0f} MiB of the scores."""
 
 
-def _words_section(found: dict[str, Any]) -> str:
+def _tags_section(found: dict[str, Any]) -> str:
     steps = _table(
-        ["step", "seconds"],
+        ["step", "time"],
         [[step, f"{seconds:.0f} s"] for step, seconds in found["seconds"].items()],
     )
-    return f"""## Words
+    return f"""## Tags
 
-COCO's {found["images"]:,} images with 527 tags; 2,048 landmarks in the space and 1,024 in the χ²
-view. Peak memory of the whole process, features included: {found["peak_bytes"] / 2**30:.1f} GiB.
+COCO's {found["images"]:,} tagged images with 527 tags; 2,048 landmarks in the space and 1,024
+in the χ² view. Peak memory of the process, including the features, is
+{found["peak_bytes"] / 2**30:.1f} GiB.
 
 {steps}
 
-A label matrix of 100,000 images × 5,000 tags from lists of words: {found["vocabulary"]:.1f} s."""
+A label matrix of 100,000 images × 5,000 tags, built from lists of words, takes
+{found["vocabulary"]:.1f} s."""
 
 
 def _features_section(found: dict[str, Any] | None) -> str:
@@ -256,25 +262,27 @@ def _features_section(found: dict[str, Any] | None) -> str:
                     f"**`{name}`**" if ours else name,
                     f"{row['photographs']} {title}, {row['mean_bytes'] / 1024:,.0f} KiB each",
                     f"{row['photographs'] / float(np.median(times)):.1f}",
-                    f"**{100 * row['of_ceiling']:.0f} %**" if ours else "",
+                    f"**{100 * row['of_upper_bound']:.0f} %**" if ours else "",
                     f"{1000 * cpu:.0f} ms",
                 ]
             )
-    table = _table(["", "photographs", "a second", "of the ceiling", "CPU a photograph"], lines)
+    header = ["", "photographs", "per second", "of the upper bound", "CPU per photograph"]
+    table = _table(header, lines)
     again = found["small"]["photographs"] / found["small"]["second_run_seconds"]
     return f"""## Photographs to features
 
 {found["backbone"]} on {found["cores"]} cores. `extract` reads, hashes, decodes and resizes the
-files and runs the network; onnxruntime alone runs the same network on pixels that lie ready. The
-ceiling is the better of its two ways. Medians over repeats, in turn.
+files and runs the network; onnxruntime alone runs the same network on prepared pixels, and its
+better mode is the upper bound. Medians over alternating repeats.
 
 {table}
 
-A second run takes its features from the cache without reading the files: {again:,.0f} a second."""
+A second run takes the features from the cache without reading the files: {again:,.0f}
+photographs per second."""
 
 
 def draw_growth(rows: list[dict[str, Any]], path: Path) -> None:
-    """Time with its line, and memory, against the number of images."""
+    """Plot time, with the fitted line, and memory against the number of images."""
     slope, intercept, _ = line_fit(rows)
     n = np.array([row["images"] for row in rows])
     figure, (time_axis, memory_axis) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
@@ -295,12 +303,12 @@ def draw_growth(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def stored() -> dict[str, Any]:
-    """The numbers of the last run."""
+    """The stored results."""
     return json.loads((DOCS / "benchmarks.json").read_text())
 
 
 def write(results: dict[str, Any]) -> None:
-    """Numbers, figure and page."""
+    """Write the results, the figure and the page."""
     (DOCS / "images").mkdir(parents=True, exist_ok=True)
     (DOCS / "benchmarks.json").write_text(json.dumps(results, indent=1) + "\n")
     draw_growth(results["growth"], DOCS / "images" / "benchmarks-growth.svg")

@@ -1,4 +1,4 @@
-"""The sections of docs/benchmarks.md on a device, on a million images and on many machines."""
+"""The sections of docs/benchmarks.md on the GPU, on a million images and on several machines."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ JOBS = {
 }
 
 
-def device_section(found: dict[str, Any] | None) -> str:
-    """What `benchmarks.gpu` found on a machine with a graphics processor."""
+def gpu_section(found: dict[str, Any] | None) -> str:
+    """The results of `benchmarks.gpu`."""
     if found is None:
         return ""
     paper, million, search = (found[name] for name in ("fit_paper_size", "fit_million", "search"))
@@ -30,14 +30,14 @@ def device_section(found: dict[str, Any] | None) -> str:
         [
             f"projecting {projection['images']:,} × {projection['features']:,}",
             *(
-                f"{row['seconds']:.3f} s, {100 * row['share_of_rate']:.0f} % of the products' rate"
+                f"{row['seconds']:.3f} s, {100 * row['share_of_rate']:.0f} % of plain products"
                 for row in (projection["float32"], projection["tf32"])
             ),
         ]
     )
     rows.append(
         [
-            f"exact neighbours, {search['queries']:,} among {search['points']:,} of 81 "
+            f"exact neighbours, {search['queries']:,} queries, {search['points']:,} points, 81 "
             f"dimensions, k = {search['k']}",
             f"{search['median']:.1f} s",
             "",
@@ -45,7 +45,7 @@ def device_section(found: dict[str, Any] | None) -> str:
     )
     methods = table(
         [
-            "labels from 100,000 images to 10,000",
+            "100,000 labelled images, 10,000 new ones",
             "fit",
             "scores",
             "largest difference",
@@ -59,32 +59,36 @@ def device_section(found: dict[str, Any] | None) -> str:
                 f"{found['transfer_agrees'][name]['largest_error']:.0e}",
                 f"{found['transfer_agrees'][name]['mean_error']:.0e}",
             ]
-            for name, row in found["passing_labels"].items()
+            for name, row in found["label_transfer"].items()
             if isinstance(row, dict)
         ],
     )
     agrees, rates = found["space_agrees"], found["gemm_tflops"]
     kernel = found["kernel_agrees"]
-    return f"""## A graphics processor
+    return f"""## GPU
 
-`python -m benchmarks.gpu OUT.json` on an {found["device"]} with torch {found["torch"]}, data on the
-device, medians over repeats; `python -m benchmarks gpu=OUT.json` brings the results here. Plain
-products of matrices run at {rates["float32"]:.0f} TFLOP/s in float32 and {rates["tf32"]:.0f} in TF32.
+`python -m benchmarks.gpu OUT.json` on an {found["device"]} with torch {found["torch"]}; data on
+the GPU, medians over repeats. `python -m benchmarks gpu=OUT.json` adds the results to this
+page. Plain matrix products run at {rates["float32"]:.0f} TFLOP/s in float32 and
+{rates["tf32"]:.0f} in TF32.
 
 {table(["", "float32", "TF32"], rows)}
 
-Against the host: kernel values differ by {kernel["largest_error"]:.0e} at most (in TF32
-{kernel["largest_error_tf32"]:.0e}); the least cosine between places is 1 − {_less_than_one(agrees["float64_least_cosine"])} in
-float64 and 1 − {_less_than_one(agrees["float32_least_cosine"])} in float32. Places from a fit in TF32, turned onto those of
-float32, have a mean cosine of {paper["tf32_cosine_mean"]:.4f} (least {paper["tf32_cosine_least"]:.3f}) at {paper["images"]:,} images and of
-{million["tf32_cosine_mean"]:.3f} at {million["images"]:,}, where the few that are far off lie near the origin. Of the 200 nearest
-neighbours {100 * found["neighbours_agree"]["cosine_200"]:.2f} % stand at the same place; the others are at equal distances up to
-rounding.
+Compared with the CPU, kernel values differ by at most {kernel["largest_error"]:.0e}
+({kernel["largest_error_tf32"]:.0e} in TF32). The smallest cosine between embeddings is 1 −
+{_less_than_one(agrees["float64_least_cosine"])} in float64 and 1 −
+{_less_than_one(agrees["float32_least_cosine"])} in float32. Embeddings from a fit in TF32,
+aligned by a rotation with those of float32, have a mean cosine of
+{paper["tf32_cosine_mean"]:.4f} (smallest {paper["tf32_cosine_least"]:.3f}) at
+{paper["images"]:,} images and of {million["tf32_cosine_mean"]:.3f} at {million["images"]:,},
+where the few with a large difference lie near the origin. Of the 200 nearest neighbours,
+{100 * found["neighbors_agree"]["cosine_200"]:.2f} % have the same rank; the others are at equal
+distances up to rounding.
 
-Labels passed on; differences are those to the host, of scores for 1,000 images from 4,000, in units
-of the largest score.
+Label transfer follows. Differences are between scores on GPU and CPU, for 1,000 images from
+4,000, as a fraction of the largest score.
 
-{methods}"""  # noqa: E501 the text is wrapped where the numbers allow
+{methods}"""
 
 
 def _less_than_one(cosine: float) -> str:
@@ -97,7 +101,7 @@ def scale_section(found: dict[str, Any] | None) -> str:
         return ""
     stream, serve, search = (found[name] for name in ("stream", "serve", "search"))
     streamed = table(
-        ["", "seconds", "of all cores", "largest resident size"],
+        ["", "time", "CPU time", "peak resident memory"],
         [
             [
                 "fit",
@@ -106,14 +110,14 @@ def scale_section(found: dict[str, Any] | None) -> str:
                 f"{stream['resident_after_fit'] / MIB:.0f} MiB",
             ],
             [
-                "plain float32 products of as many operations",
+                "plain float32 products with as many operations",
                 f"{stream['product_seconds']:.0f} s",
                 f"{stream['product_cpu_seconds']:.0f} s",
                 "",
             ],
             ["projecting all", f"{stream['transform_seconds']:.0f} s", "", ""],
             [
-                "the 100 nearest of 1,000 among all",
+                "the 100 nearest for 1,000 queries",
                 f"{stream['search_seconds']:.1f} s",
                 "",
                 f"{stream['resident_after_all'] / MIB:.0f} MiB",
@@ -122,7 +126,7 @@ def scale_section(found: dict[str, Any] | None) -> str:
     )
     clock = serve["milliseconds_perf_counter"]
     served = table(
-        ["one photograph", "median", "99 of 100"],
+        ["one photograph", "median", "99th percentile"],
         [
             [name, f"{clock[part]['p50']:.1f} ms", f"{clock[part]['p99']:.1f} ms"]
             for part, name in (
@@ -133,13 +137,13 @@ def scale_section(found: dict[str, Any] | None) -> str:
         ],
     )
     approximate = table(
-        ["neighbours", "recall", "of exact speed", "a query"],
+        ["neighbours", "recall", "vs. exact speed", "per query"],
         [
             [
                 k.removeprefix("k="),
                 f"{search[k]['recall']:.4f}",
                 f"**{search[k]['speed_up']:.1f}×**",
-                f"{search[k]['milliseconds_a_query']:.2f} ms",
+                f"{search[k]['milliseconds_per_query']:.2f} ms",
             ]
             for k in search
             if k.startswith("k=")
@@ -149,30 +153,30 @@ def scale_section(found: dict[str, Any] | None) -> str:
     sizes = f"{stream['images']:,} × {stream['features']:,}"
     return f"""## A million images
 
-`python -m benchmarks.scale OUT.json --full`. **From disk**: {sizes} features in float16,
-{stream["landmarks"]:,} landmarks; the fit takes {ratio:.1f} times as long as the products.
+`python -m benchmarks.scale OUT.json --full`. **From disk:** {sizes} features in float16,
+{stream["landmarks"]:,} landmarks. The fit takes {ratio:.1f} times as long as the products.
 
 {streamed}
 
-**Served**, on one core, from {serve["images"]:,} tagged images with features that are cached:
-{serve["photographs_a_minute"]:,.0f} photographs a minute in batches; one by one:
+**Serving:** on one core, with cached features and {serve["images"]:,} tagged images,
+{serve["photographs_per_minute"]:,.0f} photographs per minute in batches. One at a time:
 
 {served}
 
-**Approximate**: `recommended_index` is `{search["index"]}` for {search["points"]:,} points
-({search["places"]}), one core, against the exact search in the same run; built in
+**Approximate search:** for {search["points"]:,} points ({search["source"]}) `recommended_index`
+is `{search["index"]}`. One core, against exact search in the same run; the index is built in
 {search["build_seconds"]:.0f} s.
 
 {approximate}"""
 
 
 def distributed_section(found: dict[str, Any] | None) -> str:
-    """The same work here, on a cluster of one worker, and of two."""
+    """The same work without a cluster, on one worker and on two."""
     if found is None:
         return ""
     here, one, two = (found[name] for name in ("here", "1 workers", "2 workers"))
     rows = table(
-        ["", "one machine", "1 worker", "2 workers", "speed-up", "CPU: one machine", "1", "2"],
+        ["", "no cluster", "1 worker", "2 workers", "speed-up", "CPU: no cluster", "1", "2"],
         [
             [
                 words.format(photographs=found["photographs"]),
@@ -185,12 +189,12 @@ def distributed_section(found: dict[str, Any] | None) -> str:
     )
     task = 1000 * one["task"]["cpu"]
     peak = max(row["worker_bytes"] for row in (one, two)) / MIB
-    return f"""## Many machines
+    return f"""## Several machines
 
-`python -m benchmarks.distributed PHOTOS > OUT.json`: Dask workers are processes of one thread; one
-machine works in one thread, too. *Speed-up* is that of a second worker.
+`python -m benchmarks.distributed PHOTOS > OUT.json`. Each Dask worker is a process with one
+thread; the run without a cluster uses one thread, too. *Speed-up* is that of two workers over
+one.
 
 {rows}
 
-A task that does nothing costs {task:.1f} ms of CPU time; a worker's memory peaked at
-{peak:.0f} MiB."""
+An empty task costs {task:.1f} ms of CPU time. The memory of a worker peaked at {peak:.0f} MiB."""

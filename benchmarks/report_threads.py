@@ -1,4 +1,4 @@
-"""The section of docs/benchmarks.md on threads of BLAS."""
+"""The section of docs/benchmarks.md on BLAS threads."""
 
 import statistics
 from typing import Any
@@ -8,12 +8,12 @@ from benchmarks.tables import table
 CASES = {
     "one": "one thread",
     "all": "all cores for every product",
-    "policy": "**as many as a product keeps busy**",
+    "policy": "**as many as a product can use**",
 }
 
 
 def threads_section(found: dict[str, Any] | None) -> str:
-    """What `benchmarks.threads` found."""
+    """The results of `benchmarks.threads`."""
     if found is None:  # not measured yet
         return ""
     n, d, r = found["space"]
@@ -31,13 +31,13 @@ def threads_section(found: dict[str, Any] | None) -> str:
                 cells += [f"{seconds:.1f} s", "" if case == "one" else f"**{of_one:.2f}×**"]
                 cells.append(f"{cpu:.1f} s")
             rows.append(cells)
-    header = ["", "idle", "of one thread's", "CPU", "busy", "of one thread's", "CPU"]
+    header = ["", "idle", "vs. one thread", "CPU", "busy", "vs. one thread", "CPU"]
     return f"""## Threads
 
-`python -m benchmarks.threads`, on {found["machine"]}: the same work with one
-thread of BLAS, with all {found["cores"]} cores for every product as BLAS would have it, and with as
-many as a product keeps busy, which is what tagkin does; on an idle machine, and beside a busy loop
-on every core. Medians over repeats, in turn.
+`python -m benchmarks.threads`, on {found["machine"]}. The same work with one BLAS thread, with
+all {found["cores"]} cores for every product (BLAS's default), and with as many threads as a
+product can use, which is what tagkin does; on an idle machine, and next to a busy loop on every
+core. Medians over alternating repeats.
 
 {table(header, rows)}"""
 

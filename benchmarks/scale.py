@@ -1,8 +1,8 @@
-"""A million images: streamed from disk in little memory, served one by one, searched by FAISS.
+"""A million images: streamed from disk with little memory, served one by one, searched by FAISS.
 
-``python -m benchmarks.scale [OUT.json] [--full] [--only PART ...]`` prints JSON, or writes it.
-Without ``--full`` everything is a tenth of the size. Parts are stream, serve and search; each
-runs in a process of its own.
+``python -m benchmarks.scale [OUT.json] [--full] [--only PART ...]`` prints or writes JSON. Without
+``--full`` everything is a tenth of the size. Parts are stream, serve and search; each runs in its
+own process.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from benchmarks.data import made_features
 from benchmarks.peers.measure import Measure, max_resident_bytes
-from benchmarks.process import ROOT, WORK, run_json, say
+from benchmarks.process import ROOT, WORK, environment, run_json, say
+from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
 from tagkin.neighbors import ExactNeighbors, recall, recommended_index
 from tagkin.sources import fit_streamed, nearest_streamed, transform_streamed
@@ -33,12 +33,12 @@ FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 
 
 def folder_of(n: int) -> Path:
-    """Where a collection of n images lies."""
+    """Folder of a collection of n images."""
     return WORK / f"scale-{n}"
 
 
 def make(n: int) -> dict[str, Any]:
-    """Write features (n×1,280, float16) in shards, and sparse labels, where they are not yet."""
+    """Write features (n×1,280, float16) in shards, and sparse labels, unless they exist."""
     folder = folder_of(n)
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
@@ -66,9 +66,9 @@ def make(n: int) -> dict[str, Any]:
 
 
 def plain_products(n: int, r: int) -> tuple[float, float]:
-    """Float32 products with as many operations as the fit, 2Ndr + Nr².
+    """Time float32 products with as many operations as the fit, 2Ndr + Nr².
 
-    Returns seconds by the clock, and those of all cores together.
+    Returns elapsed seconds, and CPU seconds of all cores.
     """
     rng = np.random.default_rng(0)
     X = rng.random((8192, FEATURES), dtype=np.float32)
@@ -85,10 +85,10 @@ def plain_products(n: int, r: int) -> tuple[float, float]:
 
 
 def stream(n: int) -> dict[str, Any]:
-    """Fit, project and search from disk: seconds and the process's largest resident size."""
+    """Fit, project and search from disk: seconds, and peak resident memory of the process."""
     folder = folder_of(n)
     Y = scipy.sparse.load_npz(folder / "labels.npz")
-    checkpoint, out = WORK / f"scale-{n}-checkpoint", WORK / f"scale-{n}-places.npy"
+    checkpoint, out = WORK / f"scale-{n}-checkpoint", WORK / f"scale-{n}-embeddings.npy"
     out.unlink(missing_ok=True)
     space = SemanticSpace(n_landmarks=LANDMARKS, random_state=0)
     result: dict[str, Any] = {"images": n, "features": FEATURES, "landmarks": LANDMARKS}
@@ -113,8 +113,8 @@ def stream(n: int) -> dict[str, Any]:
 
 
 def serve(n: int) -> dict[str, Any]:
-    """One core: photographs a minute from cached features, and the time of one suggestion."""
-    X, Y = made_features(n + 10_000, FEATURES, N_LABELS)
+    """One core: photographs per minute from cached features, and the latency of one."""
+    X, Y = synthetic_features(n + 10_000, FEATURES, N_LABELS)
     new, X, Y = X[:10_000], X[10_000:], Y[10_000:]
     space = SemanticSpace(n_landmarks=LANDMARKS, random_state=0).fit(X[:20_000], Y[:20_000])
     model = NeighborVoting(100).fit(space.transform(X), Y)
@@ -122,15 +122,15 @@ def serve(n: int) -> dict[str, Any]:
     model.suggest(space.transform(new))
     taken = time.perf_counter() - start
     say(f"{len(new)} photographs in {taken:.1f} s")
-    result: dict[str, Any] = {"images": n, "photographs_a_minute": 60 * len(new) / taken}
-    # by the clock, and of this process alone where others are at work on the machine
+    result: dict[str, Any] = {"images": n, "photographs_per_minute": 60 * len(new) / taken}
+    # elapsed time, and CPU time of this process in case the machine is shared
     for clock in (time.perf_counter, time.process_time):
         latencies = []
         for i in range(1000):
             start = clock()
-            place = space.transform(new[i : i + 1])
+            embedding = space.transform(new[i : i + 1])
             middle = clock()
-            model.suggest(place)
+            model.suggest(embedding)
             latencies.append((middle - start, clock() - middle, clock() - start))
         columns = zip(("transform", "suggest", "both"), np.transpose(latencies), strict=True)
         result[f"milliseconds_{clock.__name__}"] = {
@@ -143,46 +143,46 @@ def serve(n: int) -> dict[str, Any]:
 # --- approximate search ------------------------------------------------------------------
 
 
-def places_of(n: int) -> tuple[np.ndarray, str]:
-    """Places of n images in a space, and where they come from.
+def embeddings_of(n: int) -> tuple[np.ndarray, str]:
+    """Embeddings of n images, and their source.
 
-    Images are mixtures of two photographs of COCO where its features are at hand, else made.
+    Images are mixtures of two COCO photographs if its features are available, else synthetic.
     """
     path = FOLDER / "coco.npz"
     if not path.exists():
-        X, Y = made_features(n, 128, N_LABELS)
+        X, Y = synthetic_features(n, 128, N_LABELS)
         space = SemanticSpace(n_landmarks=512, random_state=0).fit(X[:50_000], Y[:50_000])
-        return space.transform(X), "made features"
+        return space.transform(X), "synthetic features"
     data = np.load(path)
     X = (data["features"] * data["scale"]).astype(np.float32)
     Y = np.unpackbits(data["labels"], axis=1)[:, : len(data["label_names"])]
     space = SemanticSpace(n_landmarks=1024, random_state=0).fit(X[:40_000], Y[:40_000])
     rng = np.random.default_rng(0)
-    places = np.empty((n, space.n_components_), dtype=np.float32)
+    embeddings = np.empty((n, space.n_components_), dtype=np.float32)
     for start in range(0, n, ROWS):
-        some = places[start : start + ROWS]
+        some = embeddings[start : start + ROWS]
         one, other = rng.integers(0, len(X), (2, len(some)))
         share = rng.random((len(some), 1), dtype=np.float32)
         some[:] = space.transform(share * X[one] + (1 - share) * X[other])
-    return places, "mixtures of two photographs of COCO"
+    return embeddings, "mixtures of two COCO photographs"
 
 
 def search(n: int) -> dict[str, Any]:
-    """The recommended FAISS index against the exact search, in a space: recall and speed-up."""
-    places, source = places_of(n + 1000)
-    queries, points = places[:1000], places[1000:]
+    """The recommended FAISS index against exact search in a space: recall and speed-up."""
+    embeddings, source = embeddings_of(n + 1000)
+    queries, points = embeddings[:1000], embeddings[1000:]
     index = recommended_index(*points.shape)
     start = time.process_time()
     index.fit(points)
     building = time.process_time() - start
     exact = ExactNeighbors().fit(points)
-    result: dict[str, Any] = {"points": n, "places": source, "index": repr(index)}
+    result: dict[str, Any] = {"points": n, "source": source, "index": repr(index)}
     result["build_seconds"] = building
     say(f"{index!r}: built in {building:.0f} s")
     for k in (10, 100):
         exact_seconds, fast_seconds = [], []
         for _ in range(3):
-            start = time.process_time()  # one thread; others may be at work on this machine
+            start = time.process_time()  # one thread; the machine may be shared
             truth = exact.kneighbors(queries, k).indices
             middle = time.process_time()
             found = index.kneighbors(queries, k).indices
@@ -191,7 +191,7 @@ def search(n: int) -> dict[str, Any]:
         result[f"k={k}"] = {
             "recall": recall(found, truth),
             "speed_up": statistics.median(exact_seconds) / statistics.median(fast_seconds),
-            "milliseconds_a_query": 1000 * statistics.median(fast_seconds) / len(queries),
+            "milliseconds_per_query": 1000 * statistics.median(fast_seconds) / len(queries),
         }
         say(f"k = {k}: {result[f'k={k}']}")
     return result
@@ -204,7 +204,7 @@ HERE = PARTS | {"make": (make, 1_000_000)}
 
 
 def main() -> None:
-    """Run parts in processes of their own, or one part here."""
+    """Run each part in its own process, or one part in this process."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", nargs="?", type=Path)
     parser.add_argument("--full", action="store_true")
@@ -213,11 +213,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.here:
         work, images = HERE[options.here]
-        # the time of one suggestion is asked for at 100,000 images in any case
+        # latency is always measured at 100,000 images
         small = not options.full and options.here != "serve"
         print(json.dumps(work(images // 10 if small else images)))
         return
-    results = {}
+    results: dict[str, Any] = {"environment": environment()}
     size = ["--full"] if options.full else []
     if "stream" in options.only:
         run_json("-m", "benchmarks.scale", "--here", "make", *size)

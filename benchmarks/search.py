@@ -1,8 +1,8 @@
-"""Exact neighbours against scikit-learn's brute force and FAISS's flat index, in turn.
+"""Exact search against scikit-learn's brute force and FAISS's flat index, alternating.
 
-``python -m benchmarks.search`` prints JSON: CPU seconds of each repeat in one thread, which hold on
-a machine that others use as well, and how far answers differ. Vectors have unit length, so that
-Euclidean neighbours, which scikit-learn finds fastest, are those by cosine.
+``python -m benchmarks.search`` prints JSON: CPU seconds of each repeat in one thread, which do not
+depend on other load on the machine, and the agreement of results. Vectors have unit length, so that
+Euclidean neighbours, which scikit-learn finds fastest, equal cosine neighbours.
 """
 
 import json
@@ -14,9 +14,8 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-import tagkin
-from benchmarks.data import made_features
-from benchmarks.process import machine, say
+from benchmarks.process import say
+from benchmarks.synthetic import synthetic_features
 from tagkin.neighbors import ExactNeighbors, FaissNeighbors, recall
 
 QUERIES, POINTS, DIMENSION, K, REPEATS = 20_000, 100_000, 81, 200, 3
@@ -50,8 +49,8 @@ PROGRAMS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def measure() -> dict[str, Any]:
-    """CPU seconds of every program, in turn; recall of the others' answers by ours."""
-    X, _ = made_features(QUERIES + POINTS, DIMENSION)
+    """CPU seconds of every library, alternating, and the recall of their results by tagkin's."""
+    X, _ = synthetic_features(QUERIES + POINTS, DIMENSION)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     queries, points = X[:QUERIES], X[QUERIES:]
     seconds: dict[str, list[float]] = {name: [] for name in PROGRAMS}
@@ -63,8 +62,6 @@ def measure() -> dict[str, Any]:
             seconds[name].append(time.process_time() - start)
             say(f"{name}: {seconds[name][-1]:.1f} s")
     return {
-        "machine": machine(),
-        "tagkin": tagkin.__version__,
         "queries": QUERIES,
         "points": POINTS,
         "dimension": DIMENSION,
@@ -76,7 +73,7 @@ def measure() -> dict[str, Any]:
 
 
 def approximate(queries: np.ndarray, points: np.ndarray) -> list[dict[str, Any]]:
-    """Approximate indexes of FAISS: recall of the exact neighbours, and speed-up."""
+    """Recall and speed-up of FAISS's approximate indexes."""
     rows = []
     exact = ExactNeighbors().fit(points)
     start = time.process_time()
@@ -107,7 +104,7 @@ def approximate(queries: np.ndarray, points: np.ndarray) -> list[dict[str, Any]]
 
 
 if __name__ == "__main__":
-    import faiss  # noqa: F401  (loaded, so that its threads are limited, too)
+    import faiss  # noqa: F401  (loaded first, so that its threads are limited, too)
 
     with threadpool_limits(1):
         print(json.dumps(measure()))

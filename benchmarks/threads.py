@@ -1,10 +1,11 @@
-"""What threads of BLAS cost on an idle machine and on a busy one: ``python -m benchmarks.threads``.
+"""BLAS threads on an idle machine and on a busy one: ``python -m benchmarks.threads``.
 
-Prints JSON: seconds and CPU seconds of learning from photographs (`Annotator.fit`; their features
-are there already) and of one space with landmarks, with one thread of BLAS, with all cores for
-every product as BLAS would have it, and with as many as a product keeps busy, which is what
-tagkin does. All of it in turn, each in a process of its own; then once more beside a busy loop on
-every core. Photographs and tags come from ../shared/data/photos (or TAGKIN_DATA), or are made.
+Prints JSON: seconds and CPU seconds of learning from photographs (`Annotator.fit`, with features
+already extracted) and of fitting one space with landmarks. Each runs with one BLAS thread; with
+all cores for every product, BLAS's default; and with as many threads as a product can use, which
+is what tagkin does. Runs alternate, each in its own process; then all are repeated with a busy
+loop on every core. Photographs and tags come from ../shared/data/photos (or TAGKIN_DATA), or are
+synthetic.
 """
 
 import contextlib
@@ -20,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.data import made_features
-from benchmarks.process import ROOT, machine, run_json, say
+from benchmarks.process import ROOT, environment, machine, run_json, say
+from benchmarks.synthetic import synthetic_features
 from tagkin import Annotator, SemanticSpace
 from tagkin.arrays import threads
 from tagkin.features import Extraction, extract
@@ -31,11 +32,11 @@ CORES = len(os.sched_getaffinity(0))
 N_PHOTOGRAPHS = 300
 SPACE = (20_000, 1280, 1024)  # images, features, landmarks
 REPEATS = {"idle": 2, "busy": 1}
-CASES = {"one": 1, "all": CORES, "policy": CORES}  # what is in the environment
+CASES = {"one": 1, "all": CORES, "policy": CORES}  # threads in the environment
 
 
 def collection(file: Path) -> dict[str, Any]:
-    """Store features and tags of the photographs in a file; returns what they are."""
+    """Store features and tags of the photographs in a file, and return their numbers."""
     folder = DATA / "photos"
     if (folder / "metadata.jsonl").exists():
         lines = (folder / "metadata.jsonl").read_text().splitlines()[:N_PHOTOGRAPHS]
@@ -43,14 +44,14 @@ def collection(file: Path) -> dict[str, Any]:
         features = extract([folder / row["file_name"] for row in rows], "efficientnet-lite0")
         X, tags = features.features, [row["tags"] for row in rows]
     else:
-        X, Y = made_features(N_PHOTOGRAPHS, 1280, n_labels=150)
+        X, Y = synthetic_features(N_PHOTOGRAPHS, 1280, n_labels=150)
         tags = [[f"tag {t}" for t in np.flatnonzero(row)] for row in Y]
     np.savez(file, X=X, tags=json.dumps(tags))
     return {"photographs": len(X), "features": X.shape[1]}
 
 
 def learn(file: str) -> None:
-    """What `tagkin train` does when it has seen the photographs."""
+    """The work of `tagkin train` after feature extraction."""
     stored = np.load(file)
     X, tags = stored["X"], json.loads(str(stored["tags"]))
     files = [f"{i:04}.jpg" for i in range(len(X))]
@@ -60,11 +61,11 @@ def learn(file: str) -> None:
 
 
 def measure_one(work: str, case: str, file: str) -> dict[str, float]:
-    """Seconds of one piece of work in this process, whose environment says how many threads."""
+    """Seconds of one job in this process; its environment sets the number of threads."""
     if case == "all":
-        threads.ENOUGH = 1  # multiplications: no product is too small for all threads
-    X, Y = made_features(*SPACE[:2]) if work == "space" else made_features(100, 16)
-    SemanticSpace().fit(X[:100], Y[:100])  # libraries load at first use
+        threads.ENOUGH = 1  # multiplications: all threads even for the smallest product
+    X, Y = synthetic_features(*SPACE[:2]) if work == "space" else synthetic_features(100, 16)
+    SemanticSpace().fit(X[:100], Y[:100])  # warm-up: libraries load at first use
     wall, cpu = time.perf_counter(), time.process_time()
     if work == "space":
         SemanticSpace(n_landmarks=SPACE[2], random_state=0).fit(X, Y)
@@ -75,7 +76,7 @@ def measure_one(work: str, case: str, file: str) -> dict[str, float]:
 
 @contextlib.contextmanager
 def load(machine_is: str) -> Iterator[None]:
-    """A busy loop on every core, where the machine is to be busy."""
+    """Run a busy loop on every core if the machine is to be busy."""
     n_loops = CORES if machine_is == "busy" else 0
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_loops)]
     try:
@@ -87,8 +88,14 @@ def load(machine_is: str) -> Iterator[None]:
 
 
 def measure() -> dict[str, Any]:
-    """Everything in turn."""
-    found: dict[str, Any] = {"machine": machine(), "cores": CORES, "space": SPACE, "runs": []}
+    """Measure all cases, alternating."""
+    found: dict[str, Any] = {
+        "environment": environment(),
+        "machine": machine(),
+        "cores": CORES,
+        "space": SPACE,
+        "runs": [],
+    }
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "collection.npz")
         found |= collection(file)

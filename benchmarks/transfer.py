@@ -1,4 +1,4 @@
-"""TagProp on Corel5k's published neighbourhoods, 2PKNN's first pass, and the measures.
+"""TagProp on Corel5k's published neighbourhoods, 2PKNN, and the metrics.
 
 ``python -m benchmarks.transfer`` prints JSON.
 """
@@ -13,24 +13,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from benchmarks.data import made_features
 from benchmarks.process import ROOT, say
+from benchmarks.synthetic import synthetic_features
 from tagkin.evaluation import evaluate
 from tagkin.transfer import TagProp, TwoPassKNN
 
 FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 
-# The original program (two threads of C) on a machine of this kind: weighted loss and seconds.
+# The original program (C, two threads), as reported for a similar machine: loss and seconds.
 ORIGINAL = {"rank": (1.5288, 5.1), "rank and sigmoids": (0.4094, 46.9)}
 
 
 def peak_bytes() -> int:
-    """Most memory that this process has held."""
+    """Peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def tagprop() -> list[dict[str, Any]]:
-    """Loss and time of both settings, or nothing where the data is not at hand."""
+    """Loss and time of both settings; empty if the data is missing."""
     path = FOLDER / "corel5k_tagprop.npz"
     if not path.exists():
         return []
@@ -60,7 +60,7 @@ def tagprop() -> list[dict[str, Any]]:
 
 def two_passes() -> dict[str, Any]:
     """5,000 queries against 80,000 images with 80 labels."""
-    X, Y = made_features(85_000, 81)
+    X, Y = synthetic_features(85_000, 81)
     model = TwoPassKNN(5).fit(X[5000:], Y[5000:])
     start = time.perf_counter()
     found = model.kneighbors(X[:5000])
@@ -84,5 +84,5 @@ def measures() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    # the measures last: their peak is above all others
+    # the metrics come last: their peak memory is the highest
     print(json.dumps({"tagprop": tagprop(), "two_passes": two_passes(), "measures": measures()}))

@@ -28,7 +28,7 @@ class Measure:
     After the block the instance holds:
 
     ``cpu_seconds``, ``wall_seconds``
-        Processor time of all threads of the process, and elapsed time.
+        CPU time of all threads of the process, and elapsed time.
     ``peak_extra_bytes``
         Peak resident set size within the block minus that right before it: the larger of the
         two below.

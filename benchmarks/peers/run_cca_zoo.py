@@ -1,6 +1,6 @@
 """Fit cca-zoo's KCCA on a precomputed visual kernel and a linear label kernel.
 
-Runs in an environment made from ``cca-zoo-requirements.txt``. What goes in and out: ``worker.py``.
+Runs in an environment with ``cca-zoo-requirements.txt``. ``worker.py`` has the file formats.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Fit mvlearn's KMCCA on a precomputed visual kernel and a linear label kernel.
 
-Runs in an environment made from ``mvlearn-requirements.txt``. What goes in and out: ``worker.py``.
+Runs in an environment with ``mvlearn-requirements.txt``. ``worker.py`` has the file formats.
 """
 
 import numpy as np

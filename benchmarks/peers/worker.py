@@ -1,4 +1,4 @@
-"""What every peer's script does around its own solution: read, measure, write.
+"""The part that all peers' scripts share: read the problem, measure, write the result.
 
 ``python run_PEER.py INPUT.npz OUTPUT.npz``. INPUT holds ``KV`` (N×N visual kernel, uncentred),
 ``Y`` (N×D labels), ``kappa`` (the weight k of the public form (1 − k) K² + k K) and

@@ -1,13 +1,13 @@
-"""Made collections of any size: non-negative features as a network gives them, and labels."""
+"""Synthetic collections of any size: non-negative features, like a network's, and labels."""
 
 import numpy as np
 
 
-def made_features(n: int, d: int, n_labels: int = 80) -> tuple[np.ndarray, np.ndarray]:
-    """Features (n×d, float32) in which labels (n×n_labels, 3 an image) show, and the labels.
+def synthetic_features(n: int, d: int, n_labels: int = 80) -> tuple[np.ndarray, np.ndarray]:
+    """Features (n×d, float32) that depend on labels (n×n_labels, 3 per image), and the labels.
 
-    As in real vocabularies, few labels are frequent and many are rare, and some show better
-    than others.
+    As in real vocabularies, few labels are frequent and many are rare, and some are easier to
+    recognise than others.
     """
     rng = np.random.default_rng(0)
     frequency = 1 / np.arange(2, n_labels + 2)

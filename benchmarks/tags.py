@@ -1,7 +1,7 @@
-"""Denoising, χ² view, space and projection of COCO's tagged images, start to end.
+"""Denoising, χ² view, space and projection of COCO's tagged images, end to end.
 
-``python -m benchmarks.words`` prints JSON: seconds of each step and the peak of memory. Without
-COCO's features, made ones of the same size stand for them.
+``python -m benchmarks.tags`` prints JSON: seconds of each step, and peak memory. Without COCO's
+features, synthetic ones of the same size are used.
 """
 
 import json
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from benchmarks.data import made_features
 from benchmarks.process import ROOT, say
+from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace, TagDenoiser, Vocabulary
 from tagkin.space.chi2_view import Chi2View
 
@@ -26,7 +26,7 @@ def collection() -> tuple[np.ndarray, scipy.sparse.csr_array]:
     """Features (38,262 × 256) and tags (38,262 × 527)."""
     path = FOLDER / "coco.npz"
     if not path.exists():
-        X, Y = made_features(38_262, 256, n_labels=527)
+        X, Y = synthetic_features(38_262, 256, n_labels=527)
         return X, scipy.sparse.csr_array(Y)
     data = np.load(path)
     tagged = data["has_tags"]
@@ -38,7 +38,7 @@ def collection() -> tuple[np.ndarray, scipy.sparse.csr_array]:
 
 
 def measure() -> dict[str, Any]:
-    """Seconds of each step, and the peak of memory of the whole process."""
+    """Seconds of each step, and peak memory of the process."""
     X, tags = collection()
     seconds = {}
     start = time.perf_counter()
@@ -55,12 +55,12 @@ def measure() -> dict[str, Any]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     start = time.perf_counter()
     TagDenoiser(space=SemanticSpace(n_landmarks=1024)).fit(X, tags)
-    seconds["choosing how to denoise"] = time.perf_counter() - start
+    seconds["choosing the denoising"] = time.perf_counter() - start
     return {"images": len(X), "seconds": seconds, "peak_bytes": peak, "vocabulary": vocabulary()}
 
 
 def vocabulary() -> float:
-    """Seconds for a label matrix of 100,000 images × 5,000 tags, three an image."""
+    """Seconds for a label matrix of 100,000 images × 5,000 tags, three per image."""
     drawn = np.random.default_rng(0).integers(0, 5000, (100_000, 3))
     lists = [[f"tag {tag}" for tag in row] for row in drawn]
     start = time.perf_counter()
