@@ -1,9 +1,8 @@
-"""Learn from a partly tagged collection of photographs, suggest tags for the rest, and look at it.
+"""Learn from a partly tagged collection of photographs, and suggest tags for the rest.
 
-``make demo`` paints a small collection of scenes with tags as a person gives them: some
-forgotten, some wrong, a quarter of the pictures not tagged at all. ``make demo PHOTOS=dir`` takes
-a person's own tagged folder instead. Either way it ends with one page to look at,
-``build/demo/report.html``. Nothing is fetched.
+``make demo`` paints a small collection of scenes with noisy tags: some are missing, some are
+wrong, and a quarter of the pictures has none. ``make demo PHOTOS=dir`` uses your own tagged folder
+instead. Both write one page, ``build/demo/report.html``. No download is needed.
 """
 
 import json
@@ -29,7 +28,7 @@ N_SHOWN = 120  # photographs on the page
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar for each thing that is being done, on a terminal."""
+    """Show a progress bar for each step, if the output is a terminal."""
     bars: dict[str, tqdm] = {}
 
     def step(what: str, done: int, total: int) -> None:
@@ -43,9 +42,9 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def painted(folder: Path) -> tuple[Collection, dict[str, set[str]]]:
-    """A collection of scenes, and what is really on each."""
+    """A collection of scenes, and the true labels of each."""
     if not (folder / "metadata.jsonl").exists():
-        print("Painting 1,000 scenes, with tags as people give them ...")
+        print("Painting 1,000 scenes with noisy tags ...")
         make_scenes(folder, n=1000, n_untagged=250, seed=0)
     lines = (folder / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
     truth = {str(folder / row["file_name"]): set(row["labels"]) for row in map(json.loads, lines)}
@@ -53,9 +52,9 @@ def painted(folder: Path) -> tuple[Collection, dict[str, set[str]]]:
 
 
 def show_quality(quality: Quality) -> None:
-    """Visual neighbours beside neighbours in the space, as bars."""
+    """Print metrics of visual neighbours and of neighbours in the space, with bars."""
     each = quality.tags_per_photograph
-    print(f"\nMeasured: {quality.how}. They carry {each:.1f} tags on average. In percent:")
+    print(f"\nMeasured: {quality.how}. They have {each:.1f} tags on average. In percent:")
     for group in MEASURES:
         print(f"\n  {group.title:<38}{'visual':>8}{'space':>8}")
         for key, name in group.names.items():
@@ -75,7 +74,7 @@ def show_quality(quality: Quality) -> None:
 
 
 def show_some(photographs: list[PhotoSuggestions], truth: dict[str, set[str]]) -> None:
-    """A few photographs with what is suggested for them."""
+    """Print suggestions for a few photographs."""
     print("\nSome of the suggestions:\n")
     for photo in photographs[:6]:
         marks = [
@@ -83,18 +82,18 @@ def show_some(photographs: list[PhotoSuggestions], truth: dict[str, set[str]]) -
             + ("" if photo.file not in truth else " ✓" if one.tag in truth[photo.file] else " ✗")
             for one in photo.suggestions
         ]
-        print(f"  {Path(photo.file).name:<18} {', '.join(marks) or '(nothing sure enough)'}")
+        print(f"  {Path(photo.file).name:<18} {', '.join(marks) or '(no suggestion)'}")
 
 
 def drawn_map(annotator: Annotator, collection: Collection) -> bytes:
-    """The tagged photographs by looks and in the space."""
+    """A map of the tagged photographs, by visual features and in the semantic space."""
     seen = annotator.look(collection)
-    places = {
-        "By looks": embed(seen.features),
+    points = {
+        "Visual features": embed(seen.features),
         "In the semantic space": embed(annotator.space_.transform(seen.features)),
     }
     tags = dict(zip(collection.files, collection.tags, strict=True))
-    path = draw_map(places, seen.files, [tags[file] for file in seen.files], OUTPUT / "map.png")
+    path = draw_map(points, seen.files, [tags[file] for file in seen.files], OUTPUT / "map.png")
     return Path(path).read_bytes()
 
 
@@ -105,7 +104,7 @@ def report_of(
     truth: dict[str, set[str]],
     annotator: Annotator,
 ) -> Report:
-    """The page."""
+    """The contents of the page."""
     n_suggestions = sum(len(photo.suggestions) for photo in photographs)
     order = np.random.default_rng(0).permutation(len(photographs))[:N_SHOWN]
     return Report(
@@ -129,7 +128,7 @@ def report_of(
 
 
 def main(folder: str = "") -> None:
-    """Find or paint, learn, suggest, measure, and write the page."""
+    """Read or paint a collection, learn, suggest, evaluate, and write the page."""
     start = time.perf_counter()
     OUTPUT.mkdir(parents=True, exist_ok=True)
     if folder:
@@ -157,9 +156,9 @@ def main(folder: str = "") -> None:
     )
     surest = max(photographs, key=lambda photo: sum(one.confidence for one in photo.suggestions))
     sheet = contact_sheet(surest, OUTPUT / "kin.png")
-    print(f"\nDone in {time.perf_counter() - start:.0f} s. Look at")
-    print(f"  {page}  the photographs, their suggestions and kin, tag by tag, the map")
-    print(f"  {sheet}  one photograph, and who speaks for its tags")
+    print(f"\nDone in {time.perf_counter() - start:.0f} s. Open")
+    print(f"  {page}  photographs with their suggestions and kin, metrics per tag, the map")
+    print(f"  {sheet}  one photograph, and the kin that support its tags")
 
 
 def measured(
@@ -169,7 +168,7 @@ def measured(
     truth: dict[str, set[str]],
     step: Callable[[str, int, int], None],
 ) -> Quality:
-    """Against what is really there where that is known, else by cross-validation."""
+    """Evaluate against the true labels if they are known, else by cross-validation."""
     if truth:
         there = Collection(untagged.files, [sorted(truth[file]) for file in untagged.files])
         return annotator.evaluate(there, progress=step)

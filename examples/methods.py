@@ -1,12 +1,12 @@
-"""Every method of label transfer, by looks and in the semantic space, on real photographs.
+"""Every method of label transfer, on visual features and in the semantic space.
 
     python -m examples.methods flickr8k coco          # about 10 minutes on two cores
     python -m examples.methods flickr8k --choose      # settings by 3-fold cross-validation
-    python -m examples.methods flickr8k --how-sure build/methods   # calibration, label by label
+    python -m examples.methods flickr8k --calibration build/methods   # calibration per label
 
-The data (features and labels of Flickr8k and COCO) is looked for in the folder TAGKIN_DATA, or
-in ../shared/data. Settings are fixed unless --choose is given, which chooses each method's by
-cross-validation on the training images, separately by looks and in the space.
+The data (features and labels of Flickr8k and COCO) is read from the folder TAGKIN_DATA, or from
+../shared/data. Settings are fixed unless --choose is given. It chooses them by cross-validation on
+the training images, separately for visual features and for the space.
 """
 
 import argparse
@@ -49,7 +49,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features and labels of training and test images, and the settings that are fixed."""
+    """Features and labels of training and test images, and the fixed settings."""
 
     features: np.ndarray
     labels: np.ndarray
@@ -59,7 +59,7 @@ class Dataset:
 
 
 def read(name: str) -> Dataset:
-    """One of the two datasets."""
+    """Load one of the two datasets."""
     path = FOLDER / f"{name}.npz"
     if not path.exists():
         sys.exit(f"{path.name} is not in {FOLDER}. Set TAGKIN_DATA to the folder that has it.")
@@ -86,9 +86,9 @@ def methods(k: int) -> dict[str, Any]:
 
 
 def line(cells: list[str]) -> str:
-    """A row of the table: two names, six numbers, and what there is to say."""
-    method, kin, *numbers, note = cells
-    return f"{method:8}{kin:10}" + "".join(f"{number:>8}" for number in numbers) + f"  {note}"
+    """A row of the table: two names, six numbers, and a note."""
+    method, space, *numbers, note = cells
+    return f"{method:8}{space:10}" + "".join(f"{number:>8}" for number in numbers) + f"  {note}"
 
 
 def run(name: str, choosing: bool, seed: int) -> None:
@@ -100,11 +100,11 @@ def run(name: str, choosing: bool, seed: int) -> None:
     start = time.perf_counter()
     space = SemanticSpace(n_landmarks=data.n_landmarks, random_state=seed)
     space.fit(data.features[known], Y)
-    places = {"visual": data.features, "semantic": space.transform(data.features)}
+    spaces = {"visual": data.features, "semantic": space.transform(data.features)}
     print(f"Space of {space.n_components_} dimensions in {time.perf_counter() - start:.0f} s\n")
-    print(line(["method", "kin", "MAP", "Prec@5", "Rec@5", "N+", "MiAP", "seconds", "settings"]))
+    print(line(["method", "space", "MAP", "Prec@5", "Rec@5", "N+", "MiAP", "seconds", "settings"]))
     for title, method in methods(data.n_neighbors).items():
-        for where, Z in places.items():
+        for where, Z in spaces.items():
             start = time.perf_counter()
             setting = ""
             if choosing:
@@ -115,20 +115,20 @@ def run(name: str, choosing: bool, seed: int) -> None:
                 method.fit(Z[known], Y)
             print_row(title, where, truth, method.decision_function(Z[new]), start, setting)
     start = time.perf_counter()
-    read_off = RidgeTransfer.of_space(space).decision_function(places["semantic"][new])
-    print_row("ridge", "of space", truth, read_off, start, "kernel ridge, read off the space")
+    scores = RidgeTransfer.of_space(space).decision_function(spaces["semantic"][new])
+    print_row("ridge", "of space", truth, scores, start, "the space's own kernel ridge")
     sizes = (1, 10, 50, 100)
-    print(f"\nMean Jaccard of label sets with the nearest {', '.join(map(str, sizes))} images")
-    for where, Z in places.items():
-        kin = nearest(Z[new], Z[known], max(sizes)).indices
-        values = np.asarray(neighborhood_jaccard(truth, Y, kin, sizes=sizes))
+    print(f"\nMean Jaccard overlap of labels with the nearest {', '.join(map(str, sizes))} images")
+    for where, Z in spaces.items():
+        neighbors = nearest(Z[new], Z[known], max(sizes)).indices
+        values = np.asarray(neighborhood_jaccard(truth, Y, neighbors, sizes=sizes))
         print(f"  {where:9} " + "  ".join(f"{value:.3f}" for value in values))
 
 
 def print_row(
     title: str, where: str, truth: np.ndarray, scores: np.ndarray, start: float, setting: str
 ) -> None:
-    """Score and print one method."""
+    """Evaluate one method and print its row."""
     seconds = time.perf_counter() - start
     found = evaluate(truth, scores)
     cells = [f"{100 * found[key]:.1f}" for key in ("MAP", "macro_precision", "macro_recall")]
@@ -136,12 +136,12 @@ def print_row(
     print(line([title, where, *cells]), flush=True)
 
 
-def how_sure(name: str, seed: int, folder: Path) -> None:
-    """Calibrate votes in the space on held-out training images; measure and draw on the test."""
+def calibration(name: str, seed: int, folder: Path) -> None:
+    """Calibrate votes on held-out training images; evaluate and draw on the test images."""
     data = read(name)
     known, new = ~data.is_test, data.is_test
     Y, truth = data.labels[known], data.labels[new]
-    # refitted in each fold: a space knows the labels of the images that it was learned from
+    # refitted in each fold, since embeddings of training images depend on their own labels
     pipeline = make_pipeline(
         SemanticSpace(n_landmarks=data.n_landmarks, random_state=seed),
         NeighborVoting(data.n_neighbors),
@@ -149,30 +149,30 @@ def how_sure(name: str, seed: int, folder: Path) -> None:
     held_out = held_out_scores(pipeline, data.features[known], Y, refit_space=True)
     calibrator = LabelCalibrator().fit(held_out, Y)
     scores = pipeline.fit(data.features[known], Y).decision_function(data.features[new])
-    sure = calibrator.predict_proba(scores)
+    probabilities = calibrator.predict_proba(scores)
     raw = expected_calibration_error(truth, scores / data.n_neighbors)
     print(
         f"\n{name}: expected calibration error on the test images {raw:.4f} for the share of votes,"
     )
-    print(f"{expected_calibration_error(truth, sure):.4f} for calibrated probabilities")
-    print("precision wanted, reached; suggestions an image; images with none")
+    print(f"{expected_calibration_error(truth, probabilities):.4f} for calibrated probabilities")
+    print("precision wanted, reached; suggestions per image; images without any")
     for wanted in (0.5, 0.7, 0.8, 0.9):
         given = scores >= calibrator.thresholds(wanted)
         each, none = given.sum(axis=1).mean(), (~given.any(axis=1)).mean()
         print(f"  {wanted:.1f}  {truth[given].mean():.2f}  {each:.2f}  {none:.0%}")
     folder.mkdir(parents=True, exist_ok=True)
-    draw_reliability(truth, sure).savefig(
+    draw_reliability(truth, probabilities).savefig(
         folder / f"reliability-{name}.svg", metadata={"Date": None}
     )
     names = [str(label) for label in label_names(name)]
     report = label_report(truth, scores, names=names, thresholds=calibrator.thresholds(0.5))
     report.draw(n_labels=30).savefig(folder / f"labels-{name}.svg", metadata={"Date": None})
     (folder / f"labels-{name}.csv").write_text(report.to_csv())
-    print(f"drawn: {folder}/reliability-{name}.svg, labels-{name}.svg; table: labels-{name}.csv")
+    print(f"Wrote reliability-{name}.svg, labels-{name}.svg and labels-{name}.csv to {folder}.")
 
 
 def label_names(name: str) -> list[str]:
-    """Names of the labels that `read` keeps."""
+    """Names of the labels that `read` returns."""
     data = np.load(FOLDER / f"{name}.npz")
     if name == "coco":
         return [str(label) for label in data["label_names"]]
@@ -182,20 +182,20 @@ def label_names(name: str) -> list[str]:
 
 
 def main() -> None:
-    """Read the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("dataset", nargs="+", choices=["flickr8k", "coco"])
     parser.add_argument("--choose", action="store_true", help="settings by cross-validation")
-    parser.add_argument("--seed", type=int, default=0, help="of the landmarks")
+    parser.add_argument("--seed", type=int, default=0, help="seed for choosing landmarks")
     parser.add_argument(
-        "--how-sure", metavar="FOLDER", type=Path, help="calibration and labels instead: draw here"
+        "--calibration", metavar="FOLDER", type=Path, help="write calibration and a label report"
     )
     options = parser.parse_args()
     for name in options.dataset:
-        if options.how_sure:
-            how_sure(name, options.seed, options.how_sure)
+        if options.calibration:
+            calibration(name, options.seed, options.calibration)
         else:
             run(name, options.choose, options.seed)
 

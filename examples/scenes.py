@@ -1,11 +1,11 @@
-"""A made collection of photographs: painted scenes with tags as people give them.
+"""A synthetic collection of photographs: painted scenes with tags like those of people.
 
-Sea and mountains, cities at night, snow, boats, balloons: thirty tags, several to a picture.
-Colours, light, horizon, grain and print differ from picture to picture and say nothing of the
-tags, so that pictures that look alike often show different things. What is drawn is known; of
-that, the tags of a person forget some and get a few wrong.
+Sea and mountains, cities at night, snow, boats, balloons: thirty tags, several per picture.
+Colours, light, horizon, grain and print vary at random and are independent of the tags, so that
+pictures that look alike often show different things. The true labels are known; the tags miss some
+of them, and a few are wrong.
 
-Nothing is fetched. A thousand pictures take some ten seconds: ``python -m examples.scenes``.
+No download is needed. A thousand pictures take about ten seconds: ``python -m examples.scenes``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageChops, ImageFilter, ImageOps
 
-from examples.scenery import (
+from examples.scene_parts import (
     FINER,
     HEIGHT,
     SNOW,
@@ -228,7 +228,7 @@ def _desert(c: Canvas) -> None:
 
 
 def _road(c: Canvas) -> None:
-    """A road that runs away from the eye."""
+    """A road that leads into the distance."""
     c.labels.add("road")
     end, near, half, far = (
         c.between(60, 260),
@@ -246,7 +246,7 @@ def _road(c: Canvas) -> None:
 
 
 def _street(c: Canvas) -> None:
-    """A road from left to right, mostly with cars seen from the side."""
+    """A road from left to right, usually with cars seen from the side."""
     c.labels.add("road")
     width = c.between(34, 56)
     top = c.between(c.horizon + 12, max(c.horizon + 14, HEIGHT - width))
@@ -263,7 +263,7 @@ def _street(c: Canvas) -> None:
 
 
 def _printed(c: Canvas) -> Image.Image:
-    """The picture as a print: colours cast, faded or gone, grain, a frame."""
+    """The picture as a print: colour cast, fading, monochrome, grain, a frame."""
     picture = c.image.reduce(FINER)
     if c.chance(0.2):
         picture = picture.filter(ImageFilter.BoxBlur(c.between(0.3, 1)))
@@ -284,13 +284,13 @@ def _printed(c: Canvas) -> Image.Image:
 
 
 def paint(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """One scene.
+    """Paint one scene.
 
     Returns
     -------
     picture : RGB image of 320 × 240
     labels : list of str
-        What is to be seen, sorted.
+        The labels of the scene, sorted.
     """
     light = str(rng.choice(["day", "overcast", "sunset", "night"], p=[0.5, 0.16, 0.16, 0.18]))
     c = Canvas(rng, light)
@@ -307,7 +307,7 @@ def paint(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
 
 
 def _as_a_person_tags(labels: list[str], rng: np.random.Generator) -> list[str]:
-    """Some labels are forgotten, a few of the tags are wrong."""
+    """Drop some labels, and add a few wrong ones."""
     kept = [label for label in labels if rng.random() >= _FORGOTTEN]
     others = [tag for tag in TAGS if tag not in labels]
     wrong = [str(rng.choice(others)) for _ in kept if rng.random() < _WRONG]
@@ -315,21 +315,21 @@ def _as_a_person_tags(labels: list[str], rng: np.random.Generator) -> list[str]:
 
 
 def make_scenes(folder: str | Path, n: int = 1000, n_untagged: int = 250, seed: int = 0) -> None:
-    """Write scenes as JPEG files, and ``metadata.jsonl`` with what is known of them.
+    """Write scenes as JPEG files, with their labels and tags in ``metadata.jsonl``.
 
-    A line of it has ``file_name``, ``labels`` (the truth) and ``tags`` (a person's; empty for
-    the untagged).
+    Each line has ``file_name``, ``labels`` (the truth) and ``tags`` (noisy; empty for untagged
+    scenes).
 
     Parameters
     ----------
     folder : path
-        Made where it is not there; files in it of the same names are replaced.
+        Created if it does not exist; files with the same names are replaced.
     n : int
-        Scenes in all.
+        Number of scenes.
     n_untagged : int
-        How many of them, the last ones, have no tags.
+        Number of scenes without tags; these come last.
     seed : int
-        The same seed gives the same scenes; the first of a larger n are those of a smaller.
+        The same seed gives the same scenes, and a larger n only adds scenes.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
-"""What the words are worth: textual views, and denoising as tags get worse, on real photographs.
+"""Textual views, and denoising of noisy tags, on real photographs.
 
     python -m examples.words views flickr8k coco     # the three textual kernels
     python -m examples.words tags                    # COCO's own noisy tags
-    python -m examples.words noise flickr8k coco     # the dial, with a figure
+    python -m examples.words noise flickr8k coco     # more and more noise, with a figure
 
-The data is looked for in the folder TAGKIN_DATA, or in ../shared/data.
+The data is read from the folder TAGKIN_DATA, or from ../shared/data.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from tagkin.labels.ontology import OntologyView
 from tagkin.labels.word_view import WordVectorView
 from tagkin.neighbors import Neighbors, nearest
 
-VOTERS = (25, 50, 100, 200)
+N_NEIGHBORS = (25, 50, 100, 200)
 NOISE: dict[str, dict[str, Any]] = {
-    "as they are": {},
-    "half forgotten": {"dropped": 0.5},
+    "no added noise": {},
+    "half missing": {"dropped": 0.5},
     "as many wrong": {"wrong": 1.0},
     "three times as many wrong": {"wrong": 3.0},
-    "half forgotten, as many wrong": {"dropped": 0.5, "wrong": 1.0},
-    "one personal tag an image": {"personal": 1.0},
+    "half missing, as many wrong": {"dropped": 0.5, "wrong": 1.0},
+    "one personal tag per image": {"personal": 1.0},
     "70 % of the images untagged": {"untagged": 0.7},
     "everything": {"dropped": 0.5, "wrong": 2.0, "personal": 1.0, "untagged": 0.5},
 }
@@ -42,19 +42,19 @@ NOISE: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Tagged:
-    """Images with tags to learn from, and others with labels to measure on."""
+    """Tagged images to learn from, and labelled images to evaluate on."""
 
     known: np.ndarray
     tags: scipy.sparse.csr_array
     new: np.ndarray
     truth: np.ndarray
-    asked: np.ndarray
-    """Columns of the tags that are labels, in the order of the columns of `truth`."""
+    evaluated: np.ndarray
+    """Columns of the tags that are also labels, in the order of the columns of `truth`."""
     n_landmarks: int
 
 
 def tagged_coco(n_known: int, n_new: int) -> Tagged:
-    """COCO's images with caption tags, and the 56 labels that are tags, too."""
+    """COCO's images with tags from captions, and the 56 labels that are also tags."""
     data = np.load(FOLDER / "coco.npz")
     order = np.random.default_rng(0).permutation(np.flatnonzero(data["has_tags"]))
     known, new = order[:n_known], order[n_known : n_known + n_new]
@@ -73,58 +73,57 @@ def tagged_coco(n_known: int, n_new: int) -> Tagged:
 
 
 def tagged_flickr8k() -> Tagged:
-    """Flickr8k with one caption's worth of nouns: each named with the chance that a person did."""
+    """Flickr8k with simulated tags: each noun is drawn with the share of people who named it."""
     data, votes = read("flickr8k"), np.load(FOLDER / "flickr8k.npz")["votes"]
     rng = np.random.default_rng(0)
     tags = scipy.sparse.csr_array(rng.random(votes.shape) < votes / 5, dtype=np.float32)
     known, new = ~data.is_test, data.is_test
     expert = votes >= 2
-    asked = np.flatnonzero((expert[known].sum(axis=0) >= 10) & expert[new].any(axis=0))
-    truth = expert[new][:, asked]
-    return Tagged(data.features[known], tags[known], data.features[new], truth, asked, 2048)
+    evaluated = np.flatnonzero((expert[known].sum(axis=0) >= 10) & expert[new].any(axis=0))
+    truth = expert[new][:, evaluated]
+    return Tagged(data.features[known], tags[known], data.features[new], truth, evaluated, 2048)
 
 
-def voted(
-    kin: np.ndarray, tags: Any, collection: Tagged, voters: tuple[int, ...] = VOTERS
-) -> float:
-    """Best MAP, in percent, over numbers of neighbours that vote with (weighted) tags."""
-    wanted = tags[:, collection.asked]
-    nowhere = np.zeros((wanted.shape[0], 1), dtype=int), np.zeros((wanted.shape[0], 1))
+def best_map(neighbors: np.ndarray, tags: Any, collection: Tagged) -> float:
+    """Best MAP of voting, in percent, over numbers of neighbours."""
+    Y = tags[:, collection.evaluated]
+    unused = np.zeros((Y.shape[0], 1), dtype=int), np.zeros((Y.shape[0], 1))
     best = 0.0
-    for k in voters:
-        model = NeighborVoting(k, weighted=True).fit_neighbors(*nowhere, wanted)
-        scores = model.score_neighbors(*Neighbors(kin[:, :k], np.zeros((len(kin), k))))
+    for k in N_NEIGHBORS:
+        model = NeighborVoting(k, weighted=True).fit_neighbors(*unused, Y)
+        lists = Neighbors(neighbors[:, :k], np.zeros((len(neighbors), k)))
+        scores = model.score_neighbors(*lists)
         best = max(best, evaluate(collection.truth, scores)["MAP"])
     return 100 * best
 
 
-def kin_in_space(collection: Tagged, tags: Any, view: Any = "indicator") -> np.ndarray:
+def neighbors_in_space(collection: Tagged, tags: Any, view: Any = "indicator") -> np.ndarray:
     """Neighbours of the new images in a space learned from tags."""
     space = SemanticSpace(n_landmarks=collection.n_landmarks, text_view=view, random_state=0)
     space.fit(collection.known, tags)
     known, new = space.transform(collection.known), space.transform(collection.new)
-    return nearest(new, known, max(VOTERS)).indices
+    return nearest(new, known, max(N_NEIGHBORS)).indices
 
 
 def compare(collection: Tagged, tags: Any) -> dict[str, float]:
-    """MAP of the visual baseline, the spaces on raw and denoised tags, and the chosen blend."""
-    visual = nearest(collection.new, collection.known, max(VOTERS)).indices
+    """MAP of the visual baseline and of spaces from raw, denoised and TagDenoiser's tags."""
+    visual = nearest(collection.new, collection.known, max(N_NEIGHBORS)).indices
     paper = TagDenoiser(blend=1.0).fit_transform(collection.known, tags)
     denoiser = TagDenoiser(space=SemanticSpace(n_landmarks=1024))
     chosen = denoiser.fit_transform(collection.known, tags)
     return {
-        "visual baseline": voted(visual, tags, collection),
-        "space on raw tags": voted(kin_in_space(collection, tags), tags, collection),
-        "space on denoised tags": voted(kin_in_space(collection, paper), tags, collection),
-        "chosen on held-out tags": voted(
-            kin_in_space(collection, chosen, denoiser.view_), chosen, collection
+        "visual baseline": best_map(visual, tags, collection),
+        "space on raw tags": best_map(neighbors_in_space(collection, tags), tags, collection),
+        "space on denoised tags": best_map(neighbors_in_space(collection, paper), tags, collection),
+        "chosen on held-out tags": best_map(
+            neighbors_in_space(collection, chosen, denoiser.view_), chosen, collection
         ),
         "blend": denoiser.blend_,
     }
 
 
 def views(name: str) -> None:
-    """Print the table of textual views of one dataset."""
+    """Print the table of textual views for one dataset."""
     data = read(name)
     names = label_names(name)
     known, new = ~data.is_test, data.is_test
@@ -138,12 +137,12 @@ def views(name: str) -> None:
         "ontology (WordNet, Lin)": ontology,
         "word vectors (GloVe, 50-d)": vectors,
     }.items():
-        places = data.features
+        embeddings = data.features
         if view is not None:
             space = SemanticSpace(n_landmarks=data.n_landmarks, text_view=view, random_state=0)
-            places = space.fit(data.features[known], Y).transform(data.features)
-        model = NeighborVoting(data.n_neighbors).fit(places[known], Y)
-        found = evaluate(truth, model.decision_function(places[new]))
+            embeddings = space.fit(data.features[known], Y).transform(data.features)
+        model = NeighborVoting(data.n_neighbors).fit(embeddings[known], Y)
+        found = evaluate(truth, model.decision_function(embeddings[new]))
         cells = [f"{100 * found[key]:.1f}" for key in ("MAP", "macro_precision", "macro_recall")]
         print(f"{title:34}" + "".join(f"{c:>8}" for c in [*cells, found["n_plus"]]), flush=True)
     print(f"not in WordNet: {', '.join(ontology.fit(Y).unknown_) or 'none'}")
@@ -153,17 +152,15 @@ def views(name: str) -> None:
 def tags(n_known: int = 30_000) -> None:
     """Print the table for COCO's own tags."""
     collection = tagged_coco(n_known, 6000)
-    print(f"\nCOCO, {n_known:,} images with caption tags, 6,000 to measure on, 56 labels")
+    print(f"\nCOCO, {n_known:,} images with tags from captions, 6,000 test images, 56 labels")
     for title, value in compare(collection, collection.tags).items():
         print(f"{title:28}{value:8.1f}" if title != "blend" else f"(blend {value:g})")
 
 
 def noise(name: str, folder: Path) -> None:
-    """Print the table of the dial, and draw it."""
+    """Print and draw MAP against the kind of noise."""
     collection = tagged_coco(10_000, 6000) if name == "coco" else tagged_flickr8k()
-    print(
-        f"\n{name}: {collection.known.shape[0]:,} images to learn from, MAP of NNvot at its best K"
-    )
+    print(f"\n{name}: {collection.known.shape[0]:,} training images, MAP of NNvot at its best K")
     rows = {}
     for title, setting in NOISE.items():
         noisy = with_noise(collection.tags, **setting)
@@ -176,7 +173,7 @@ def noise(name: str, folder: Path) -> None:
 
 
 def draw(name: str, rows: dict[str, dict[str, float]], path: Path) -> None:
-    """One line of dots for every setting of the dial."""
+    """One row of dots per kind of noise."""
     figure, axis = plt.subplots(figsize=(8, 0.42 * len(rows) + 1.3), layout="constrained")
     styles = {
         "visual baseline": ("o", "0.6"),
@@ -195,11 +192,11 @@ def draw(name: str, rows: dict[str, dict[str, float]], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
-    print(f"drawn: {path}")
+    print(f"Wrote {path}.")
 
 
 def main() -> None:
-    """Read the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -208,7 +205,7 @@ def main() -> None:
     parser.add_argument("--figures", type=Path, default=Path("build/words"))
     options = parser.parse_args()
     if not FOLDER.exists():
-        sys.exit(f"{FOLDER} is not there. Set TAGKIN_DATA to the folder that has the data.")
+        sys.exit(f"{FOLDER} does not exist. Set TAGKIN_DATA to the folder that has the data.")
     if options.what == "tags":
         tags()
     for name in options.dataset if options.what != "tags" else []:

@@ -1,4 +1,4 @@
-"""The scenes of the demo: what is on them, what a person tags, and that they can be made again."""
+"""The scenes of the demo: their labels, their noisy tags, and that they are reproducible."""
 
 import json
 from collections import Counter
@@ -13,9 +13,9 @@ from tagkin.collection.tag_files import read_tags
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("scenes")
-    make_scenes(made, n=60, n_untagged=20, seed=3)
-    return made
+    target = tmp_path_factory.mktemp("scenes")
+    make_scenes(target, n=60, n_untagged=20, seed=3)
+    return target
 
 
 def rows(folder):
@@ -44,7 +44,7 @@ def test_the_last_are_untagged_and_the_truth_is_known_of_all(folder):
     assert read_tags(folder / "metadata.jsonl").tags[0] == found[0]["tags"]
 
 
-def test_tags_are_forgotten_and_wrong_as_by_people(tmp_path):
+def test_some_tags_are_missing_and_some_wrong(tmp_path):
     make_scenes(tmp_path, n=150, n_untagged=0)
     found = rows(tmp_path)
     labels = sum(len(row["labels"]) for row in found)
@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
 
 
-def test_scenes_do_not_depend_on_how_many_are_made(folder, tmp_path):
+def test_scenes_do_not_depend_on_their_number(folder, tmp_path):
     make_scenes(tmp_path, n=5, n_untagged=0, seed=3)
     assert [row["labels"] for row in rows(tmp_path)] == [row["labels"] for row in rows(folder)[:5]]
     make_scenes(tmp_path / "other", n=5, n_untagged=0, seed=4)
@@ -68,7 +68,7 @@ def test_scenes_do_not_depend_on_how_many_are_made(folder, tmp_path):
     assert (tmp_path / name).read_bytes() != (tmp_path / "other" / name).read_bytes()
 
 
-def test_what_is_together_makes_sense():
+def test_labels_of_a_scene_are_consistent():
     for _, labels in painted(200):
         found = set(labels)
         assert "boat" not in found or "sea" in found

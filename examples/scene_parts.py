@@ -1,6 +1,6 @@
-"""What scenes are painted of: a canvas, the sky, and things that stand under it.
+"""Parts of the painted scenes: a canvas, the sky, and things on the ground.
 
-Every thing that is drawn adds its name to the canvas's labels.
+Each thing that is painted adds its name to the labels of the canvas.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 WIDTH, HEIGHT = 320, 240
-FINER = 2  # painted larger, then reduced: smooth edges
+FINER = 2  # painted larger and then reduced, for smooth edges
 
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
-Place = tuple[float, float, float]  # x, y and size: where a thing stands, and how high it is
+Position = tuple[float, float, float]  # x, y and height of a thing
 T = TypeVar("T")
 
 
@@ -26,14 +26,14 @@ def colours_of(codes: str) -> list[Colour]:
     return [(int(c[:2], 16), int(c[2:4], 16), int(c[4:], 16)) for c in codes.split()]
 
 
-# Pairs of colours: the sky above, and at the horizon.
+# Pairs of colours: the sky at the top, and at the horizon.
 _SKIES = {
     "day": "3678c8 c4e0f0 58a8d0 f0eed6 2896a0 ceecdc 7896dc fadcd6 1e5aaa 82beeb c4ced6 eeece4",
     "overcast": "6c7682 c4c8ca 827e8c d6cecc 5c6e74 aabab8",
     "sunset": "463c82 fa9650 783c78 ff785a 28508c ffc46e 963246 ffb43c",
     "night": "06081a 242c5a 0a1428 1e5064 180a2c 542c64 04040a 2c2c38",
 }
-# What the light does to colours: a hue, and how much of it.
+# The tint of each light, and its strength.
 _AMBIENT = {
     "day": ((255, 250, 235), 0.06),
     "overcast": ((120, 130, 140), 0.36),
@@ -45,23 +45,23 @@ SNOW = (244, 247, 252)
 
 
 def mix(a: Colour, b: Colour, share: float) -> Colour:
-    """Share 0 is `a`, 1 is `b`."""
+    """Blend two colours: share 0 is `a`, 1 is `b`."""
     red, green, blue = (int(x + (y - x) * share) for x, y in zip(a, b, strict=True))
     return red, green, blue
 
 
 def darker(colour: Colour, share: float = 0.3) -> Colour:
-    """Towards night."""
+    """Darken a colour."""
     return mix(colour, (10, 10, 24), share)
 
 
 def lighter(colour: Colour, share: float = 0.3) -> Colour:
-    """Towards white."""
+    """Lighten a colour."""
     return mix(colour, (255, 252, 240), share)
 
 
 class Canvas:
-    """A picture being painted. Places are pixels of the finished picture."""
+    """A picture being painted. Coordinates are pixels of the finished picture."""
 
     def __init__(self, rng: np.random.Generator, light: str) -> None:
         self.rng, self.light = rng, light
@@ -71,23 +71,23 @@ class Canvas:
         self.horizon = self.between(0.36, 0.7) * HEIGHT
 
     def between(self, low: float, high: float) -> float:
-        """A number between two."""
+        """A random number between low and high."""
         return low + (high - low) * float(self.rng.random())
 
     def count(self, low: int, high: int) -> int:
-        """A whole number from low to high."""
+        """A random integer from low to high."""
         return int(self.rng.integers(low, high + 1))
 
     def chance(self, probability: float) -> bool:
-        """Whether it happens."""
+        """True with this probability."""
         return bool(self.rng.random() < probability)
 
     def one_of(self, things: Sequence[T]) -> T:
-        """Any of them."""
+        """A random choice."""
         return things[int(self.rng.integers(len(things)))]
 
     def lit(self, colour: Colour | str) -> Colour:
-        """A thing's colour (one of several codes), a little its own, in the light of the scene."""
+        """A colour (or one of several codes) with random variation, in the light of the scene."""
         if isinstance(colour, str):
             colour = self.one_of(colours_of(colour))
         own = self.rng.integers(-20, 21, size=3).tolist()
@@ -96,21 +96,23 @@ class Canvas:
         return mix((red, green, blue), hue, share)
 
     def polygon(self, points: Sequence[Point], colour: Colour, alpha: int = 255) -> None:
-        """A filled area."""
+        """A filled polygon."""
         self.draw.polygon([(x * FINER, y * FINER) for x, y in points], (*colour, alpha))
 
     def shape(
-        self, place: Place, points: str, colour: Colour, alpha: int = 255, way: int = 1
+        self, position: Position, points: str, colour: Colour, alpha: int = 255, way: int = 1
     ) -> None:
-        """A filled area of a thing: x and y of its points in units of its size; way −1 mirrors."""
-        x, y, size = place
+        """A filled polygon of a thing, in units of its size; way −1 mirrors it."""
+        x, y, size = position
         number = [float(part) * size for part in points.split()]
         at = [(x + way * dx, y + dy) for dx, dy in zip(number[::2], number[1::2], strict=True)]
         self.polygon(at, colour, alpha)
 
-    def disc(self, place: Place, oval: str, colour: Colour, alpha: int = 255, way: int = 1) -> None:
-        """A disc of a thing: x and y of its middle and its two radii, in units of its size."""
-        x, y, size = place
+    def disc(
+        self, position: Position, oval: str, colour: Colour, alpha: int = 255, way: int = 1
+    ) -> None:
+        """A disc of a thing: its centre and its two radii, in units of the thing's size."""
+        x, y, size = position
         dx, dy, rx, ry = (float(part) * size * FINER for part in oval.split())
         x, y = x * FINER + way * dx, y * FINER + dy
         self.draw.ellipse([x - rx, y - ry, x + rx, y + ry], (*colour, alpha))
@@ -126,7 +128,7 @@ class Canvas:
         self.draw.line(at, (*colour, alpha), max(1, round(width * FINER)), joint="curve")
 
     def shade(self, top: float, bottom: float, above: Colour, below: Colour) -> None:
-        """A band across the picture that goes from one colour to another."""
+        """A horizontal band that blends from one colour to another."""
         first, last = round(top * FINER), round(bottom * FINER)
         share = np.linspace(0, 1, max(1, last - first))[:, None, None]
         column = np.asarray(above) * (1 - share) + np.asarray(below) * share
@@ -141,11 +143,11 @@ class Canvas:
         return list(zip((x * WIDTH / 2 / math.pi).tolist(), y.tolist(), strict=True))
 
     def ground(self, ridge: list[Point], colour: Colour) -> None:
-        """All below the line."""
+        """Fill everything below the line."""
         self.polygon([(0, HEIGHT), *ridge, (WIDTH, HEIGHT)], colour)
 
     def strokes(self, top: float, n: int, colour: Colour, length: float, alpha: int = 90) -> None:
-        """Short level lines on the ground, longer in front."""
+        """Short horizontal lines on the ground, longer in front."""
         for x, depth in self.rng.random((n, 2)).tolist():
             y = top + (HEIGHT - top) * depth**1.4
             half = length * (0.3 + depth) / 2
@@ -157,7 +159,7 @@ class Canvas:
 
 
 def paint_sky(c: Canvas) -> None:
-    """The sky in the light of the canvas, and what is in it."""
+    """The sky in the light of the canvas, with sun, moon, stars and clouds."""
     colours = colours_of(_SKIES[c.light])
     pair = 2 * c.count(0, len(colours) // 2 - 1)
     above, below = colours[pair : pair + 2]
@@ -183,8 +185,8 @@ def paint_stars(c: Canvas) -> None:
     """Many small stars."""
     c.labels.add("stars")
     for x, y, size in c.rng.random((c.count(60, 150), 3)).tolist():
-        place = (x * WIDTH, y * c.horizon, 0.4 + 1.3 * size**4)
-        c.disc(place, "0 0 1 1", (255, 252, 230), round(140 + 115 * size))
+        position = (x * WIDTH, y * c.horizon, 0.4 + 1.3 * size**4)
+        c.disc(position, "0 0 1 1", (255, 252, 230), round(140 + 115 * size))
 
 
 def paint_moon(c: Canvas) -> None:
@@ -199,7 +201,7 @@ def paint_moon(c: Canvas) -> None:
 
 
 def paint_sun(c: Canvas, low: bool) -> None:
-    """The sun, with or without rays; low on the horizon it makes a sunset, not a sun."""
+    """The sun, with or without rays; low on the horizon it is labelled sunset, not sun."""
     if not low:
         c.labels.add("sun")
     x, r = c.between(30, 290), c.between(11, 26)
@@ -259,9 +261,9 @@ def paint_birds(c: Canvas) -> None:
     x, y, size = c.between(50, 270), c.between(0.2, 0.7) * c.horizon, c.between(7, 16)
     colour = (236, 238, 242) if c.light == "night" or c.chance(0.25) else (36, 36, 46)
     for dx, dy in c.rng.normal(size=(c.count(3, 9), 2)).tolist():
-        place = (x + 34 * dx, y + 16 * dy, size * c.between(0.7, 1.2))
+        position = (x + 34 * dx, y + 16 * dy, size * c.between(0.7, 1.2))
         for way in (-1, 1):
-            c.shape(place, "0 0 .45 -.5 1 -.3 .45 -.26 0 .3", colour, way=way)
+            c.shape(position, "0 0 .45 -.5 1 -.3 .45 -.26 0 .3", colour, way=way)
 
 
 def paint_balloons(c: Canvas) -> None:
@@ -269,49 +271,49 @@ def paint_balloons(c: Canvas) -> None:
     c.labels.add("balloon")
     for _ in range(c.count(1, 3)):
         x, r = c.between(24, 296), c.between(12, 32)
-        place = (x, c.between(r + 6, max(r + 8, c.horizon - r)), r)
+        position = (x, c.between(r + 6, max(r + 8, c.horizon - r)), r)
         first, second = c.lit(BRIGHT), c.lit(BRIGHT)
-        c.shape(place, "-.3 1.2 .3 1.2 .16 1.7 -.16 1.7", darker(first, 0.6), 120)
+        c.shape(position, "-.3 1.2 .3 1.2 .16 1.7 -.16 1.7", darker(first, 0.6), 120)
         for k, half in enumerate((1, 0.72, 0.42, 0.14)):
             stripe = second if k % 2 else first
-            c.disc(place, f"0 0 {half} 1", stripe)
+            c.disc(position, f"0 0 {half} 1", stripe)
             w, v = 0.82 * half, 0.2 * half
-            c.shape(place, f"{-w} .57 {w} .57 {v} 1.4 {-v} 1.4", stripe)
-        c.disc(place, "-.35 -.4 .25 .35", (255, 255, 255), 46)
-        c.shape(place, "-.17 1.65 .17 1.65 .15 1.95 -.15 1.95", c.lit("6e4a2c"))
+            c.shape(position, f"{-w} .57 {w} .57 {v} 1.4 {-v} 1.4", stripe)
+        c.disc(position, "-.35 -.4 .25 .35", (255, 255, 255), 46)
+        c.shape(position, "-.17 1.65 .17 1.65 .15 1.95 -.15 1.95", c.lit("6e4a2c"))
 
 
 def paint_plane(c: Canvas) -> None:
     """A plane, perhaps with its trail."""
     c.labels.add("plane")
-    place = (c.between(60, 260), c.between(0.15, 0.6) * c.horizon, c.between(18, 44))
+    position = (c.between(60, 260), c.between(0.15, 0.6) * c.horizon, c.between(18, 44))
     way, body = c.one_of((-1, 1)), c.lit("eceef2")
     if c.chance(0.5):
-        c.shape(place, "-.5 0 -9 -.12 -9 .2", (255, 255, 255), 110, way)
-    c.shape(place, "-.1 0 -.5 -.55 -.32 -.55 .25 0", darker(body, 0.25), way=way)
-    c.shape(place, "-.75 0 -1 -.42 -.84 -.42 -.5 0", c.lit(BRIGHT), way=way)
-    c.shape(place, "1 .02 .8 -.13 -.9 -.1 -1 0 -.7 .1 .8 .14", body, way=way)
-    c.shape(place, "-.05 .05 -.6 .5 -.4 .5 .3 .05", darker(body, 0.25), way=way)
+        c.shape(position, "-.5 0 -9 -.12 -9 .2", (255, 255, 255), 110, way)
+    c.shape(position, "-.1 0 -.5 -.55 -.32 -.55 .25 0", darker(body, 0.25), way=way)
+    c.shape(position, "-.75 0 -1 -.42 -.84 -.42 -.5 0", c.lit(BRIGHT), way=way)
+    c.shape(position, "1 .02 .8 -.13 -.9 -.1 -1 0 -.7 .1 .8 .14", body, way=way)
+    c.shape(position, "-.05 .05 -.6 .5 -.4 .5 .3 .05", darker(body, 0.25), way=way)
     for k in range(6):
-        c.disc(place, f"{0.6 - 0.2 * k} -.03 .03 .03", (50, 70, 100), way=way)
+        c.disc(position, f"{0.6 - 0.2 * k} -.03 .03 .03", (50, 70, 100), way=way)
 
 
 # --- things on the ground ----------------------------------------------------------------
 
 
-def paint_tree(c: Canvas, place: Place) -> None:
+def paint_tree(c: Canvas, position: Position) -> None:
     """A fir or a leafy tree, in any season."""
     c.labels.add("tree")
-    c.shape(place, "-.06 0 .06 0 .02 -.6 -.02 -.6", c.lit("604630"))
+    c.shape(position, "-.06 0 .06 0 .02 -.6 -.02 -.6", c.lit("604630"))
     if c.chance(0.45):
         green = c.lit("22543a")
         for k in range(4):
             low, half = 0.14 + 0.2 * k, 0.32 - 0.065 * k
             branch = f"{-half} {-low} {half} {-low} 0 {-low - 0.38}"
-            c.shape(place, branch, lighter(green, 0.05 * k))
+            c.shape(position, branch, lighter(green, 0.05 * k))
             if "snow" in c.labels:
                 tip = f"{-half / 2} {-low - 0.17} {half / 3} {-low - 0.22} 0 {-low - 0.38}"
-                c.shape(place, tip, c.lit(SNOW))
+                c.shape(position, tip, c.lit(SNOW))
         return
     leaves = c.lit("428040 608c32 2c6846 c87828 aa3c28 d696aa")
     clumps = c.rng.normal(size=(12, 2)) * (0.16, 0.12) - (0, 0.72)
@@ -321,13 +323,13 @@ def paint_tree(c: Canvas, place: Place) -> None:
         (lighter(leaves, 0.16), -0.05, 0.07),
     ):
         for dx, dy in clumps.tolist():
-            c.disc(place, f"{dx + shift:.3f} {dy + shift:.3f} {r} {r}", shade)
+            c.disc(position, f"{dx + shift:.3f} {dy + shift:.3f} {r} {r}", shade)
 
 
-def paint_palm(c: Canvas, place: Place) -> None:
+def paint_palm(c: Canvas, position: Position) -> None:
     """A leaning palm."""
     c.labels.add("palm")
-    x, y, size = place
+    x, y, size = position
     lean = c.between(-0.25, 0.25) * size
     crown = (x + lean, y - size)
     trunk = [(x, y), (x + 0.3 * lean, y - 0.5 * size), crown]
@@ -339,49 +341,49 @@ def paint_palm(c: Canvas, place: Place) -> None:
         c.shape((*crown, size), leaf, green)
 
 
-def paint_house(c: Canvas, place: Place) -> None:
+def paint_house(c: Canvas, position: Position) -> None:
     """A house; its windows are lit at night, its roof is white in snow."""
     c.labels.add("house")
     wall = c.lit("ece2cc c4604a f4f2ec 96aabe e2b86e")
     roof = c.lit(SNOW) if "snow" in c.labels else c.lit("963c30 544e54 6e4632")
     pane = (255, 220, 120) if c.light == "night" else c.lit("78a0be")
-    c.shape(place, ".2 -1.05 .32 -1.05 .32 -.7 .2 -.7", darker(wall, 0.4))
-    c.shape(place, "-.6 -.55 .6 -.55 .6 0 -.6 0", wall)
-    c.shape(place, "0 -.55 .6 -.55 .6 0 0 0", darker(wall, 0.5), 60)
-    c.shape(place, "-.7 -.5 -.35 -1 .35 -1 .7 -.5", roof)
+    c.shape(position, ".2 -1.05 .32 -1.05 .32 -.7 .2 -.7", darker(wall, 0.4))
+    c.shape(position, "-.6 -.55 .6 -.55 .6 0 -.6 0", wall)
+    c.shape(position, "0 -.55 .6 -.55 .6 0 0 0", darker(wall, 0.5), 60)
+    c.shape(position, "-.7 -.5 -.35 -1 .35 -1 .7 -.5", roof)
     for middle in (-0.36, 0.36):
         for half, colour in ((0.13, lighter(wall, 0.6)), (0.1, pane)):
             a, b = middle - half, middle + half
             c.shape(
-                place,
+                position,
                 f"{a} {-0.32 - half} {b} {-0.32 - half} {b} {half - 0.32} {a} {half - 0.32}",
                 colour,
             )
-    c.shape(place, "-.1 -.34 .1 -.34 .1 0 -.1 0", c.lit("5a3828"))
+    c.shape(position, "-.1 -.34 .1 -.34 .1 0 -.1 0", c.lit("5a3828"))
 
 
-def paint_lighthouse(c: Canvas, place: Place) -> None:
+def paint_lighthouse(c: Canvas, position: Position) -> None:
     """A striped lighthouse on its rock."""
     c.labels.add("lighthouse")
     stripe = c.lit("c8322c 283c6e 28282c")
-    c.shape(place, "-.7 .05 -.5 -.08 -.25 -.13 0 -.1 .3 -.15 .5 -.06 .7 .05", c.lit("5c585a"))
+    c.shape(position, "-.7 .05 -.5 -.08 -.25 -.13 0 -.1 .3 -.15 .5 -.06 .7 .05", c.lit("5c585a"))
     for k in range(5):
         low, high, y = 0.13 - 0.014 * k, 0.116 - 0.014 * k, -0.06 - 0.15 * k
         band = f"{-low} {y} {low} {y} {high} {y - 0.15} {-high} {y - 0.15}"
-        c.shape(place, band, stripe if k % 2 else c.lit("f4f4f0"))
+        c.shape(position, band, stripe if k % 2 else c.lit("f4f4f0"))
     if c.light == "night":
-        c.shape(place, "0 -.86 3 -1.4 3 -.6", (255, 240, 170), 80, c.one_of((-1, 1)))
-    c.shape(place, "-.06 -.92 .06 -.92 .06 -.8 -.06 -.8", (255, 236, 150))
-    c.shape(place, "-.09 -.92 .09 -.92 0 -1.03", stripe)
+        c.shape(position, "0 -.86 3 -1.4 3 -.6", (255, 240, 170), 80, c.one_of((-1, 1)))
+    c.shape(position, "-.06 -.92 .06 -.92 .06 -.8 -.06 -.8", (255, 236, 150))
+    c.shape(position, "-.09 -.92 .09 -.92 0 -1.03", stripe)
 
 
-def paint_windmill(c: Canvas, place: Place) -> None:
+def paint_windmill(c: Canvas, position: Position) -> None:
     """A windmill with four sails."""
     c.labels.add("windmill")
     wall, sail = c.lit("dcd2be 966e50 aa5042"), c.lit("f6f2e6")
-    c.shape(place, "-.2 0 .2 0 .11 -.6 -.11 -.6", wall)
-    c.disc(place, "0 -.6 .13 .12", darker(wall, 0.5))
-    turn, hub = c.between(0, 1.5), (place[0], place[1] - 0.62 * place[2], place[2])
+    c.shape(position, "-.2 0 .2 0 .11 -.6 -.11 -.6", wall)
+    c.disc(position, "0 -.6 .13 .12", darker(wall, 0.5))
+    turn, hub = c.between(0, 1.5), (position[0], position[1] - 0.62 * position[2], position[2])
     for k in range(4):
         cos, sin = math.cos(turn + k * math.pi / 2), math.sin(turn + k * math.pi / 2)
         corners = ((0.08, 0), (0.52, 0), (0.52, 0.12), (0.12, 0.12))
@@ -391,39 +393,39 @@ def paint_windmill(c: Canvas, place: Place) -> None:
         c.line([hub[:2], tip], darker(wall, 0.7), 1.3)
 
 
-def paint_boat(c: Canvas, place: Place) -> None:
+def paint_boat(c: Canvas, position: Position) -> None:
     """A sailing boat or a small steamer."""
     c.labels.add("boat")
     hull, way = c.lit(BRIGHT), c.one_of((-1, 1))
-    c.shape(place, "-.4 .07 .38 .07 .2 .3 -.2 .3", darker(hull, 0.6), 70)
-    c.shape(place, "-.55 -.16 .55 -.16 .38 .06 -.4 .06", hull)
-    c.shape(place, "-.57 -.19 .57 -.19 .55 -.14 -.55 -.14", lighter(hull, 0.6))
+    c.shape(position, "-.4 .07 .38 .07 .2 .3 -.2 .3", darker(hull, 0.6), 70)
+    c.shape(position, "-.55 -.16 .55 -.16 .38 .06 -.4 .06", hull)
+    c.shape(position, "-.57 -.19 .57 -.19 .55 -.14 -.55 -.14", lighter(hull, 0.6))
     if c.chance(0.7):
         sail = c.lit(f"faf8f0 faf8f0 faf8f0 {BRIGHT}")
-        c.shape(place, "-.02 -.16 .02 -.16 .02 -1.15 -.02 -1.15", c.lit("5a422c"))
-        c.shape(place, ".04 -1.12 .04 -.26 .5 -.26", sail, way=way)
-        c.shape(place, "-.04 -1 -.04 -.26 -.36 -.26", darker(sail, 0.14), way=way)
+        c.shape(position, "-.02 -.16 .02 -.16 .02 -1.15 -.02 -1.15", c.lit("5a422c"))
+        c.shape(position, ".04 -1.12 .04 -.26 .5 -.26", sail, way=way)
+        c.shape(position, "-.04 -1 -.04 -.26 -.36 -.26", darker(sail, 0.14), way=way)
     else:
-        c.shape(place, "-.24 -.45 .16 -.45 .2 -.16 -.24 -.16", c.lit("f4f4f0"), way=way)
-        c.shape(place, "-.06 -.62 .04 -.62 .04 -.42 -.06 -.42", c.lit("b43c32"), way=way)
+        c.shape(position, "-.24 -.45 .16 -.45 .2 -.16 -.24 -.16", c.lit("f4f4f0"), way=way)
+        c.shape(position, "-.06 -.62 .04 -.62 .04 -.42 -.06 -.42", c.lit("b43c32"), way=way)
         for k in range(3):
-            c.disc(place, f"{0.12 * k - 0.16} -.3 .04 .05", c.lit("466e96"), way=way)
+            c.disc(position, f"{0.12 * k - 0.16} -.3 .04 .05", c.lit("466e96"), way=way)
 
 
-def paint_car(c: Canvas, place: Place) -> None:
+def paint_car(c: Canvas, position: Position) -> None:
     """A car from the side."""
     c.labels.add("car")
     colour, glass, way = c.lit(BRIGHT), c.lit("aac8dc"), c.one_of((-1, 1))
-    c.disc(place, "0 0 1 .1", (10, 10, 16), 110)
-    c.shape(place, "-.6 -.45 -.38 -.76 .22 -.76 .5 -.45", darker(colour, 0.12), way=way)
-    c.shape(place, "-.47 -.46 -.32 -.69 -.06 -.69 -.06 -.46", glass, way=way)
-    c.shape(place, "0 -.46 0 -.69 .19 -.69 .4 -.46", glass, way=way)
-    c.shape(place, "-.95 -.12 -.95 -.4 -.55 -.47 .5 -.47 .92 -.36 .97 -.12", colour, way=way)
-    c.shape(place, "-.9 -.32 .9 -.32 .92 -.28 -.9 -.28", lighter(colour, 0.5), way=way)
+    c.disc(position, "0 0 1 .1", (10, 10, 16), 110)
+    c.shape(position, "-.6 -.45 -.38 -.76 .22 -.76 .5 -.45", darker(colour, 0.12), way=way)
+    c.shape(position, "-.47 -.46 -.32 -.69 -.06 -.69 -.06 -.46", glass, way=way)
+    c.shape(position, "0 -.46 0 -.69 .19 -.69 .4 -.46", glass, way=way)
+    c.shape(position, "-.95 -.12 -.95 -.4 -.55 -.47 .5 -.47 .92 -.36 .97 -.12", colour, way=way)
+    c.shape(position, "-.9 -.32 .9 -.32 .92 -.28 -.9 -.28", lighter(colour, 0.5), way=way)
     for middle in (-0.55, 0.55):
-        c.disc(place, f"{middle} -.12 .2 .2", (24, 24, 28))
-        c.disc(place, f"{middle} -.12 .1 .1", (170, 172, 178))
-    c.disc(place, ".9 -.32 .06 .06", (255, 244, 190), way=way)
+        c.disc(position, f"{middle} -.12 .2 .2", (24, 24, 28))
+        c.disc(position, f"{middle} -.12 .1 .1", (170, 172, 178))
+    c.disc(position, ".9 -.32 .06 .06", (255, 244, 190), way=way)
 
 
 def paint_flowers(c: Canvas, top: float) -> None:
@@ -432,11 +434,11 @@ def paint_flowers(c: Canvas, top: float) -> None:
     petals, stem, size = c.lit(f"{BRIGHT[:48]} dc6e96"), c.lit("326e32"), c.between(6, 14)
     for depth in sorted(c.rng.random(c.count(8, 26)).tolist()):
         x, y = c.between(0, WIDTH), top + 6 + (HEIGHT - top) * depth
-        place = (x, y, size * (0.45 + 0.75 * depth))
-        c.shape(place, "-.06 0 .06 0 .25 2.4 .1 2.4", stem)
+        position = (x, y, size * (0.45 + 0.75 * depth))
+        c.shape(position, "-.06 0 .06 0 .25 2.4 .1 2.4", stem)
         for turn in (np.arange(6) * math.pi / 3 + x).tolist():
-            c.disc(place, f"{0.55 * math.cos(turn)} {0.55 * math.sin(turn)} .4 .4", petals)
-        c.disc(place, "0 0 .32 .32", c.lit("f0c83c"))
+            c.disc(position, f"{0.55 * math.cos(turn)} {0.55 * math.sin(turn)} .4 .4", petals)
+        c.disc(position, "0 0 .32 .32", c.lit("f0c83c"))
 
 
 def paint_bridge(c: Canvas, y: float) -> None:
