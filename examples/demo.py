@@ -112,7 +112,7 @@ def report_of(
         facts=[
             ("photographs", f"{len(collection):,}"),
             ("tagged", f"{collection.n_tagged:,}"),
-            ("tags learned", f"{len(annotator.vocabulary_.names):,}"),
+            ("tags learned", f"{len(annotator.vocabulary_.names_):,}"),
             ("suggestions", f"{n_suggestions:,}"),
         ],
         notes=[f"Learned from {collection.source}. Quality: {quality.how}."],

@@ -22,9 +22,7 @@ import matplotlib.pyplot as plt
 
 from examples.methods import FOLDER, label_names, read
 from tagkin import NeighborVoting, SemanticSpace, TagDenoiser, evaluate
-from tagkin.labels.noise import with_noise
-from tagkin.labels.ontology import OntologyView
-from tagkin.labels.word_view import WordVectorView
+from tagkin.labels import OntologyView, WordVectorView, with_noise
 from tagkin.neighbors import Neighbors, nearest
 
 N_NEIGHBORS = (25, 50, 100, 200)

@@ -10,8 +10,7 @@ import numpy as np
 from experiments.config import Config
 from experiments.problem import Problem
 from tagkin import RidgeTransfer, SemanticSpace, TagDenoiser
-from tagkin.labels.ontology import OntologyView
-from tagkin.labels.word_view import WordVectorView
+from tagkin.labels import OntologyView, WordVectorView
 from tagkin.space import Chi2View
 
 __all__ = ["RECIPES", "VISUAL", "Embeddings", "embed"]

@@ -11,7 +11,7 @@ import scipy.sparse
 from tagkin.collection.tag_files import read_tags
 from tagkin.datasets.base import Dataset
 from tagkin.datasets.files import Files, Source, label_matrix, unpacked
-from tagkin.labels.vocabulary import Vocabulary
+from tagkin.labels import Vocabulary
 
 __all__ = ["STANDINS", "load_coco", "load_flickr8k", "load_photos"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tagkin import wording
-from tagkin.labels.vocabulary import Vocabulary
+from tagkin.labels import Vocabulary
 from tagkin.wording import count, denoising_text
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tagkin.calibration import LabelCalibrator as LabelCalibrator
     from tagkin.denoising import TagDenoiser as TagDenoiser
     from tagkin.evaluation import evaluate as evaluate
-    from tagkin.labels.vocabulary import Vocabulary as Vocabulary
+    from tagkin.labels import Vocabulary as Vocabulary
     from tagkin.model_selection import grid_search as grid_search
     from tagkin.space import SemanticSpace as SemanticSpace
     from tagkin.space.landmarks import LandmarkMap as LandmarkMap
@@ -39,7 +39,7 @@ _HOMES = {
     "TagProp": "tagkin.transfer",
     "TagRelevance": "tagkin.transfer",
     "TwoPassKNN": "tagkin.transfer",
-    "Vocabulary": "tagkin.labels.vocabulary",
+    "Vocabulary": "tagkin.labels",
     "evaluate": "tagkin.evaluation",
     "grid_search": "tagkin.model_selection",
     "load": "tagkin.storage",

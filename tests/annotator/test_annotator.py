@@ -63,7 +63,7 @@ def test_confidences_are_the_calibrated_scores(fitted, made):
     """By the printed form: σ(aₜ g(s) + bₜ), with s from the method's own scores."""
     photos = seen(made.X[300:320], first=300)
     scores = fitted.method_.decision_function(fitted.space_.transform(photos.features))
-    judge, names = fitted.calibrator_, fitted.vocabulary_.names
+    judge, names = fitted.calibrator_, fitted.vocabulary_.names_
     log_odds = np.interp(scores, judge.link_scores_, judge.link_log_odds_)
     expected = 1 / (1 + np.exp(-(judge.slopes_ * log_odds + judge.intercepts_)))
     found = fitted.suggest(photos, threshold=0.0)
@@ -195,8 +195,8 @@ def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(mad
     again.files[:] = ["moved/0000.jpg", "moved/0001.jpg"]
     for _ in range(2):
         annotator.add(again, [["unique"], made.tags[1]])
-    assert "unique" not in annotator.vocabulary_.names
-    assert annotator.vocabulary_.dropped["unique"] == 1
+    assert "unique" not in annotator.vocabulary_.names_
+    assert annotator.vocabulary_.dropped_["unique"] == 1
     assert annotator.files_[0].endswith("moved/0000.jpg")
     assert len(annotator.files_) == 60
     carried = annotator.vocabulary_.transform(annotator.tags_).toarray()
@@ -326,7 +326,7 @@ def test_a_dropped_tag_comes_back_with_all_that_carry_it(made):
     tags = [list(row) for row in made.tags]
     tags[0].append("rare")
     annotator = Annotator(min_count=2).fit(seen(made.X[:100]), tags[:100])
-    assert "rare" not in annotator.vocabulary_.names
+    assert "rare" not in annotator.vocabulary_.names_
     tags[100].append("rare")
     annotator.add(seen(made.X[100:110], first=100), tags[100:110])
     column = annotator.vocabulary_.index("rare")
@@ -338,7 +338,7 @@ def test_known_photographs_get_their_new_tags(made):
     annotator.add(seen(made.X[:1]), [["snow"]])
     assert len(annotator.files_) == 100
     assert annotator.tags_[0] == ["snow"]
-    carried = annotator.vocabulary_.inverse(annotator.method_.labels_[:1])
+    carried = annotator.vocabulary_.inverse_transform(annotator.method_.labels_[:1])
     assert carried == [["snow"]]
     with pytest.raises(InvalidInput, match="new fit"):
         annotator.add(seen(made.X[:2]), [["fresh"], ["fresh"]])

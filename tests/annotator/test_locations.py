@@ -264,7 +264,7 @@ def test_a_model_of_the_first_version_loads_and_loses_its_whole_paths(tmp_path):
     loaded = tagkin.load(OLD_MODEL)
     assert loaded.files_[0] == "2019/0000.jpg"
     assert loaded.paths_[-1] == os.path.join(os.sep, "home", "jane", "Pictures", "2020", "0023.jpg")
-    names = loaded.vocabulary_.names
+    names = loaded.vocabulary_.names_
     assert {"dog", "animal", "animal|dog"} <= set(names)  # as it was learned
     made = Made(24, d=8)
     assert len(loaded.similar(seen(made.X[:1]), 3)[0]) == 3

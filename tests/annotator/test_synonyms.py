@@ -63,7 +63,7 @@ def test_one_tag_in_its_forms_is_learned_as_one(made, tmp_path):
         exclude=["4k Wallpaper"],
         leaf_only=True,
     ).fit(seen(made.X[:80]), tags)
-    names = set(annotator.vocabulary_.names)
+    names = set(annotator.vocabulary_.names_)
     assert names == {"beach", "boat", "city", "night", "sea", "snow", "sunset"}
     column = annotator.method_.labels_[:, [annotator.vocabulary_.index("boats")]].toarray().ravel()
     assert column.astype(bool).tolist() == ["boat" in row for row in made.tags[:80]]
@@ -84,7 +84,7 @@ def test_flat_and_hierarchical_tags_are_one_without_asking(made):
         for i, row in enumerate(made.tags[:60])
     ]
     annotator = Annotator(denoise=False).fit(seen(made.X[:60]), tags)
-    assert "beach" in annotator.vocabulary_.names
-    assert "place|beach" not in annotator.vocabulary_.names
+    assert "beach" in annotator.vocabulary_.names_
+    assert "place|beach" not in annotator.vocabulary_.names_
     n = sum("beach" in row for row in made.tags[:60])
-    assert annotator.vocabulary_.counts[annotator.vocabulary_.index("beach")] == n
+    assert annotator.vocabulary_.counts_[annotator.vocabulary_.index("beach")] == n

@@ -11,7 +11,7 @@ import pytest
 
 from tagkin.collection.tag_files import TagTable, read_tags, write_tags
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.labels.vocabulary import Vocabulary
+from tagkin.labels import Vocabulary
 
 TABLE = TagTable(["a.jpg", "b/c.jpg"], [["dog", "traffic light"], []])
 
@@ -233,7 +233,7 @@ def test_a_table_feeds_a_vocabulary(tmp_path):
     write_tags(tmp_path / "tags.csv", TABLE)
     vocabulary = Vocabulary()
     Y = vocabulary.fit_transform(read_tags(tmp_path / "tags.csv").tags)
-    assert vocabulary.names == ["dog", "traffic light"]
+    assert vocabulary.names_ == ["dog", "traffic light"]
     assert Y.toarray().tolist() == [[1, 1], [0, 0]]
 
 

@@ -14,7 +14,7 @@ from tagkin import SemanticSpace, TagDenoiser
 from tagkin.denoising.trials import Comparison, HeldOutFold, Setting, folds, parted
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.labels.noise import with_noise
+from tagkin.labels import with_noise
 from tagkin.neighbors import ExactNeighbors, nearest
 from tests.conftest import assert_same
 

@@ -6,8 +6,8 @@ from sklearn.base import clone
 
 from tagkin import load, save
 from tagkin.errors import InvalidInput
+from tagkin.labels import Vocabulary
 from tagkin.labels.merging import canonical_words, plural_pairs, whole_paths
-from tagkin.labels.vocabulary import Vocabulary
 
 
 def merging(**options):
@@ -62,13 +62,13 @@ def test_the_more_frequent_form_stands_for_both_and_the_singular_where_they_tie(
 def test_plurals_are_merged_on_request_in_the_users_own_form():
     lists = [["dog"], ["Dogs"], ["Dogs"], ["rabbit"], ["rabbits"], ["rabbit", "dog", "dogs"]]
     apart = Vocabulary().fit(lists)
-    assert apart.names == ["dog", "Dogs", "rabbit", "rabbits"]
-    assert apart.plurals == [("dog", "Dogs"), ("rabbit", "rabbits")]
+    assert apart.names_ == ["dog", "Dogs", "rabbit", "rabbits"]
+    assert apart.plurals_ == [("dog", "Dogs"), ("rabbit", "rabbits")]
     one = Vocabulary(merge_plurals=True)
     Y = one.fit_transform(lists)
-    assert one.names == ["Dogs", "rabbit"]
-    assert one.counts.tolist() == [4, 3]
-    assert one.plurals == []
+    assert one.names_ == ["Dogs", "rabbit"]
+    assert one.counts_.tolist() == [4, 3]
+    assert one.plurals_ == []
     np.testing.assert_array_equal(Y.toarray().T, [[1, 1, 1, 0, 0, 1], [0, 0, 0, 1, 1, 1]])
     assert one.index("dog") == one.index("DOGS") == 0
     assert one.transform([["cats"]]).sum() == 0
@@ -76,7 +76,7 @@ def test_plurals_are_merged_on_request_in_the_users_own_form():
 
 
 def test_a_plural_without_its_singular_stays_as_it_is():
-    assert Vocabulary(merge_plurals=True).fit([["waves"], ["glasses"]]).names == [
+    assert Vocabulary(merge_plurals=True).fit([["waves"], ["glasses"]]).names_ == [
         "glasses",
         "waves",
     ]
@@ -86,8 +86,8 @@ def test_plurals_and_synonyms_go_together():
     lists = [["puppy"], ["puppies"], ["puppies"], ["dogs"], ["dog"]]
     for aliases in ({"puppy": "dog"}, {"puppies": "dog"}, {"puppy": "dogs"}):
         one = Vocabulary(aliases=aliases, merge_plurals=True).fit(lists)
-        assert len(one.names) == 1, aliases
-        assert one.counts.tolist() == [5]
+        assert len(one.names_) == 1, aliases
+        assert one.counts_.tolist() == [5]
 
 
 # --- levels ------------------------------------------------------------------------------
@@ -96,10 +96,10 @@ def test_plurals_and_synonyms_go_together():
 def test_a_flat_tag_is_the_hierarchical_one_that_ends_in_it():
     lists = [["animal|dog"], ["Dog"], ["animal|dog"], ["animal|cat"], ["tree"]]
     apart = Vocabulary(separator="|").fit(lists)
-    assert apart.names == ["animal", "animal|cat", "animal|dog", "Dog", "tree"]
+    assert apart.names_ == ["animal", "animal|cat", "animal|dog", "Dog", "tree"]
     one = merging()
     Y = one.fit_transform(lists)
-    assert one.names == ["animal", "animal|cat", "animal|dog", "tree"]
+    assert one.names_ == ["animal", "animal|cat", "animal|dog", "tree"]
     # the flat form is the rarer one: it stands for the whole, parents and all
     expected = [[1, 0, 1, 0], [1, 0, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]]
     np.testing.assert_array_equal(Y.toarray(), expected)
@@ -111,7 +111,10 @@ def test_a_flat_tag_is_the_hierarchical_one_that_ends_in_it():
 def test_the_majority_form_is_shown_and_a_stray_parent_does_not_spread():
     lists = [["Menschen"]] * 111 + [["Things|Menschen"]] * 30
     one = merging().fit(lists)
-    assert dict(zip(one.names, one.counts.tolist(), strict=True)) == {"Things": 30, "Menschen": 141}
+    assert dict(zip(one.names_, one.counts_.tolist(), strict=True)) == {
+        "Things": 30,
+        "Menschen": 141,
+    }
     assert one.index("things|menschen") == one.index("MENSCHEN")
     np.testing.assert_array_equal(one.transform([["menschen"]]).toarray(), [[0, 1]])
 
@@ -119,34 +122,34 @@ def test_the_majority_form_is_shown_and_a_stray_parent_does_not_spread():
 def test_an_ambiguous_leaf_stays_apart():
     lists = [["animal|dog"], ["toy|dog"], ["dog"]]
     one = merging().fit(lists)
-    assert one.names == ["animal", "animal|dog", "dog", "toy", "toy|dog"]
-    assert one.counts.tolist() == [1] * 5
+    assert one.names_ == ["animal", "animal|dog", "dog", "toy", "toy|dog"]
+    assert one.counts_.tolist() == [1] * 5
 
 
 def test_longer_forms_of_one_tag_are_one():
     one = merging().fit([["dog"], ["animal|dog"], ["nature|animal|dog"], ["nature|animal|cat"]])
-    assert one.counts[one.index("dog")] == 3
+    assert one.counts_[one.index("dog")] == 3
     assert one.index("dog") == one.index("animal|dog") == one.index("Nature|Animal|Dog")
 
 
 def test_children_of_a_flat_form_follow_it():
     one = merging().fit([["Menschen|Anna"], ["Things|Menschen"], ["Anna"], ["Menschen"]])
     assert one.index("anna") == one.index("things|menschen|anna") == one.index("Menschen|Anna")
-    assert one.counts[one.index("menschen")] == 4  # Anna is one of them, however she is written
+    assert one.counts_[one.index("menschen")] == 4  # Anna is one of them, however she is written
 
 
 def test_hierarchies_in_a_circle_stay_apart():
     lists = [["travel|italy"], ["italy|travel"], ["italy"], ["x|y"], ["y"]]
     one = merging().fit(lists)
-    assert one.names == ["italy", "italy|travel", "travel", "travel|italy", "x", "x|y"]
+    assert one.names_ == ["italy", "italy|travel", "travel", "travel|italy", "x", "x|y"]
     assert whole_paths({("a", "b"): 1, ("b", "a"): 1}) == {}
 
 
 def test_plurals_are_merged_at_every_level():
     lists = [["animals|dogs"], ["animal|dog"], ["dogs"], ["animal|cat"], ["cat"]]
     one = merging(merge_plurals=True).fit(lists)
-    assert one.names == ["animal", "animal|cat", "animals|dogs"]
-    assert one.counts.tolist() == [5, 2, 3]
+    assert one.names_ == ["animal", "animal|cat", "animals|dogs"]
+    assert one.counts_.tolist() == [5, 2, 3]
 
 
 def test_merging_by_random_forms_gives_one_tag_each():
@@ -163,7 +166,7 @@ def test_merging_by_random_forms_gives_one_tag_each():
     order = [one.index(name) for name in ("dog", "sea", "red car")]
     found = one.transform(lists).toarray()[:, order]
     np.testing.assert_array_equal(found, [[t in row for t in range(3)] for row in sets])
-    assert len(one.names) == 3
+    assert len(one.names_) == 3
 
 
 # --- leaves, exclusions ------------------------------------------------------------------
@@ -172,26 +175,26 @@ def test_merging_by_random_forms_gives_one_tag_each():
 def test_leaves_alone_where_they_are_unique():
     lists = [["animal|dog", "Place|New York"], ["toy|dog"], ["sky"]]
     one = Vocabulary(separator="|", leaf_only=True).fit(lists)
-    assert one.names == ["animal", "animal|dog", "Place", "New York", "sky", "toy", "toy|dog"]
-    assert one.inverse(one.transform([["place|new york"]])) == [["Place", "New York"]]
+    assert one.names_ == ["animal", "animal|dog", "Place", "New York", "sky", "toy", "toy|dog"]
+    assert one.inverse_transform(one.transform([["place|new york"]])) == [["Place", "New York"]]
     one.leaf_only = False
-    assert "Place|New York" in one.names
-    assert Vocabulary(leaf_only=True).fit([["a|b"]]).names == ["a|b"]
-    assert Vocabulary(separator=("|", "/"), leaf_only=True).fit([["a/b|c"]]).names[-1] == "c"
+    assert "Place|New York" in one.names_
+    assert Vocabulary(leaf_only=True).fit([["a|b"]]).names_ == ["a|b"]
+    assert Vocabulary(separator=("|", "/"), leaf_only=True).fit([["a/b|c"]]).names_[-1] == "c"
 
 
 def test_excluded_tags_get_no_column_in_any_form():
     lists = [["4K Wallpaper", "dog"], ["4k  wallpaper", "animal|dog"], ["animal|cat", "rare"]]
     exclude = ["4k wallpaper", "animal", " "]
     one = merging(min_count=1, exclude=exclude).fit(lists)
-    assert one.names == ["animal|cat", "dog", "rare"]
-    assert one.dropped == {}
+    assert one.names_ == ["animal|cat", "dog", "rare"]
+    assert one.dropped_ == {}
     one.transform([["4K WALLPAPER"]])
     assert one.unknown_ == {}
     with pytest.raises(InvalidInput, match="'animal' is excluded"):
         one.index("animal")
-    assert one.extend([["4k wallpaper", "new"]]).names[-1] == "new"
-    assert "dog" not in " ".join(merging(exclude=["Dog"]).fit(lists).names)
+    assert one.extend([["4k wallpaper", "new"]]).names_[-1] == "new"
+    assert "dog" not in " ".join(merging(exclude=["Dog"]).fit(lists).names_)
     with pytest.raises(InvalidInput, match="exclude is a list of tags; found the text 'dog'"):
         Vocabulary(exclude="dog").fit(lists)
 
@@ -210,9 +213,9 @@ def test_forms_are_stored_and_cloned(tmp_path):
     one = merging(merge_plurals=True, exclude=["4k"], leaf_only=True).fit(lists)
     again = load(save(one, tmp_path / "model"))
     assert again.get_params() == one.get_params()
-    assert again.names == one.names == ["animal", "dog"]
+    assert again.names_ == one.names_ == ["animal", "dog"]
     new = [["Dogs"], ["animal|dog"], ["4K"]]
     assert (again.transform(new) != one.transform(new)).nnz == 0
     assert again.index("dogs") == 1
-    assert again.extend([["animals"]]).names == one.extend([["animals"]]).names
+    assert again.extend([["animals"]]).names_ == one.extend([["animals"]]).names_
     assert clone(one).exclude == ["4k"]

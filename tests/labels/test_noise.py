@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from tagkin.errors import InvalidInput
-from tagkin.labels.noise import with_noise
+from tagkin.labels import with_noise
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import load, save
 from tagkin.errors import InvalidInput
-from tagkin.labels.spelling import normalize_tag
-from tagkin.labels.vocabulary import Vocabulary
+from tagkin.labels import Vocabulary, normalize_tag
 
 LISTS = [["Beach", "dog"], ["beach", "DOG", "dog"], None, [], ["Beach", "sea"]]
 
@@ -43,11 +42,11 @@ def random_lists(seed, n=60, n_tags=15):
 )
 def test_one_tag_in_two_spellings(one, other):
     assert normalize_tag(one) == normalize_tag(other)
-    assert Vocabulary().fit([[one], [other]]).counts.tolist() == [2]
+    assert Vocabulary().fit([[one], [other]]).counts_.tolist() == [2]
 
 
 def test_tags_that_differ_stay_apart():
-    assert len(Vocabulary().fit([["cat"], ["cats"], ["cåt"], ["c at"]]).names) == 4
+    assert len(Vocabulary().fit([["cat"], ["cats"], ["cåt"], ["c at"]]).names_) == 4
 
 
 def test_normalizing_twice_changes_nothing():
@@ -58,11 +57,11 @@ def test_normalizing_twice_changes_nothing():
 
 def test_the_most_frequent_spelling_is_shown_and_the_first_where_they_tie():
     vocabulary = Vocabulary().fit(LISTS)
-    assert vocabulary.names == ["Beach", "dog", "sea"]
-    assert vocabulary.counts.tolist() == [3, 2, 1]
+    assert vocabulary.names_ == ["Beach", "dog", "sea"]
+    assert vocabulary.counts_.tolist() == [3, 2, 1]
     assert vocabulary.n_images_ == 5
-    assert Vocabulary().fit([["NYC"], ["nyc"]]).names == ["NYC"]
-    assert Vocabulary().fit([["nyc"], ["NYC"]]).names == ["nyc"]
+    assert Vocabulary().fit([["NYC"], ["nyc"]]).names_ == ["NYC"]
+    assert Vocabulary().fit([["nyc"], ["NYC"]]).names_ == ["nyc"]
 
 
 # --- the matrix ---
@@ -86,9 +85,9 @@ def test_against_sets_of_tags(seed, min_count):
     counts = {t: sum(t in s for s in sets) for t in range(15)}
     kept = sorted((t for t in counts if counts[t] >= min_count), key=str)
     np.testing.assert_array_equal(Y, [[t in s for t in kept] for s in sets])
-    assert vocabulary.counts.tolist() == [counts[t] for t in kept] == Y.sum(axis=0).tolist()
+    assert vocabulary.counts_.tolist() == [counts[t] for t in kept] == Y.sum(axis=0).tolist()
     assert [vocabulary.index(f"TAG {t}") for t in kept] == list(range(len(kept)))
-    dropped = {normalize_tag(name): n for name, n in vocabulary.dropped.items()}
+    dropped = {normalize_tag(name): n for name, n in vocabulary.dropped_.items()}
     assert dropped == {f"tag {t}": n for t, n in counts.items() if 0 < n < min_count}
     assert vocabulary.unknown_ == {}
 
@@ -98,22 +97,22 @@ def test_there_and_back(seed, as_array):
     lists, _ = random_lists(seed)
     vocabulary = Vocabulary()
     Y = vocabulary.fit_transform(lists)
-    names = vocabulary.inverse(Y)
-    assert names == vocabulary.inverse(as_array(Y.toarray()))
+    names = vocabulary.inverse_transform(Y)
+    assert names == vocabulary.inverse_transform(as_array(Y.toarray()))
     assert (vocabulary.transform(names) != Y).nnz == 0
     assert all(len(set(row)) == len(row) for row in names)
 
 
 def test_back_from_weights():
     vocabulary = Vocabulary().fit([["a", "b", "c"]])
-    assert vocabulary.inverse(np.array([[0.2, 0.0, -1.0], [0, 0, 0]])) == [["a", "c"], []]
-    assert vocabulary.inverse(np.array([0, 1, 0])) == [["b"]]
+    assert vocabulary.inverse_transform(np.array([[0.2, 0.0, -1.0], [0, 0, 0]])) == [["a", "c"], []]
+    assert vocabulary.inverse_transform(np.array([0, 1, 0])) == [["b"]]
     stored = scipy.sparse.csr_array(([0.0, 1.0, 2.0], [0, 2, 1], [0, 3]), shape=(1, 3))
-    assert vocabulary.inverse(stored) == [["b", "c"]]
+    assert vocabulary.inverse_transform(stored) == [["b", "c"]]
     with pytest.raises(
         InvalidInput, match=r"shape \(1, 2\); expected one column for each of the 3"
     ):
-        vocabulary.inverse(np.ones((1, 2)))
+        vocabulary.inverse_transform(np.ones((1, 2)))
 
 
 def test_rows_can_be_any_collection_and_come_from_a_generator():
@@ -127,8 +126,8 @@ def test_no_images_and_no_tags():
     for lists in ([], [None, []], [["", "  "]]):
         vocabulary = Vocabulary()
         assert vocabulary.fit_transform(lists).shape == (len(lists), 0)
-        assert vocabulary.names == []
-    assert vocabulary.extend([["a"]]).names == ["a"]
+        assert vocabulary.names_ == []
+    assert vocabulary.extend([["a"]]).names_ == ["a"]
 
 
 # --- unknown, dropped ---
@@ -136,7 +135,7 @@ def test_no_images_and_no_tags():
 
 def test_unknown_tags_are_counted_by_image_and_dropped_ones_are_not_unknown():
     vocabulary = Vocabulary(min_count=2).fit([["a", "rare"], ["a"]])
-    assert vocabulary.dropped == {"rare": 1}
+    assert vocabulary.dropped_ == {"rare": 1}
     Y = vocabulary.transform([["A", "New", "new"], ["NEW", "rare"], ["other"]])
     np.testing.assert_array_equal(Y.toarray(), [[1], [0], [0]])
     assert vocabulary.unknown_ == {"New": 2, "other": 1}
@@ -167,8 +166,8 @@ def test_index_helps_with_a_name_that_is_not_there():
 def test_aliases_merge_and_chains_are_followed():
     aliases = {"Puppy": "doggy", "doggy": "Dog", "tyke": "PUPPY"}
     vocabulary = Vocabulary(aliases=aliases).fit([["puppy", "dog"], ["Tyke"], ["cat"]])
-    assert vocabulary.names == ["cat", "Dog"]
-    assert vocabulary.counts.tolist() == [1, 2]
+    assert vocabulary.names_ == ["cat", "Dog"]
+    assert vocabulary.counts_.tolist() == [1, 2]
     assert vocabulary.index("puppy") == vocabulary.index("dog") == 1
 
 
@@ -193,7 +192,7 @@ def test_unusable_aliases_are_named():
         Vocabulary(aliases={"a": None}).fit([])
     with pytest.raises(InvalidInput, match="is blank: 'a': ' '"):
         Vocabulary(aliases={"a": " "}).fit([])
-    assert Vocabulary(aliases={"dog": "Dog", "Cat": "cat"}).fit([["dog"]]).names == ["dog"]
+    assert Vocabulary(aliases={"dog": "Dog", "Cat": "cat"}).fit([["dog"]]).names_ == ["dog"]
 
 
 # --- hierarchies ---
@@ -204,20 +203,20 @@ def test_a_child_implies_its_parents():
     vocabulary = Vocabulary(separator="|")
     Y = vocabulary.fit_transform(lists)
     names = ["animal", "animal|cat", "Animal|Dog", "Animal|Dog|Poodle", "Dog"]
-    assert vocabulary.names == names
+    assert vocabulary.names_ == names
     expected = [[1, 0, 1, 1, 0], [1, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
     np.testing.assert_array_equal(Y.toarray(), expected)
     alone = Vocabulary(separator="|", imply_parents=False).fit(lists)
-    assert alone.names == ["animal", "animal|cat", "Animal|Dog|Poodle", "Dog"]
-    assert alone.counts.tolist() == [1, 1, 1, 1]
+    assert alone.names_ == ["animal", "animal|cat", "Animal|Dog|Poodle", "Dog"]
+    assert alone.counts_.tolist() == [1, 1, 1, 1]
 
 
 def test_separators_are_an_option():
     lists = [["animal/dog"], ["Animal | Dog"], ["/animal//dog/"]]
     both = Vocabulary(separator=("|", "/"), imply_parents=False).fit(lists)
-    assert (both.names, both.counts.tolist()) == (["animal|dog"], [3])
-    assert Vocabulary(separator="/").fit(lists).counts.tolist() == [2, 2, 1]
-    assert len(Vocabulary().fit(lists).names) == 3
+    assert (both.names_, both.counts_.tolist()) == (["animal|dog"], [3])
+    assert Vocabulary(separator="/").fit(lists).counts_.tolist() == [2, 2, 1]
+    assert len(Vocabulary().fit(lists).names_) == 3
     for separator in ("", " ", ("|", ""), (1,)):
         with pytest.raises(InvalidInput, match="separator must be"):
             Vocabulary(separator=separator).fit(lists)
@@ -227,7 +226,7 @@ def test_aliases_of_parents_hold_for_children_and_can_give_parents():
     aliases = {"animals": "Animal", "hound": "animals|dog", "animal|cat": "cat"}
     vocabulary = Vocabulary(aliases=aliases, separator="|")
     Y = vocabulary.fit_transform([["hound"], ["ANIMALS|dog"], ["animals|cat|tabby"], ["animals"]])
-    assert vocabulary.names == ["Animal", "Animal|dog", "cat", "cat|tabby"]
+    assert vocabulary.names_ == ["Animal", "Animal|dog", "cat", "cat|tabby"]
     expected = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 0]]
     np.testing.assert_array_equal(Y.toarray(), expected)
 
@@ -240,25 +239,25 @@ def test_aliases_of_parents_hold_for_children_and_can_give_parents():
 def test_extending_equals_fitting_all_up_to_the_order_of_new_columns(seed, min_count):
     lists, _ = random_lists(seed)
     grown = Vocabulary(min_count=min_count).fit(lists[:20])
-    before = grown.names
+    before = grown.names_
     grown.extend(lists[20:35]).extend(lists[35:])
-    assert grown.names[: len(before)] == before
+    assert grown.names_[: len(before)] == before
     whole = Vocabulary(min_count=min_count).fit(lists)
-    order = [whole.index(name) for name in grown.names]
-    assert sorted(order) == list(range(len(whole.names)))
-    assert whole.counts[order].tolist() == grown.counts.tolist()
-    assert sum(grown.dropped.values()) == sum(whole.dropped.values())
+    order = [whole.index(name) for name in grown.names_]
+    assert sorted(order) == list(range(len(whole.names_)))
+    assert whole.counts_[order].tolist() == grown.counts_.tolist()
+    assert sum(grown.dropped_.values()) == sum(whole.dropped_.values())
     difference = whole.transform(lists)[:, order] != grown.transform(lists)
     assert difference.nnz == 0
 
 
 def test_a_dropped_tag_gets_a_column_at_the_end_when_it_is_frequent_enough():
     vocabulary = Vocabulary(min_count=2).fit([["b", "a"], ["b"], ["c", "c"]])
-    assert vocabulary.names == ["b"]
+    assert vocabulary.names_ == ["b"]
     vocabulary.extend([["A"], ["A", "d"]])
-    assert vocabulary.names == ["b", "A"]
-    assert vocabulary.counts.tolist() == [2, 3]
-    assert vocabulary.dropped == {"c": 1, "d": 1}
+    assert vocabulary.names_ == ["b", "A"]
+    assert vocabulary.counts_.tolist() == [2, 3]
+    assert vocabulary.dropped_ == {"c": 1, "d": 1}
     assert vocabulary.n_images_ == 5
 
 
@@ -273,7 +272,7 @@ def test_a_dropped_tag_gets_a_column_at_the_end_when_it_is_frequent_enough():
         ([["a"], "beach"], "Row 1 is 'beach'; expected a list of tags"),
         ([["a"], float("nan")], "Row 1 is nan; expected a list"),
         ([{"a": 1}], "Row 0 is {'a': 1}"),
-        ("beach", "one list of tags an image; found str"),
+        ("beach", "one list of tags per image; found str"),
         ({"a.jpg": ["x"]}, "found dict"),
         (None, "found NoneType"),
     ],
@@ -283,16 +282,30 @@ def test_bad_lists_are_named_and_leave_the_vocabulary_as_it_was(lists, message):
     for method in (vocabulary.fit, vocabulary.transform, vocabulary.extend):
         with pytest.raises(InvalidInput, match=message):
             method(lists)
-    assert (vocabulary.names, vocabulary.counts.tolist()) == (["x"], [1])
+    assert (vocabulary.names_, vocabulary.counts_.tolist()) == (["x"], [1])
 
 
 def test_parameters_and_order_of_calls():
     for min_count in (0, 1.5, "2"):
         with pytest.raises(InvalidInput, match="min_count must be a whole number from 1"):
             Vocabulary(min_count=min_count).fit([])
-    for call in (lambda v: v.names, lambda v: v.transform([]), lambda v: v.extend([])):
+    for call in (lambda v: v.names_, lambda v: v.transform([]), lambda v: v.extend([])):
         with pytest.raises(NotFittedError):
             call(Vocabulary())
+
+
+def test_names_out_are_those_of_the_columns():
+    vocabulary = Vocabulary().fit([["b", "a"], ["c"]])
+    names = vocabulary.get_feature_names_out()
+    assert isinstance(names, np.ndarray)
+    assert names.tolist() == vocabulary.names_ == ["a", "b", "c"]
+
+
+def test_learned_attributes_end_in_an_underscore():
+    fitted = Vocabulary().fit([["a"]])
+    public = {name for name in dir(fitted) if not name.startswith("_")}
+    learned = {name for name in public if not callable(getattr(fitted, name))}
+    assert {name for name in learned if not name.endswith("_")} == set(fitted.get_params())
 
 
 # --- storing ---
@@ -305,12 +318,12 @@ def test_a_stored_vocabulary_is_the_same_and_can_grow(tmp_path):
     vocabulary.fit(lists).transform([["$items"]])
     again = load(save(vocabulary, tmp_path / "model"))
     assert again.get_params()["aliases"] == aliases
-    assert again.names == vocabulary.names == ["a", "a|B", "dog", "Ärger"]
+    assert again.names_ == vocabulary.names_ == ["a", "a|B", "dog", "Ärger"]
     assert again.unknown_ == {"$items": 1}
-    assert again.dropped == vocabulary.dropped == {"$class": 1, "rare": 1}
+    assert again.dropped_ == vocabulary.dropped_ == {"$class": 1, "rare": 1}
     assert (again.transform(lists) != vocabulary.transform(lists)).nnz == 0
-    assert again.extend([["Rare"]]).names == vocabulary.extend([["Rare"]]).names
-    assert again.names[-1] == "rare"
+    assert again.extend([["Rare"]]).names_ == vocabulary.extend([["Rare"]]).names_
+    assert again.names_[-1] == "rare"
     card = (tmp_path / "model" / "README.md").read_text()
     assert "4 tags, learned from 5 images." in card
     assert "2 tags were dropped, each on fewer than 2 images: $class, rare." in card
@@ -320,4 +333,4 @@ def test_a_clone_is_unfitted():
     copy = clone(Vocabulary(min_count=3).fit([]))
     assert copy.min_count == 3
     with pytest.raises(NotFittedError):
-        copy.names  # noqa: B018
+        copy.names_  # noqa: B018

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
-from tagkin.labels.word_view import WordVectorView
+from tagkin.labels import WordVectorView
 from tagkin.lexicons.word_vectors import WordVectors
 from tagkin.space.views import TextView, as_text_view
 from tests.conftest import assert_same, make_collection, needs_torch

@@ -32,7 +32,7 @@ from tagkin.collection.reading import Collection, Progress
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
-from tagkin.labels.vocabulary import Vocabulary
+from tagkin.labels import Vocabulary
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count, denoising_text
@@ -328,7 +328,7 @@ class Annotator(Relocation, PhotographFeatures):
         """
         self._check_fitted()
         return findings(
-            self.held_out_, self.method_, self.paths_, self.vocabulary_.names, n, kind, n_kin
+            self.held_out_, self.method_, self.paths_, self.vocabulary_.names_, n, kind, n_kin
         )
 
     def cross_validate(
@@ -347,7 +347,7 @@ class Annotator(Relocation, PhotographFeatures):
         vocabulary = self._vocabulary().fit(rows)
         Y, recipe = vocabulary.transform(rows), self._recipe()
         return quality.cross_validated(
-            seen.features, Y, vocabulary.names, recipe, self.random_state, step
+            seen.features, Y, vocabulary.names_, recipe, self.random_state, step
         )
 
     def evaluate(
@@ -376,7 +376,8 @@ class Annotator(Relocation, PhotographFeatures):
         Y = self.vocabulary_.transform(rows)
         scores = to_numpy(self.method_.decision_function(self.space_.transform(seen.features)))
         visual_scores = self._visual_scores(seen.features, progress)
-        return quality.held_out(Y, scores, visual_scores, self.calibrator_, self.vocabulary_.names)
+        names = self.vocabulary_.names_
+        return quality.held_out(Y, scores, visual_scores, self.calibrator_, names)
 
     def _visual_scores(self, features: np.ndarray, progress: Progress | None) -> Any:
         known = self.look(list(self.paths_), progress=progress)

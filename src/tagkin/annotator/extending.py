@@ -11,7 +11,7 @@ import scipy.sparse
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
-from tagkin.labels.vocabulary import Vocabulary
+from tagkin.labels import Vocabulary
 
 if TYPE_CHECKING:
     from tagkin.annotator.annotator import Annotator

@@ -64,7 +64,7 @@ def suggestions_of(
     free = supported(found, method.labels_)
     free[vocabulary.transform(own).nonzero()] = False
     evidence = method.explain_neighbors(*found, rule.picked(scores, P, free))
-    names, result = vocabulary.names, []
+    names, result = vocabulary.names_, []
     for i, file in enumerate(files):
         suggested = tuple(
             TagSuggestion(names[e.label], float(P[i, e.label]), kin_of(e, annotator.paths_, n_kin))

@@ -163,7 +163,7 @@ def _write(annotator: Annotator, found: list[Finding], path: Path) -> None:
         notes.append(missing)
     facts = [
         ("tagged photographs", f"{len(annotator.files_):,}"),
-        ("tags", f"{len(annotator.vocabulary_.names):,}"),
+        ("tags", f"{len(annotator.vocabulary_.names_):,}"),
         ("findings", f"{len(found):,}"),
     ]
     write_report(Report("Tags to look at again", facts, findings=found[:_SHOWN], notes=notes), path)

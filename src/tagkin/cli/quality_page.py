@@ -68,7 +68,7 @@ def _examples(
     fresh = [i for i, digest in enumerate(seen.digests) if digest not in known]
     chosen = fresh[:: max(1, len(fresh) // _PHOTOGRAPHS)][:_PHOTOGRAPHS]
     vocabulary = model.vocabulary_
-    carried = vocabulary.inverse(vocabulary.transform([rows[i] for i in chosen]))
+    carried = vocabulary.inverse_transform(vocabulary.transform([rows[i] for i in chosen]))
     files = [seen.files[i] for i in chosen]
     truth = {file: set(tags) for file, tags in zip(files, carried, strict=True)}
     return model.suggest(files, n_kin=6), truth

@@ -113,11 +113,11 @@ def run(
 def _remark(annotator: Annotator) -> None:
     """Say which tags may be one, and which were to be left out and are on no photograph."""
     vocabulary = annotator.vocabulary_
-    if pairs := vocabulary.plurals:
+    if pairs := vocabulary.plurals_:
         named = ", ".join(f"{one} and {several}" for one, several in pairs[:_PAIRS])
         more = f" and {len(pairs) - _PAIRS:,} more pairs" if len(pairs) > _PAIRS else ""
         note(f"{named}{more} were learned as tags of their own. --merge plurals makes them one.")
-    if nowhere := [tag for tag, n in vocabulary.excluded.items() if not n]:
+    if nowhere := [tag for tag, n in vocabulary.excluded_.items() if not n]:
         note(f"no photograph carries what was to be left out: {', '.join(nowhere)}")
 
 
@@ -151,7 +151,7 @@ def _summary(
     model: Path,
     elapsed: float,
 ) -> dict[str, Any]:
-    names = annotator.vocabulary_.names
+    names = annotator.vocabulary_.names_
     n_reached = {
         str(wanted): int((annotator.calibrator_.thresholds(wanted) < float("inf")).sum())
         for wanted in (0.5, 0.8)
@@ -167,7 +167,7 @@ def _summary(
             "raw_beside_photographs": len(found.raw_of),
             "raw_left_out": len(found.unread_raw),
         },
-        "tags": {"learned": len(names), "dropped": dict(annotator.vocabulary_.dropped)},
+        "tags": {"learned": len(names), "dropped": dict(annotator.vocabulary_.dropped_)},
         "denoised": float(annotator.blend_),
         "tags_reaching_precision": n_reached,
         "seconds": elapsed,

@@ -16,7 +16,7 @@ from tagkin.collection.tag_files import read_tags
 from tagkin.datasets.base import Dataset
 from tagkin.datasets.files import Files, Source
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.labels.vocabulary import Vocabulary
+from tagkin.labels import Vocabulary
 
 __all__ = ["load_folder"]
 
@@ -115,7 +115,7 @@ def _matrix(path: Path, column: str) -> tuple[list[str], Any]:
     """Names, and labels or tags (images × names), of a column of the table."""
     vocabulary = Vocabulary()
     matrix = vocabulary.fit_transform(read_tags(path, column=column).tags)
-    return vocabulary.names, matrix
+    return vocabulary.names_, matrix
 
 
 def _is_test(

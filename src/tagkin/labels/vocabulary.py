@@ -34,7 +34,7 @@ class Vocabulary(BaseEstimator):
     Parameters
     ----------
     min_count : int, default 1
-        Tags on fewer images get no column; `dropped` lists them.
+        Tags on fewer images get no column; ``dropped_`` lists them.
     aliases : mapping of str to str, or None
         Spelling → the tag that it stands for. Aliases may lead to aliases. One for a parent in
         a hierarchy holds for its children too.
@@ -52,10 +52,18 @@ class Vocabulary(BaseEstimator):
     exclude : sequence of str, or None
         Tags that get no column, in whatever spelling.
     leaf_only : bool, default False
-        Whether `names` are last levels alone, ``dog`` for ``animal|dog``, where they are unique.
+        Whether ``names_`` are last levels alone, ``dog`` for ``animal|dog``, where they are unique.
 
     Attributes
     ----------
+    names_ : list of str
+        The tags as shown, in the order of the columns.
+    counts_ : int array of shape (D,)
+        Images that carry each tag.
+    dropped_, excluded_ : dict of str to int
+        Tags that got no column, and on how many images they are.
+    plurals_ : list of (str, str)
+        Singulars and plurals that `merge_plurals` would make one.
     n_images_ : int
         Images seen by `fit` and `extend`.
     unknown_ : dict of str to int
@@ -65,7 +73,7 @@ class Vocabulary(BaseEstimator):
     --------
     >>> vocabulary = Vocabulary(aliases={"puppy": "dog"})
     >>> Y = vocabulary.fit_transform([["Dog", "beach"], ["puppy"], None, ["Dog"]])
-    >>> vocabulary.names, vocabulary.counts.tolist()
+    >>> vocabulary.names_, vocabulary.counts_.tolist()
     (['beach', 'Dog'], [1, 3])
     >>> Y.toarray().tolist()
     [[1.0, 1.0], [0.0, 1.0], [0.0, 0.0], [0.0, 1.0]]
@@ -108,7 +116,7 @@ class Vocabulary(BaseEstimator):
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, tag_lists: TagLists, y: object = None) -> Self:
-        """Learn the tags of images: one list of tags an image, None where it has no tags."""
+        """Learn the tags of images: one list of tags per image, None where it has none."""
         lists = [_materialised(row) for row in _rows_of(tag_lists)]
         reader = TagReader(self.aliases, self.separator, self.imply_parents)
         rows = self._read(lists, reader)  # if that fails, what was learned before stays
@@ -169,8 +177,8 @@ class Vocabulary(BaseEstimator):
     def transform(self, tag_lists: TagLists, *, unknown: str = "report") -> scipy.sparse.csr_array:
         """Label matrix Y (images × tags), float32: 1 where an image carries a tag, else 0.
 
-        Tags that `fit` never saw are count in ``unknown_``, or are an error with
-        ``unknown="raise"``. Tags that it dropped have no column either; they are in `dropped`.
+        Tags that `fit` never saw are counted in ``unknown_``, or are an error with
+        ``unknown="raise"``. Tags that it dropped have no column either; they are in ``dropped_``.
         """
         check_is_fitted(self)
         if unknown not in ("report", "raise"):
@@ -201,8 +209,8 @@ class Vocabulary(BaseEstimator):
         rows = _rows_of(tag_lists)
         return self.fit(rows).transform(rows)
 
-    def inverse(self, Y: Array) -> list[list[str]]:
-        """Names of the tags that have an entry other than zero in each row of Y (n×D)."""
+    def inverse_transform(self, Y: Array) -> list[list[str]]:
+        """Names of the tags with a non-zero entry in each row of Y (n×D)."""
         check_is_fitted(self)
         Y = scipy.sparse.csr_array(Y if scipy.sparse.issparse(Y) else np.atleast_2d(to_numpy(Y)))
         if Y.shape[1] != len(self._names):
@@ -210,11 +218,15 @@ class Vocabulary(BaseEstimator):
                 f"Y has shape {tuple(Y.shape)}; expected one column for each of the "
                 f"{len(self._names)} tags."
             )
-        shown = self.names
+        shown = self.names_
         names: list[list[str]] = [[] for _ in range(Y.shape[0])]
         for row, column in zip(*Y.sorted_indices().nonzero(), strict=True):
             names[row].append(shown[column])
         return names
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """The tags as shown, in the order of the columns, as an array of str, shape (D,)."""
+        return np.array(self.names_, dtype=object)
 
     def index(self, name: str) -> int:
         """The column of a tag, in whatever spelling, or by an alias."""
@@ -242,7 +254,7 @@ class Vocabulary(BaseEstimator):
     # --- what is in it -------------------------------------------------------------------
 
     @property
-    def names(self) -> list[str]:
+    def names_(self) -> list[str]:
         """The tags as shown, in the order of the columns."""
         check_is_fitted(self)
         if not self.leaf_only:
@@ -260,13 +272,13 @@ class Vocabulary(BaseEstimator):
         return min(ends, key=len, default=name).strip()
 
     @property
-    def counts(self) -> np.ndarray:
+    def counts_(self) -> np.ndarray:
         """Images that carry each tag, in the order of the columns, shape (D,)."""
         check_is_fitted(self)
         return np.array([self._images[key] for key in self._columns], dtype=np.int64)
 
     @property
-    def dropped(self) -> dict[str, int]:
+    def dropped_(self) -> dict[str, int]:
         """Tags on fewer than `min_count` images, most frequent first, with their counts."""
         check_is_fitted(self)
         left_out = set(self._columns) | self._excluded()
@@ -274,7 +286,7 @@ class Vocabulary(BaseEstimator):
         return {self._shown(key): -n for n, key in sorted(gone)}
 
     @property
-    def excluded(self) -> dict[str, int]:
+    def excluded_(self) -> dict[str, int]:
         """Tags of `exclude` as they are given there, and on how many images they were."""
         check_is_fitted(self)
         reader = self._reader()
@@ -282,7 +294,7 @@ class Vocabulary(BaseEstimator):
         return {tag: self._images.get(key, 0) for tag, key in keys.items()}
 
     @property
-    def plurals(self) -> list[tuple[str, str]]:
+    def plurals_(self) -> list[tuple[str, str]]:
         """Pairs of tags, singular and plural, that `merge_plurals` would make one."""
         check_is_fitted(self)
         words: dict[str, str] = {}
@@ -293,7 +305,7 @@ class Vocabulary(BaseEstimator):
     def spelled(self, tag_lists: TagLists) -> list[list[str]]:
         """Tags as this vocabulary writes them; those that have no column as they are, each once."""
         check_is_fitted(self)
-        reader, names = self._reader(), self.names
+        reader, names = self._reader(), self.names_
         result = []
         for i, row in enumerate(_rows_of(tag_lists)):
             tags = [(tag, list(reader.tags_of([tag], i))) for tag in row or ()]
@@ -304,8 +316,10 @@ class Vocabulary(BaseEstimator):
 
     def describe(self) -> list[str]:
         """What this vocabulary is, in a few sentences."""
-        facts = [f"{count(len(self.names), 'tag')}, learned from {count(self.n_images_, 'image')}."]
-        dropped = self.dropped
+        facts = [
+            f"{count(len(self.names_), 'tag')}, learned from {count(self.n_images_, 'image')}."
+        ]
+        dropped = self.dropped_
         if dropped:
             first = ", ".join(list(dropped)[:10]) + (", …" if len(dropped) > 10 else "")
             facts.append(
@@ -319,8 +333,8 @@ class Vocabulary(BaseEstimator):
 def _rows_of(tag_lists: Any) -> list[Any]:
     if isinstance(tag_lists, (str, bytes, Mapping)) or not isinstance(tag_lists, Iterable):
         raise InvalidInput(
-            f"Expected one list of tags an image; found {type(tag_lists).__name__}. Pass a list of "
-            "lists, with None or [] for an image without tags."
+            f"Expected one list of tags per image; found {type(tag_lists).__name__}. Pass a list "
+            "of lists, with None or [] for an image without tags."
         )
     return list(tag_lists)
 

@@ -39,7 +39,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     names : sequence of str
-        The label of every column of Y, such as ``vocabulary.names``.
+        The label of every column of Y, such as ``vocabulary.names_``.
     vectors : WordVectors, path, array of shape (D, v), or None
         Where word vectors are; an array has one for every label, zero where there is none.
         None takes GloVe from the extra ``tagkin[words]``.
@@ -69,7 +69,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
         if self.names is None or isinstance(self.names, str):
             raise InvalidInput(
                 f"names must list the {n_labels} labels, the columns of Y; found {self.names!r}. "
-                "Pass WordVectorView(names=vocabulary.names)."
+                "Pass WordVectorView(names=vocabulary.names_)."
             )
         names = [str(name) for name in self.names]
         if len(names) != n_labels:

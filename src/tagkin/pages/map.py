@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.labels.spelling import normalize_tag
+from tagkin.labels import normalize_tag
 from tagkin.pages._embedding import embed
 from tagkin.pages._files import write_image
 from tagkin.pages._text import fitted, length, write

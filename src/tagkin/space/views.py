@@ -49,7 +49,7 @@ class IndicatorView(TransformerMixin, BaseEstimator):
 _VIEWS = {"chi2": Chi2View, "indicator": IndicatorView}
 
 # Views that must be told something, so that a name is not enough, and how to make them.
-_MADE_BY_HAND = {"ontology": "tagkin.labels.ontology.OntologyView(names), with the labels' names"}
+_MADE_BY_HAND = {"ontology": "tagkin.labels.OntologyView(names), with the labels' names"}
 
 
 def as_text_view(view: str | TextView) -> TextView:
