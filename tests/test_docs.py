@@ -2,34 +2,41 @@
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import tagkin
+from tagkin import errors
 
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
+from .documents import DOCS, PAGES, ROOMS, ROOT, anchors, blocks, links, name_of, prose
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/how-to.md"])
 def test_the_code_runs(name, capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), flags=re.DOTALL)
-    assert blocks
-    exec(compile("\n".join(blocks), name, "exec"), {})
+    found = blocks(ROOT / name, "python")
+    assert found
+    exec(compile("\n".join(found), name, "exec"), {})
 
 
 def test_the_readme_has_its_ten_lines():
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    (block,) = blocks(ROOT / "README.md", "python")
     assert len([line for line in block.splitlines() if line.strip()]) == 10
 
 
-@pytest.mark.parametrize(
-    "path", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda p: p.name
-)
-def test_links_hold(path):
-    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
-        assert (path.parent / target).exists(), target
+def test_links_and_anchors_hold():
+    wrong = []
+    for page in [*PAGES, ROOT / "CHANGELOG.md"]:
+        for link in links(page):
+            if link.startswith("https://"):
+                continue
+            path, _, anchor = link.partition("#")
+            target = page if not path else (page.parent / path).resolve()
+            missing = not target.exists()
+            if missing or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+                wrong.append(f"{name_of(page)}: {link}")
+    assert not wrong
 
 
 def find(dotted: str):
@@ -63,11 +70,45 @@ def test_the_paper_map_has_every_equation():
     assert listed == set(range(1, 19))
 
 
-def test_the_reference_has_every_public_name():
-    text = (DOCS / "reference.md").read_text()
-    for name in tagkin.__all__:
-        home = getattr(tagkin, name).__module__
-        assert f"::: {home}.{name}" in text or f"::: {home}\n" in text, name
+def test_the_way_of_a_photograph_names_functions_that_exist():
+    text = prose(DOCS / "a-photograph.md")
+    for step in text.split("\n## ")[1:]:
+        named = re.findall(r"`(tagkin\.[\w.]+)`", step)
+        assert named, step.splitlines()[0]
+        assert all(find(dotted) for dotted in named)
+
+
+def test_the_architecture_shows_every_room():
+    page = prose(DOCS / "architecture.md")
+    listed = re.findall(r"^\| \[`(\w+)`\]", page, flags=re.MULTILINE)
+    drawing = (DOCS / "images" / "architecture.svg").read_text()
+    drawn = re.findall(r'class="t">(\w+)<', drawing)
+    assert {*listed} == ROOMS | {"errors", "storage"}
+    assert {*drawn} - {"photographs", "tags", "suggestions"} == ROOMS | {"storage"}
+
+
+def test_the_reference_lists_every_public_name():
+    page = prose(DOCS / "reference" / "index.md")
+    assert set(re.findall(r"`tagkin\.(\w+)`", page)) == set(tagkin.__all__)
+
+
+def test_pictures_are_small():
+    large = [p.name for p in (DOCS / "images").glob("report-*.png") if p.stat().st_size > 200_000]
+    assert not large
+
+
+def test_install_commands_name_the_packages_of_the_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for extra, requirements in extras.items():
+        if extra != "dev":
+            wanted = [re.sub(r">=.*", "", one) for one in requirements]
+            assert errors.pip_install(extra).replace("'", "").split()[2:] == wanted, extra
+
+
+def test_no_text_names_an_install_command_that_needs_an_index():
+    sources = [*(ROOT / "src").rglob("*.py"), *PAGES]
+    assert not [path.name for path in sources if "install 'tagkin" in path.read_text("utf-8")]
 
 
 def test_every_make_target_is_explained():
@@ -75,3 +116,8 @@ def test_every_make_target_is_explained():
     targets = set(re.findall(r"^([a-z]+):", makefile, flags=re.MULTILINE))
     explained = set(re.findall(r"^([a-z]+):.*## ", makefile, flags=re.MULTILINE))
     assert {"setup", "demo", "test", "lint", "bench", "docs"} <= targets == explained
+
+
+def test_the_citation_has_the_version_of_the_package():
+    text = Path(ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.+)$", text, flags=re.MULTILINE)[1] == tagkin.__version__

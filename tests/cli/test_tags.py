@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .synthetic import write_tag_file
+from .made import write_tag_file
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Small synthetic photographs for the tests."""
+"""Photographs made for the tests: the smallest that show the thing."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""Write small datasets in their published formats."""
+"""Writers of small trees in the exact form in which the datasets are published."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Write small raw files: DNG, with or without a preview."""
+"""The smallest raw files that cameras could have written: DNG, with a preview or without."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Samples of XMP and IPTC, as written by common programs."""
+"""XMP and IPTC as programs write them."""
 
 import struct
 

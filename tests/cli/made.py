@@ -1,4 +1,4 @@
-"""A small collection of synthetic pictures with obvious tags."""
+"""A small collection of real pictures whose right tags are plain to see."""
 
 import json
 from pathlib import Path

@@ -1,0 +1,118 @@
+"""Every command in the documents runs, or names what is there."""
+
+import importlib.util
+import itertools
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from tagkin.cli import app
+
+from ..documents import PAGES, ROOT, inline_commands, name_of, shell_lines
+from .conftest import World, call
+from .made import write_tag_file
+from .reference import commands
+
+
+def _plain(words: list[str]) -> list[str]:
+    """With one name for the folder of photographs, so that each command runs once."""
+    return ["pictures" if word in ("~/Pictures", "photos") else word for word in words]
+
+
+MAKEFILE = (ROOT / "Makefile").read_text()
+SHELL = [(name_of(page), line) for page in PAGES for line in shell_lines(page)]
+EXTRAS = set(
+    tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+)
+TAGKIN = sorted({tuple(_plain(line[1:])) for _, line in SHELL if line[0] == "tagkin"})
+INLINE = [(name_of(page), line) for page in PAGES for line in inline_commands(page)]
+
+
+@pytest.fixture
+def desk(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with everything that the documents speak of, which is the home folder, too."""
+    shutil.copytree(world.fresh, tmp_path / "other-photos")
+    for name in ("Photos", "pictures", "new-photos"):
+        shutil.copytree(world.photos, tmp_path / name)
+        write_tag_file(tmp_path / name / "metadata.jsonl", dict([*world.tags_of.items()][::2]))
+    photograph = world.photos / "red-circle-0.jpg"
+    for target in ("photo.jpg", "pictures/scene-0754.jpg"):
+        shutil.copy(photograph, tmp_path / target)
+    shutil.copytree(world.fresh, tmp_path / "pictures" / "later")
+    write_tag_file(
+        tmp_path / "train.jsonl", {f"pictures/{name}": tags for name, tags in world.tags_of.items()}
+    )
+    later = (tmp_path / "pictures/later/metadata.jsonl").read_text()
+    (tmp_path / "test.jsonl").write_text(
+        later.replace('"file_name": "', '"file_name": "pictures/later/')
+    )
+    data = (tmp_path / "train.jsonl").read_text()
+    (tmp_path / "data.jsonl").write_text(data.replace('"tags"', '"labels"'))
+    rows = [f"pictures/{name},{'|'.join(tags)}" for name, tags in world.tags_of.items()]
+    (tmp_path / "tags.csv").write_text("\n".join(["file_name,tags", *rows]))
+    (tmp_path / "same.csv").write_text("red, scarlet\n")
+    (tmp_path / "old-cache").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", TAGKIN, ids=" ".join)
+def test_it_runs(line: tuple[str, ...], desk: Path, world: World) -> None:
+    if line[0] != "train" or "--overwrite" in line:
+        for model in ("my-tags", "model"):
+            shutil.copytree(world.model, desk / model)
+    cache = desk / "cache" if line[0] == "cache" else world.cache  # others need theirs
+    said = call(cache, *(str(Path(word).expanduser()) for word in line))
+    assert said.exit_code == 0, said.stderr
+    for option, target in itertools.pairwise(line):
+        if option in ("--report", "--sheet", "--output", "-o", "--model"):
+            assert (desk / target).exists()
+
+
+def known_options(words: list[str]) -> bool:
+    """Whether there is such a command, and whether it has these options."""
+    of_all = {option for p in typer.main.get_command(app).params for option in p.opts}
+    # what typer adds to every program
+    of_all |= {"--install-completion", "--help"}
+    by_name = commands()
+    name = next((" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in by_name), None)
+    options = {word for word in words if word.startswith("-")}
+    if name is not None:
+        of_all = {option for p in by_name[name].params for option in p.opts}
+    return options <= of_all and (name is not None or bool(options))
+
+
+def extras(requirement: str) -> set[str]:
+    found = re.fullmatch(r"\.(?:\[([\w,]+)\])?", requirement)
+    assert found, requirement
+    return set((found[1] or "").split(",")) - {""}
+
+
+def is_there(line: list[str]) -> bool:
+    """Whether there is what a command names: options, targets, modules, extras."""
+    program, *words = line
+    if program == "tagkin":
+        return known_options(words)
+    if program == "make":
+        names = [f"{words[0]}:", *(f"{word.partition('=')[0]} +\\?=" for word in words[1:])]
+        return all(re.search(f"^{name}", MAKEFILE, flags=re.MULTILINE) for name in names)
+    if program == "python":
+        found = importlib.util.find_spec(words[1])
+        source = Path("" if found is None else str(found.origin))
+        if source.name == "__init__.py":
+            return words[0] == "-m" and source.with_name("__main__.py").is_file()
+        return words[0] == "-m" and '__name__ == "__main__"' in source.read_text()
+    if program == "pip":
+        return words[0] == "install" and extras(words[1]) <= EXTRAS
+    return program == "dask"
+
+
+def test_commands_name_what_is_there() -> None:
+    found = [*SHELL, *INLINE]
+    assert len(found) > 80
+    assert not [f"{page}: {' '.join(line)}" for page, line in found if not is_there(line)]

@@ -1,0 +1,51 @@
+"""The documents of the project, and what can be checked in them: links, anchors, commands."""
+
+import re
+import shlex
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+ROOMS = {path.parent.name for path in (ROOT / "src" / "tagkin").glob("*/__init__.py")}
+
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Fenced blocks in one language; "" for those that name none."""
+    return [text for found, text in _FENCED.findall(page.read_text("utf-8")) if found == language]
+
+
+def prose(page: Path) -> str:
+    """The page without its fenced blocks."""
+    return _FENCED.sub("", page.read_text("utf-8"))
+
+
+def links(page: Path) -> list[str]:
+    """Targets of links and pictures."""
+    return re.findall(r"\]\(([^)\s]+)\)", prose(page))
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name after #, as Markdown makes it of headings."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {re.sub(r"[-\s]+", "-", heading).strip("-") for heading in plain}
+
+
+def shell_lines(page: Path) -> list[list[str]]:
+    """Commands of shell blocks, in words; comments and what follows > are left out."""
+    lines = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [line[: line.index(">")] if ">" in line else line for line in words if line]
+
+
+def inline_commands(page: Path) -> list[list[str]]:
+    """Commands in the running text, which may be parts of commands."""
+    found = re.findall(r"`((?:tagkin|python|make|pip) [^`]+)`", prose(page))
+    return [shlex.split(command) for command in dict.fromkeys(found)]
