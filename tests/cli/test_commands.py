@@ -15,9 +15,9 @@ import pytest
 from PIL import Image
 
 import tagkin
-from tests.images.raw_writer import dng
+from tests.images.made_raw import dng
 
-from .synthetic import make_photographs, write_sidecar, write_tag_file
+from .made import make_photographs, write_sidecar, write_tag_file
 
 
 def lines(text: str) -> list[dict]:
@@ -246,11 +246,11 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
     said = run(*command)
     assert len(lines(said.stdout)) == 13
     assert pair in said.stderr
-    left_out = "Note: 1 RAW file was left out. To read RAW files: pip install 'tagkin[raw]'\n"
+    left_out = "Note: 1 RAW file was left out. To read RAW files: pip install rawpy\n"
     assert left_out in said.stderr
     said = run("suggest", "photos/alone.DNG", "--model", world.model, "--no-cache")
     assert said.exit_code == 1
-    assert "needs an extra: pip install 'tagkin[raw]'" in said.stderr
+    assert "needs an extra: pip install rawpy" in said.stderr
 
 
 def test_a_table_for_people(run, world):

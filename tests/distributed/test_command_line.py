@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import tagkin
 from tagkin.cli import app
 
-pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+pytest.importorskip("dask.array", reason="Dask is not installed")
 
 
 @pytest.fixture

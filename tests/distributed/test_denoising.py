@@ -7,7 +7,7 @@ from tagkin.distributed import compute, denoise, fit_space
 from tagkin.errors import InvalidInput
 from tests.conftest import make_collection
 
-da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
 
 @pytest.fixture(scope="module")

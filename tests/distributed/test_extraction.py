@@ -12,7 +12,7 @@ from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
 
-da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
 NAME = "efficientnet-lite0"
 

@@ -16,9 +16,9 @@ from tagkin.space.moments import Moments
 from tests.conftest import make_collection, relative_error
 from tests.distributed.conftest import local_cluster
 
-dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'tagkin[dask]'")
+dask = pytest.importorskip("dask", reason="Dask is not installed")
 distributed = pytest.importorskip("distributed")
-da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
 N = 2600
 

@@ -8,7 +8,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, FaissNeighbors, recall
 from tagkin.neighbors import nearest as nearest_here
 
-da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
 needs_faiss = pytest.mark.skipif(
     importlib.util.find_spec("faiss") is None, reason="FAISS is not installed"

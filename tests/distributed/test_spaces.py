@@ -8,7 +8,7 @@ from tagkin.errors import InvalidInput
 from tagkin.space.chi2_view import Chi2View
 from tests.conftest import make_collection, relative_error
 
-da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'tagkin[dask]'")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
 N, R = 2600, 48
 

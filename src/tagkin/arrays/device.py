@@ -13,7 +13,7 @@ from typing import Any
 
 from array_api_compat import is_torch_array
 
-from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = [
     "ROUND_TO_TF32",
@@ -92,7 +92,7 @@ def matmul_precision(precision: str) -> Iterator[None]:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtra("matmul_precision is for torch: pip install 'tagkin[torch]'.") from error
+        raise MissingExtra(f"matmul_precision is for torch: {pip_install('torch')}") from error
     before = torch_precision(torch)
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from array_api_compat import array_namespace, device, is_torch_array
 
-from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = ["Array", "like", "namespace", "on_device", "to_numpy"]
 
@@ -58,7 +58,7 @@ def on_device(array: np.ndarray, where: Any) -> Any:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtra("A device needs torch: pip install 'tagkin[torch]'.") from error
+        raise MissingExtra(f"A device needs torch: {pip_install('torch')}") from error
     try:
         return torch.from_numpy(array).to(where)
     except (AssertionError, RuntimeError, TypeError) as error:

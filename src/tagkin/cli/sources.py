@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tagkin.cli.output import note, only_one, relative, say, shown, shown_text
 from tagkin.cli.progress import Step
 from tagkin.cli.tables import count
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, pip_install
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -115,7 +115,7 @@ def photographs(
         note(f"{lie} beside a photograph of the same name: the two are taken as one photograph.")
     if found.unread_raw:
         were = count(len(found.unread_raw), "RAW file was", "RAW files were")
-        note(f"{were} left out. To read RAW files: pip install 'tagkin[raw]'")
+        note(f"{were} left out. To read RAW files: {pip_install('raw')}")
     return found
 
 

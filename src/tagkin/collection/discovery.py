@@ -46,7 +46,7 @@ def find_photographs(
 
     A raw file of a camera and a photograph of the same name beside it, ``img1.cr2`` and
     ``img1.jpg``, are one photograph: the second. Other raw files are photographs where they can
-    be read, with ``pip install 'tagkin[raw]'``.
+    be read, with the extra ``raw``.
 
     Parameters
     ----------

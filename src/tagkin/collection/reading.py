@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tagkin.collection import find_keywords, find_photographs
 from tagkin.collection.tag_files import TagTable, read_tags
-from tagkin.errors import InvalidInput, StorageError, UnreadableImage
+from tagkin.errors import InvalidInput, StorageError, UnreadableImage, pip_install
 from tagkin.images import Failure
 
 __all__ = ["Collection", "Progress", "read_collection"]
@@ -165,7 +165,7 @@ def _nothing_in(places: Sequence[Path], failures: Sequence[Failure], n_raw: int)
     named = ", ".join(map(str, places)) or "no folder"
     said = f"No photograph in {named}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
     if n_raw:
-        said += f" Raw files, of which there are {n_raw:,}, need pip install 'tagkin[raw]'."
+        said += f" Raw files, of which there are {n_raw:,}, need {pip_install('raw')}."
     reasons = "; ".join(f"{one.file}: {one.reason}" for one in failures[:_NAMED])
     return f"{said} {len(failures):,} could not be read: {reasons}" if failures else said
 

@@ -1,6 +1,6 @@
 """The same work on many machines, through the user's own Dask cluster.
 
-``pip install 'tagkin[dask]'``. Photographs become features (`extract`, `extract_to_parquet`),
+Needs the extra ``dask``. Photographs become features (`extract`, `extract_to_parquet`),
 features and tags a space (`fit_space`), the space places (`transform`), places kin (`nearest`);
 `denoise` smooths tags. What comes out as a Dask array is not computed before it is asked for, by
 `compute` or by Dask's own means. Results are those of one machine, up to rounding.

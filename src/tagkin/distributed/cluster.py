@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from tagkin.errors import ClusterLost, MissingExtra, TagkinError
+from tagkin.errors import ClusterLost, MissingExtra, TagkinError, pip_install
 
 __all__ = ["compute", "connect"]
 
@@ -26,7 +26,7 @@ def dask() -> Any:
         import dask.array
         import distributed  # noqa: F401
     except ImportError as error:
-        raise MissingExtra("Dask is not installed: pip install 'tagkin[dask]'.") from error
+        raise MissingExtra(f"Dask is not installed: {pip_install('dask')}") from error
     return dask
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tagkin.arrays import Array, check_integer
 from tagkin.calibration.reliability import reliability_curve
-from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.fonts import fonts_for, has_glyph
 
 __all__ = ["draw_labels", "draw_reliability"]
@@ -115,7 +115,7 @@ def _figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingExtra("A figure needs matplotlib: pip install 'tagkin[plot]'.") from error
+        raise MissingExtra(f"A figure needs matplotlib: {pip_install('plot')}") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 

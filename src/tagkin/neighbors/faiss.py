@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to_numpy
-from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import ranked
 from tagkin.neighbors.base import (
@@ -33,7 +33,7 @@ _FOR_A_LIST, _FEWEST_TRAINED = 64, 65_536
 
 
 class FaissNeighbors(BaseEstimator):
-    """A FAISS index (``pip install 'tagkin[faiss]'``) behind the contract of `ExactNeighbors`.
+    """A FAISS index (the extra ``faiss``) behind the contract of `ExactNeighbors`.
 
     Parameters
     ----------
@@ -244,5 +244,5 @@ def _faiss() -> Any:
     try:
         import faiss
     except ImportError as error:
-        raise MissingExtra("FAISS is not installed: pip install 'tagkin[faiss]'.") from error
+        raise MissingExtra(f"FAISS is not installed: {pip_install('faiss')}") from error
     return faiss
