@@ -1,4 +1,4 @@
-# make demo    set everything up and see tags pass between kin (PHOTOS=dir: your own folder)
+# make demo    install what it needs and see tags pass between kin (PHOTOS=dir: your own folder)
 # make test    set everything up and run all tests
 #
 # TORCH=1 also installs torch and runs the tests on its tensors (`make test TORCH=1`).
@@ -16,12 +16,21 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
 
-$(VENV)/installed: pyproject.toml
+$(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit("tagkin needs Python 3.11 or newer; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
-	@echo "Setting up $(VENV) (a few minutes, once) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) install --editable '.[dev]'
 	@touch $@
+
+# A first look needs few packages; the tests and the tools need many more.
+$(VENV)/demo-installed: pyproject.toml | $(VENV)/created
+	@echo "Installing tagkin into $(VENV) (about a minute, once) ..."
+	@$(PIP) install --editable '.[plot]'
+	@touch $@
+
+$(VENV)/installed: pyproject.toml | $(VENV)/created
+	@echo "Installing tagkin, its tests and its tools into $(VENV) (a few minutes, once) ..."
+	@$(PIP) install --editable '.[dev]'
+	@touch $(VENV)/demo-installed $@
 
 # With it comes the network that features are compared with, layer by layer.
 # Pinned: a plain `torch` brings gigabytes of GPU libraries along on some machines.
@@ -30,9 +39,9 @@ $(VENV)/torch-installed: $(VENV)/installed
 	@$(PIP) install torch==2.13.0 efficientnet_lite_pytorch==0.1.0
 	@touch $@
 
-setup: $(VENV)/installed $(if $(TORCH),$(VENV)/torch-installed)  ## make the virtual environment
+setup: $(VENV)/installed $(if $(TORCH),$(VENV)/torch-installed)  ## install tagkin, its tests and its tools
 
-demo: setup  ## learn from a partly tagged collection, suggest the rest, and look at it
+demo: $(VENV)/demo-installed  ## learn from a partly tagged collection, suggest the rest, and look at it
 	@$(BIN)/python -m examples.demo $(PHOTOS)
 
 test: setup  ## run all tests

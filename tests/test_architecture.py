@@ -86,7 +86,7 @@ ALLOWED = {
     },
     "distributed": FOUNDATION
     | FILES
-    | {"denoising", "features", "images", "kernels", "neighbors", "space"},
+    | {"denoising", "features", "images", "kernels", "neighbors", "sources", "space"},
 }
 
 # What tagkin may import from outside, and the one room that may import it.
@@ -114,7 +114,7 @@ OPTIONAL = {
     "faiss": {"neighbors"},
     "matplotlib": {"evaluation"},
     "pandas": {"evaluation"},
-    "pyarrow": {"distributed", "lexicons", "sources"},
+    "pyarrow": {"lexicons", "sources"},
     "pillow_heif": {"images"},
     "rawpy": {"images"},
     "torch": {"arrays"},

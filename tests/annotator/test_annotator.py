@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import tagkin
 from tagkin import Annotator, NeighborVoting, RidgeTransfer, TagRelevance, TwoPassKNN
-from tagkin.annotator import looking as looking_module
+from tagkin.annotator import photograph_features
 from tagkin.annotator.learning import Recipe
 from tagkin.collection import Collection
 from tagkin.errors import InvalidInput, StorageError
@@ -262,9 +262,9 @@ def test_where_features_are_kept_does_not_go_into_the_model(made, tmp_path):
 
 def test_the_backbone_is_opened_once(fitted, made, tmp_path, monkeypatch):
     opened = []
-    real = looking_module.get_backbone
+    real = photograph_features.get_backbone
     monkeypatch.setattr(
-        looking_module, "get_backbone", lambda name: opened.append(name) or real(name)
+        photograph_features, "get_backbone", lambda name: opened.append(name) or real(name)
     )
     model = Annotator.load(fitted.save(tmp_path / "model"))
     model.cache = False

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tagkin.cli import app
 
-from .made import make_photographs, write_tag_file
+from .synthetic import make_photographs, write_tag_file
 
 Run = Callable[..., "Result"]
 

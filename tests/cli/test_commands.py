@@ -15,9 +15,9 @@ import pytest
 from PIL import Image
 
 import tagkin
-from tests.images.made_raw import dng
+from tests.images.raw_writer import dng
 
-from .made import make_photographs, write_sidecar, write_tag_file
+from .synthetic import make_photographs, write_sidecar, write_tag_file
 
 
 def lines(text: str) -> list[dict]:

@@ -14,8 +14,8 @@ from tagkin.cli import app
 
 from ..documents import PAGES, ROOT, inline_commands, name_of, shell_lines
 from .conftest import World, call
-from .made import write_tag_file
 from .reference import commands
+from .synthetic import write_tag_file
 
 
 def _plain(words: list[str]) -> list[str]:

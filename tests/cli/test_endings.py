@@ -16,7 +16,7 @@ from tagkin.cli import train
 from tagkin.cli.output import relative
 from tests.privileges import without_privileges
 
-from .made import make_photographs, write_sidecar, write_tag_file
+from .synthetic import make_photographs, write_sidecar, write_tag_file
 
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 not_windows = pytest.mark.skipif(sys.platform == "win32", reason="signals and names of Unix")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .made import write_tag_file
+from .synthetic import write_tag_file
 
 
 @pytest.fixture

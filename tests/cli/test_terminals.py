@@ -17,7 +17,7 @@ from tagkin.cli import app
 from tagkin.cli.streams import prepare_streams
 
 from .conftest import World
-from .made import make_photographs, write_tag_file
+from .synthetic import make_photographs, write_tag_file
 from .terminals import Closed, Said, ended, speak, write_broken_png
 
 ENCODINGS = ("utf-8", "cp1252", "ascii", "latin-1", "cp437", "shift_jis")

@@ -17,17 +17,17 @@ from tagkin.collection import find_keywords, read_keywords
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, decode
 from tagkin.images.tiff import first_directory
-from tests.collection import made_xmp as made
-from tests.images.made import HAS_AVIF, picture, saved
-from tests.images.made_raw import dng
+from tests.collection import xmp_samples as samples
+from tests.images.raw_writer import dng
+from tests.images.synthetic import HAS_AVIF, picture, saved
 from tests.images.test_decoding import chunk, coded
 from tests.privileges import without_privileges
 
 JPEG = saved(picture(), "JPEG")
 PROGRAMS = [
-    (made.LIGHTROOM, made.LIGHTROOM_TAGS),
-    (made.DIGIKAM, made.DIGIKAM_TAGS),
-    (made.DARKTABLE, made.DARKTABLE_TAGS),
+    (samples.LIGHTROOM, samples.LIGHTROOM_TAGS),
+    (samples.DIGIKAM, samples.DIGIKAM_TAGS),
+    (samples.DARKTABLE, samples.DARKTABLE_TAGS),
 ]
 needs_exiftool = pytest.mark.skipif(
     shutil.which("exiftool") is None, reason="exiftool is not installed"
@@ -50,7 +50,7 @@ def in_format(form, xmp):
     """A file of that format with XMP in it."""
     xmp = xmp.encode() if isinstance(xmp, str) else xmp
     if form == "JPEG":
-        return made.with_xmp(JPEG, xmp)
+        return samples.with_xmp(JPEG, xmp)
     if form == "TIFF":
         return saved(picture(), "TIFF", tiffinfo={700: xmp})
     if form in ("PNG", "PNG compressed", "PNG after the pixels"):
@@ -93,13 +93,13 @@ def test_sidecars(name, xmp, tags, photo):
 
 
 def test_everything_is_put_together(photo):
-    data = made.with_iptc(JPEG, made.iptc(b"iptc", b"dog", b"both"))
+    data = samples.with_iptc(JPEG, samples.iptc(b"iptc", b"dog", b"both"))
     exif = Image.Exif()
     exif[0x9C9E] = "windows;both; dog\0".encode("utf-16-le")
-    data = made.with_segments(data, (0xE1, exif.tobytes()))
-    path = photo(made.with_xmp(data, made.subjects("xmp", "both")))
-    photo(made.subjects("full", "xmp").encode(), "photo.jpg.xmp")
-    photo(made.DIGIKAM.encode(), "photo.xmp")
+    data = samples.with_segments(data, (0xE1, exif.tobytes()))
+    path = photo(samples.with_xmp(data, samples.subjects("xmp", "both")))
+    photo(samples.subjects("full", "xmp").encode(), "photo.jpg.xmp")
+    photo(samples.DIGIKAM.encode(), "photo.xmp")
     assert read_keywords(path) == ["animal|dog", "xmp", "both", "windows", "iptc", "full", "red"]
 
 
@@ -118,7 +118,7 @@ def test_photographs_that_cannot_be_opened(tmp_path):
 
 
 def test_sidecars_that_cannot_be_read(photo, tmp_path):
-    path = photo(made.with_xmp(JPEG, made.subjects("dog")))
+    path = photo(samples.with_xmp(JPEG, samples.subjects("dog")))
     (tmp_path / "photo.xmp").mkdir()
     os.mkfifo(tmp_path / "photo.jpg.xmp")
     tags, problems = find_keywords(path)
@@ -128,7 +128,7 @@ def test_sidecars_that_cannot_be_read(photo, tmp_path):
 
 
 def test_a_sidecar_that_leads_back_to_itself(photo, tmp_path):
-    path = photo(made.with_xmp(JPEG, made.subjects("dog")))
+    path = photo(samples.with_xmp(JPEG, samples.subjects("dog")))
     (tmp_path / "photo.xmp").symlink_to(tmp_path / "photo.xmp")
     (tmp_path / "photo.jpg.xmp").symlink_to(tmp_path / "gone")
     sidecar = str(tmp_path / "photo.xmp")
@@ -136,13 +136,13 @@ def test_a_sidecar_that_leads_back_to_itself(photo, tmp_path):
 
 
 def test_a_name_too_long_for_a_sidecar(photo):
-    path = photo(made.with_xmp(JPEG, made.subjects("dog")), "x" * 250 + ".jpg")
+    path = photo(samples.with_xmp(JPEG, samples.subjects("dog")), "x" * 250 + ".jpg")
     assert find_keywords(path) == (["dog"], [])
 
 
 def test_closed_photographs_and_sidecars(open_folder):
-    (open_folder / "a.jpg").write_bytes(made.with_xmp(JPEG, made.subjects("dog")))
-    (open_folder / "a.xmp").write_text(made.subjects("cat"))
+    (open_folder / "a.jpg").write_bytes(samples.with_xmp(JPEG, samples.subjects("dog")))
+    (open_folder / "a.xmp").write_text(samples.subjects("cat"))
     (open_folder / "a.xmp").chmod(0)
     (open_folder / "b.jpg").write_bytes(JPEG)
     (open_folder / "b.jpg").chmod(0)
@@ -154,20 +154,20 @@ def test_closed_photographs_and_sidecars(open_folder):
 
 
 def test_a_sidecar_is_not_its_own(photo):
-    assert find_keywords(photo(made.DIGIKAM.encode(), "photo.xmp")) == ([], [])
+    assert find_keywords(photo(samples.DIGIKAM.encode(), "photo.xmp")) == ([], [])
 
 
 def test_only_the_head_of_a_large_file_is_read(tmp_path):
     path = tmp_path / "large.tif"
-    path.write_bytes(in_format("TIFF", made.subjects("dog")))
+    path.write_bytes(in_format("TIFF", samples.subjects("dog")))
     with path.open("r+b") as file:
         file.truncate(5 << 30)  # takes no space, and no memory holds it
     assert read_keywords(path) == ["dog"]
 
 
 def test_nothing_is_written(photo, tmp_path):
-    path = photo(in_format("JPEG", made.LIGHTROOM))
-    photo(made.DARKTABLE.encode(), "photo.xmp")
+    path = photo(in_format("JPEG", samples.LIGHTROOM))
+    photo(samples.DARKTABLE.encode(), "photo.xmp")
     before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in tmp_path.iterdir()}
     find_keywords(path)
     assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in tmp_path.iterdir()} == before
@@ -179,70 +179,73 @@ def test_nothing_is_written(photo, tmp_path):
 @pytest.mark.parametrize(
     "xmp",
     [
-        made.subjects("dog", "red"),
-        made.subjects("dog", "red", kind="Seq"),
-        made.subjects("dog", "red", kind="Alt"),
-        made.subjects(" dog ", "", "red\n", "dog"),
-        made.packet("<dc:subject>dog</dc:subject><dc:subject>red</dc:subject>"),
-        made.packet(
+        samples.subjects("dog", "red"),
+        samples.subjects("dog", "red", kind="Seq"),
+        samples.subjects("dog", "red", kind="Alt"),
+        samples.subjects(" dog ", "", "red\n", "dog"),
+        samples.packet("<dc:subject>dog</dc:subject><dc:subject>red</dc:subject>"),
+        samples.packet(
             "<dc:subject><rdf:Bag><rdf:li rdf:parseType='Resource'><rdf:value>dog</rdf:value>"
             "</rdf:li><rdf:li><rdf:Description rdf:value='red'/></rdf:li></rdf:Bag></dc:subject>"
         ),
-        made.subjects("dog", "red").replace("dc:", "purl:").replace(":dc=", ":purl="),
-        made.subjects("<![CDATA[dog]]>", "r&#101;&#x64;"),
-        f"<rdf:RDF {made.NAMESPACES}><rdf:Description dc:subject='dog'/>"
+        samples.subjects("dog", "red").replace("dc:", "purl:").replace(":dc=", ":purl="),
+        samples.subjects("<![CDATA[dog]]>", "r&#101;&#x64;"),
+        f"<rdf:RDF {samples.NAMESPACES}><rdf:Description dc:subject='dog'/>"
         "<rdf:Description><dc:subject>red</dc:subject></rdf:Description></rdf:RDF>",
-        "\ufeff \n" + made.subjects("dog", "red") + "\0\0\0",
+        "\ufeff \n" + samples.subjects("dog", "red") + "\0\0\0",
     ],
 )
 def test_forms_that_say_the_same(xmp, photo):
-    assert find_keywords(photo(made.with_xmp(JPEG, xmp))) == (["dog", "red"], [])
+    assert find_keywords(photo(samples.with_xmp(JPEG, xmp))) == (["dog", "red"], [])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 def test_encodings_of_sidecars(encoding, photo):
     path = photo(JPEG)
-    xmp = '<?xml version="1.0"?>' + made.subjects("Müllers Hund", "日本", "🐕")
+    xmp = '<?xml version="1.0"?>' + samples.subjects("Müllers Hund", "日本", "🐕")
     photo(xmp.encode(encoding), "photo.xmp")
     assert find_keywords(path) == (["Müllers Hund", "日本", "🐕"], [])
 
 
 def test_latin_1_in_what_should_be_utf_8(photo):
-    path = photo(made.with_xmp(JPEG, made.subjects("Österreich").encode("latin-1")))
+    path = photo(samples.with_xmp(JPEG, samples.subjects("Österreich").encode("latin-1")))
     assert read_keywords(path) == ["Österreich"]
 
 
 def test_levels(photo):
-    xmp = made.packet(
+    xmp = samples.packet(
         "<dc:subject><rdf:Bag><rdf:li>dog</rdf:li><rdf:li>animal</rdf:li><rdf:li>a|b</rdf:li>"
         "<rdf:li>b</rdf:li></rdf:Bag></dc:subject><lr:hierarchicalSubject><rdf:Bag>"
         "<rdf:li>friends | dog|</rdf:li><rdf:li>animal|dog</rdf:li></rdf:Bag>"
         "</lr:hierarchicalSubject>"
     )
-    tags = read_keywords(photo(made.with_xmp(JPEG, xmp)))
+    tags = read_keywords(photo(samples.with_xmp(JPEG, xmp)))
     assert tags == ["friends|dog", "animal|dog", "a|b", "animal"]
 
 
 def test_tags_of_regions_and_earlier_versions_are_not_the_photographs(photo):
-    xmp = made.packet(
+    xmp = samples.packet(
         "<dc:subject><rdf:Bag><rdf:li>dog</rdf:li></rdf:Bag></dc:subject>"
         "<x:Regions xmlns:x='urn:x' rdf:parseType='Resource'><dc:subject><rdf:Bag><rdf:li>nose"
         "</rdf:li></rdf:Bag></dc:subject></x:Regions>"
     )
-    assert read_keywords(photo(made.with_xmp(JPEG, xmp))) == ["dog"]
+    assert read_keywords(photo(samples.with_xmp(JPEG, xmp))) == ["dog"]
 
 
 def test_xmp_that_goes_on_in_more_segments(photo):
     words = [f"word number {i} of many" for i in range(4000)]
-    more = made.subjects(*words).encode()
+    more = samples.subjects(*words).encode()
     assert len(more) > 65536
     head = b"http://ns.adobe.com/xmp/extension/\0" + b"A" * 32
     parts = [
         (0xE1, head + struct.pack(">II", len(more), at) + more[at : at + 60000])
         for at in range(0, len(more), 60000)
     ]
-    data = made.with_segments(JPEG, *reversed(parts))
-    assert find_keywords(photo(made.with_xmp(data, made.subjects("dog")))) == (["dog", *words], [])
+    data = samples.with_segments(JPEG, *reversed(parts))
+    assert find_keywords(photo(samples.with_xmp(data, samples.subjects("dog")))) == (
+        ["dog", *words],
+        [],
+    )
 
 
 # --- damaged XMP ---
@@ -257,35 +260,35 @@ def check_saved(path, tags):
 
 
 def test_what_can_be_saved_is_saved(photo):
-    whole = made.subjects("dog", "R&amp;B &#233;")
+    whole = samples.subjects("dog", "R&amp;B &#233;")
     for xmp in (
         whole[: whole.index("</rdf:Bag>")],
         whole.replace("xmlns:x=", "y="),
         whole.replace("R&amp;B", "R&B"),
         whole.replace("</x:xmpmeta>", "</x:xmpmeta><x>"),
     ):
-        check_saved(photo(made.with_xmp(JPEG, xmp)), ["dog", "R&B é"])
-    cut = made.LIGHTROOM[: made.LIGHTROOM.index("<rdf:li>place")]
+        check_saved(photo(samples.with_xmp(JPEG, xmp)), ["dog", "R&B é"])
+    cut = samples.LIGHTROOM[: samples.LIGHTROOM.index("<rdf:li>place")]
     tags = ["animal|dog", "Lake & shore", "Österreich"]
-    check_saved(photo(made.with_xmp(JPEG, cut)), tags)
+    check_saved(photo(samples.with_xmp(JPEG, cut)), tags)
     odd = whole.replace("dog", "d\x01og\x00")
-    assert find_keywords(photo(made.with_xmp(JPEG, odd))) == (["dog", "R&B é"], [])
+    assert find_keywords(photo(samples.with_xmp(JPEG, odd))) == (["dog", "R&B é"], [])
 
 
 def test_what_is_not_xml_is_said(photo):
     for xmp in ("no xml at all", "\x89PNG"):
-        tags, problems = find_keywords(photo(made.with_xmp(JPEG, xmp)))
+        tags, problems = find_keywords(photo(samples.with_xmp(JPEG, xmp)))
         assert tags == []
-        assert problems == [Failure(str(photo(made.with_xmp(JPEG, xmp))), "its XMP is not XML")]
-    assert find_keywords(photo(made.with_xmp(JPEG, " \0 "))) == ([], [])
+        assert problems == [Failure(str(photo(samples.with_xmp(JPEG, xmp))), "its XMP is not XML")]
+    assert find_keywords(photo(samples.with_xmp(JPEG, " \0 "))) == ([], [])
 
 
 def test_entities_are_refused(photo):
     lol = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
-    bomb = f'<!DOCTYPE x [<!ENTITY l0 "lol">{lol}]>' + made.subjects("&l9;", "dog")
-    stolen = '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]>' + made.subjects("&f;")
+    bomb = f'<!DOCTYPE x [<!ENTITY l0 "lol">{lol}]>' + samples.subjects("&l9;", "dog")
+    stolen = '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]>' + samples.subjects("&f;")
     for xmp in (bomb, stolen):
-        tags, problems = find_keywords(photo(made.with_xmp(JPEG, xmp)))
+        tags, problems = find_keywords(photo(samples.with_xmp(JPEG, xmp)))
         assert tags == []
         assert "declares entities and was not read" in problems[0].reason
 
@@ -303,13 +306,13 @@ def test_damaged_metadata_never_raise(photo):
     rng = np.random.default_rng(3)
     exif = Image.Exif()
     exif[0x9C9E] = "windows;dog\0".encode("utf-16-le")
-    jpeg = made.with_iptc(in_format("JPEG", made.DIGIKAM), made.iptc(b"iptc"))
-    files = [made.with_segments(jpeg, (0xE1, exif.tobytes()))]
-    files += [in_format(form, made.DARKTABLE) for form in ("PNG compressed", "TIFF", "WEBP")]
+    jpeg = samples.with_iptc(in_format("JPEG", samples.DIGIKAM), samples.iptc(b"iptc"))
+    files = [samples.with_segments(jpeg, (0xE1, exif.tobytes()))]
+    files += [in_format(form, samples.DARKTABLE) for form in ("PNG compressed", "TIFF", "WEBP")]
     if HAS_AVIF:
-        files.append(in_format("AVIF", made.DARKTABLE))
+        files.append(in_format("AVIF", samples.DARKTABLE))
     if importlib.util.find_spec("pillow_heif") is not None:
-        files.append(heif(made.DARKTABLE))
+        files.append(heif(samples.DARKTABLE))
     signatures = (b"\xff\xd8\xff\xe1", b"\x89PNG\r\n\x1a\n", b"RIFF\xff\xff\xff\xffWEBP")
     signatures += (
         b"II*\0",
@@ -358,9 +361,9 @@ def test_hollow_xml_is_searched_in_time(photo):
     ],
 )
 def test_iptc(words, charset, expected, photo):
-    block = made.iptc(*words, charset=charset)
-    assert read_keywords(photo(made.with_iptc(JPEG, block))) == expected
-    for tag, value in ((33723, block), (34377, made.photoshop(block))):
+    block = samples.iptc(*words, charset=charset)
+    assert read_keywords(photo(samples.with_iptc(JPEG, block))) == expected
+    for tag, value in ((33723, block), (34377, samples.photoshop(block))):
         info = Image.new("L", (2, 2))
         out = io.BytesIO()
         info.save(out, "TIFF", tiffinfo={tag: value})
@@ -368,32 +371,32 @@ def test_iptc(words, charset, expected, photo):
 
 
 def test_iptc_in_turned_numbers_long_fields_and_two_segments(photo):
-    block = made.iptc(b"dog", b"sea")
+    block = samples.iptc(b"dog", b"sea")
     block += bytes(-len(block) % 4)
     turned = b"".join(block[i : i + 4][::-1] for i in range(0, len(block), 4))
     assert read_keywords(photo(saved(picture(), "TIFF", tiffinfo={33723: turned}))) == [
         "dog",
         "sea",
     ]
-    long = b"\x1c\x02\x78\x80\x04" + struct.pack(">I", 70000) + b"x" * 70000 + made.iptc(b"dog")
-    resources = made.photoshop(long)
+    long = b"\x1c\x02\x78\x80\x04" + struct.pack(">I", 70000) + b"x" * 70000 + samples.iptc(b"dog")
+    resources = samples.photoshop(long)
     parts = [
         (0xED, b"Photoshop 3.0\0" + resources[at : at + 60000])
         for at in range(0, len(resources), 60000)
     ]
     assert len(parts) == 2
-    assert read_keywords(photo(made.with_segments(JPEG, *parts))) == ["dog"]
+    assert read_keywords(photo(samples.with_segments(JPEG, *parts))) == ["dog"]
 
 
 def test_a_keyword_that_iptc_cut_is_not_a_second_tag(photo):
     long = "a keyword that is rather longer than the sixty-four bytes that IPTC holds"
-    data = made.with_iptc(JPEG, made.iptc(long[:64].encode(), b"a keyword", b"\xc3\xbc" * 32))
-    path = photo(made.with_xmp(data, made.subjects(long, "ü" * 40)))
+    data = samples.with_iptc(JPEG, samples.iptc(long[:64].encode(), b"a keyword", b"\xc3\xbc" * 32))
+    path = photo(samples.with_xmp(data, samples.subjects(long, "ü" * 40)))
     assert read_keywords(path) == [long, "ü" * 40, "a keyword"]
     for n in (1, 2, 3):  # bytes of the last character that are left
         long = "x" * (64 - n) + "🐕 and more"
-        data = made.with_iptc(JPEG, made.iptc(long.encode()[:64]))
-        assert read_keywords(photo(made.with_xmp(data, made.subjects(long)))) == [long]
+        data = samples.with_iptc(JPEG, samples.iptc(long.encode()[:64]))
+        assert read_keywords(photo(samples.with_xmp(data, samples.subjects(long)))) == [long]
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
@@ -427,11 +430,11 @@ def test_a_directory_that_points_out_of_the_file(photo):
 
 
 def test_keywords_in_raw_files(photo):
-    data = dng(np.zeros((64, 96), np.uint16), xmp=made.subjects("dog").encode())
+    data = dng(np.zeros((64, 96), np.uint16), xmp=samples.subjects("dog").encode())
     path = photo(data, "photo.dng")
     assert find_keywords(path) == (["dog"], [])
-    photo(made.subjects("cat").encode(), "photo.dng.xmp")
-    photo(made.subjects("sea").encode(), "photo.xmp")
+    photo(samples.subjects("cat").encode(), "photo.dng.xmp")
+    photo(samples.subjects("sea").encode(), "photo.xmp")
     assert read_keywords(path) == ["dog", "cat", "sea"]
 
 

@@ -8,7 +8,7 @@ import scipy.sparse
 
 from tagkin.datasets import DATASETS, Dataset, open_dataset, statistics_table
 from tagkin.errors import InvalidInput
-from tests.datasets.made import mirflickr, nuswide, tagprop
+from tests.datasets.writers import mirflickr, nuswide, tagprop
 
 LABELS = scipy.sparse.csr_array(np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0]]))
 TAGS = scipy.sparse.csr_array(np.array([[0, 0], [1, 1], [0, 0], [0, 1]]))

@@ -4,7 +4,7 @@ import pytest
 
 from tagkin.datasets import MIRFLICKR_LABELS, load_mirflickr
 from tagkin.errors import InvalidInput, StorageError
-from tests.datasets.made import mirflickr, write
+from tests.datasets.writers import mirflickr, write
 
 
 def test_labels_tags_and_split(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from tagkin.datasets import load_nuswide
 from tagkin.errors import StorageError
-from tests.datasets.made import NUS_IMAGES, nuswide, write
+from tests.datasets.writers import NUS_IMAGES, nuswide, write
 
 
 def test_labels_tags_and_split(tmp_path):

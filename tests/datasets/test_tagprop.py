@@ -4,7 +4,7 @@ import pytest
 
 from tagkin.datasets import load_corel5k, load_espgame, load_iaprtc12
 from tagkin.errors import StorageError
-from tests.datasets.made import hvecs, tagprop, write
+from tests.datasets.writers import hvecs, tagprop, write
 
 READERS = {"iaprtc12": load_iaprtc12, "espgame": load_espgame, "corel5k": load_corel5k}
 

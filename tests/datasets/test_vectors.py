@@ -5,7 +5,7 @@ import pytest
 
 from tagkin.datasets import read_vectors
 from tagkin.errors import InvalidInput, StorageError
-from tests.datasets.made import hvecs
+from tests.datasets.writers import hvecs
 
 FORMATS = {
     "a.hvecs": ("<u2", "<u2"),

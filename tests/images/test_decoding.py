@@ -17,8 +17,8 @@ from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images import MAX_PIXELS, decode
 from tagkin.images.formats import format_of_file
 from tagkin.images.raw import RAW
-from tests.images.made import HAS_AVIF, picture, saved
-from tests.images.made_raw import dng
+from tests.images.raw_writer import dng
+from tests.images.synthetic import HAS_AVIF, picture, saved
 
 RGB = Image.fromarray(picture())
 ALPHA = Image.fromarray(np.tile(np.linspace(0, 255, 48).astype(np.uint8), (32, 1)))
@@ -588,7 +588,7 @@ def test_threads_get_the_same_and_leave_the_warnings_as_they_were():
 def test_nothing_of_pillows_is_changed_for_others():
     code = (
         "from PIL import Image, ImageFile; before = Image.MAX_IMAGE_PIXELS;"
-        "import tagkin.images; from tests.images.made import HAS_AVIF, picture, saved;"
+        "import tagkin.images; from tests.images.synthetic import HAS_AVIF, picture, saved;"
         "tagkin.images.decode(saved(picture(), 'JPEG'));"
         "print(Image.MAX_IMAGE_PIXELS == before, ImageFile.LOAD_TRUNCATED_IMAGES)"
     )

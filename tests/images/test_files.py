@@ -18,7 +18,7 @@ from tagkin.images import (
     read_bytes,
     thumbnail,
 )
-from tests.images.made import picture, saved
+from tests.images.synthetic import picture, saved
 from tests.privileges import without_privileges
 
 

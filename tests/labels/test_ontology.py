@@ -15,7 +15,7 @@ from tests.conftest import (
     needs_wordnet,
     relative_error,
 )
-from tests.lexicons.made_wordnet import write_wordnet
+from tests.lexicons.wordnet_writer import write_wordnet
 
 NAMES = ["dog", "cat", "bat", "racket", "unicorn", "yeti"]
 

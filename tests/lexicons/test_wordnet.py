@@ -16,7 +16,7 @@ from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.lexicons import wordnet_files as _wordnet_files
 from tagkin.lexicons.wordnet import WordNet
 from tests.conftest import needs_wordnet
-from tests.lexicons.made_wordnet import SYNSETS, offset, write_counts, write_wordnet
+from tests.lexicons.wordnet_writer import SYNSETS, offset, write_counts, write_wordnet
 
 ANIMALS = ["dog", "cat", "horse", "bird", "person", "child"]
 THINGS = ["car", "automobile", "bicycle", "boat", "bottle", "table", "chair", "window", "computer"]

@@ -141,6 +141,29 @@ def test_lists_of_different_lengths_are_refused(tmp_path):
         open_features(tmp_path / "x.parquet")
 
 
+def test_lists_of_another_length_in_a_later_row_group_are_refused(tmp_path):
+    table = pyarrow.table({"features": [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0, 3.0]]})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=2)
+    features = open_features(tmp_path / "x.parquet")
+    assert features.read(0, 2).tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    with pytest.raises(InvalidInput, match=r"x.parquet differ in length: 2 .* 3 from row 2 on"):
+        features.read(0, 3)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_an_empty_row_group_has_no_rows(tmp_path, width):
+    """Of a column of lists, and of columns of numbers."""
+    rows = np.arange(4.0 * width).reshape(4, width)
+    columns = {"x": rows.tolist()} if width > 1 else {"x": rows[:, 0]}
+    table = pyarrow.table(columns)
+    with pq.ParquetWriter(tmp_path / "x.parquet", table.schema) as writer:
+        for part in (table[:0], table[:2], table[:0], table[2:]):
+            writer.write_table(part)
+    features = open_features(tmp_path / "x.parquet")
+    assert features.files[0].shape == (4, width)
+    np.testing.assert_array_equal(features.read(0, 4), rows)
+
+
 def test_a_fingerprint_knows_other_features(tmp_path):
     path = as_npy(made(), tmp_path)
     before = open_features(path).fingerprint()

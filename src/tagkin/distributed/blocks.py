@@ -22,10 +22,10 @@ __all__ = [
     "blocks",
     "carried",
     "checked",
+    "fetch_rows",
     "float_dtype",
     "key",
     "named_rows",
-    "rows_of",
     "stacked",
 ]
 
@@ -169,6 +169,6 @@ def float_dtype(dtype: np.dtype) -> np.dtype:
     return as_block(np.zeros((1, 1), dtype=dtype)).dtype
 
 
-def rows_of(X: Any, indices: np.ndarray, client: Any) -> Any:
+def fetch_rows(X: Any, indices: np.ndarray, client: Any) -> Any:
     """Some rows (ascending) of a Dask array, here."""
     return compute(X if len(indices) == X.shape[0] else X[indices], client=client)

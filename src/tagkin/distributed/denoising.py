@@ -22,10 +22,10 @@ from tagkin.distributed.blocks import (
     as_features,
     as_labels,
     blocks,
+    fetch_rows,
     float_dtype,
     key,
     named_rows,
-    rows_of,
     stacked,
 )
 from tagkin.distributed.cluster import client_or_current, compute, dask
@@ -109,8 +109,8 @@ def _settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Settings:
         any_tag = Y.map_blocks(_any, drop_axis=1, dtype=bool, meta=np.empty(0, bool))
         tagged = compute(any_tag, client=client)
         rows = np.sort(np.concatenate(parted(tagged, _LOOKED_AT, denoiser.random_state)))
-    features = rows_of(X, rows, client)
-    chosen = clone(denoiser).fit(features, rows_of(Y, rows, client))
+    features = fetch_rows(X, rows, client)
+    chosen = clone(denoiser).fit(features, fetch_rows(Y, rows, client))
     sample = chosen.index_.points_
     if denoiser.scale == "mean-squared":
         base = mean_squared_distance(sample)
@@ -231,7 +231,7 @@ def _mean_distance(denoiser: TagDenoiser, X: Any, client: Any) -> float:
     """The mean over the very pairs that one machine looks at, whose rows come here."""
     pairs = sample_pairs(X.shape[0], random_state=denoiser.random_state)
     rows, positions = np.unique(np.concatenate(pairs), return_inverse=True)
-    points = rows_of(X, rows, client)
+    points = fetch_rows(X, rows, client)
     if denoiser.metric == "cosine":
         points = unit_rows(points, "X")
     return mean_pair_distance(points, *np.split(positions, 2))

@@ -14,10 +14,11 @@ import numpy as np
 from tagkin.distributed.blocks import key
 from tagkin.distributed.cluster import client_or_current, dask, result, wait
 from tagkin.distributed.extraction import see
-from tagkin.errors import ClusterLost, InvalidInput, MissingExtra, StorageError, pip_install
+from tagkin.errors import ClusterLost, InvalidInput, StorageError
 from tagkin.features import get_backbone
 from tagkin.filesystem import whole_file
 from tagkin.images import Failure
+from tagkin.sources.parquet import import_pyarrow, open_parquet, read_row_group
 
 __all__ = ["extract_to_parquet", "read_parquet"]
 
@@ -54,7 +55,7 @@ def extract_to_parquet(
     failures : list of Failure
         Photographs that could not be read; they have no row.
     """
-    _pyarrow()
+    import_pyarrow()
     client = client_or_current(client)
     target = Path(folder).absolute()
     try:
@@ -92,7 +93,7 @@ def _written(
     files: Sequence[str], number: int, folder: str, backbone: str, fingerprint: str
 ) -> list[Failure]:
     """One part, on a worker; its failures. A part that is there already is left as it is."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = import_pyarrow()
     paths = [os.fspath(file) for file in files]
     mark = hashlib.sha256("\0".join([fingerprint, *paths]).encode()).hexdigest()[:12]
     target = Path(folder) / f"part-{number:06d}-{mark}.parquet"
@@ -145,7 +146,6 @@ def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
         A chunk for each row group.
     """
     da = dask().array
-    _, parquet = _pyarrow()
     found = Path(path).absolute()
     names = sorted(found.glob("*.parquet")) if found.is_dir() else [found]
     if not names or not names[0].exists():
@@ -153,17 +153,15 @@ def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
     sizes: list[int] = []
     parts = []
     for name in names:
-        try:
-            about = parquet.read_metadata(name)
-        except Exception as error:  # pyarrow's own errors
-            raise InvalidInput(f"{name} is not a whole Parquet file: {error}") from error
+        about = open_parquet(name).metadata
         _check_column(about.schema.to_arrow_schema(), column, name)
         for group in range(about.num_row_groups):
             sizes.append(about.row_group(group).num_rows)
             parts.append((str(name), group))
     if not sum(sizes):
         raise InvalidInput(f"The Parquet files at {found} have no rows.")
-    like = _group(*parts[0], column, None, None)
+    first = next(part for part, size in zip(parts, sizes, strict=True) if size)
+    like = _group(*first, column, None, None)
     read = dask().delayed(_group, pure=False)
     arrays = [
         da.from_delayed(
@@ -185,33 +183,11 @@ def _check_column(schema: Any, column: str, name: Path) -> None:
 
 
 def _group(path: str, number: int, column: str, shape: Any, dtype: Any) -> np.ndarray:
-    """One row group of a column, decoded and checked."""
-    pyarrow, parquet = _pyarrow()
-    values = parquet.ParquetFile(path).read_row_group(number, columns=[column]).column(0)
-    values = values.combine_chunks()
-    if isinstance(values, pyarrow.ChunkedArray):
-        values = pyarrow.concat_arrays(values.chunks)
-    kind = pyarrow.types
-    if kind.is_fixed_size_list(values.type) or kind.is_list(values.type):
-        flat = values.flatten().to_numpy(zero_copy_only=False)
-        lengths = np.asarray(values.value_lengths().to_numpy(zero_copy_only=False))
-        if values.null_count or (lengths != lengths[0]).any():
-            raise InvalidInput(f"Lists of the column {column!r} of {path} differ in length.")
-        rows = flat.reshape(len(values), -1)
-    else:
-        rows = values.to_numpy(zero_copy_only=False)
+    """One row group of a column, which must be like that of the first file."""
+    rows = read_row_group(open_parquet(path), number, [column], path)[0]
     if shape is not None and (rows.shape[1:] != shape or rows.dtype != dtype):
         raise InvalidInput(
             f"The column {column!r} of {path} holds {rows.dtype} of shape {rows.shape[1:]} where "
             f"the first file has {dtype} of shape {shape}. Files of one collection are alike."
         )
     return rows
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtra(f"Parquet needs pyarrow: {pip_install('dask')}") from error
-    return pyarrow, pyarrow.parquet

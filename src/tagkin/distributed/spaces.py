@@ -20,10 +20,10 @@ from tagkin.distributed.blocks import (
     blocks,
     carried,
     checked,
+    fetch_rows,
     float_dtype,
     key,
     named_rows,
-    rows_of,
 )
 from tagkin.distributed.cluster import bar, client_or_current, dask, quiet_about_size, result
 from tagkin.errors import ClusterLost, InvalidInput
@@ -100,7 +100,9 @@ def fit_space(
         X, Y = X[learned.n_images_ :], Y[learned.n_images_ :]
     elif _few(space, n):
         everything = np.arange(n)
-        learned = clone(space).fit(rows_of(X, everything, client), rows_of(Y, everything, client))
+        learned = clone(space).fit(
+            fetch_rows(X, everything, client), fetch_rows(Y, everything, client)
+        )
         space.__dict__.update(vars(learned))
         return space
     else:
@@ -161,7 +163,7 @@ class _Rows:
         """Rows by number; those asked for first ascend."""
         if len(self.numbers) and np.isin(numbers, self.numbers).all():
             return self.held[np.searchsorted(self.numbers, numbers)]
-        self.numbers, self.held = numbers, rows_of(self._X, numbers, self._client)
+        self.numbers, self.held = numbers, fetch_rows(self._X, numbers, self._client)
         return self.held
 
 
@@ -192,7 +194,7 @@ def _some_labels(Y: Any, random_state: Any, client: Any) -> Array:
     if n > _LABELS_LOOKED_AT:
         rng = check_random_state(random_state)
         numbers = np.unique(rng.randint(n, size=_LABELS_LOOKED_AT))
-    return check_label_matrix(rows_of(Y, numbers, client), len(numbers))
+    return check_label_matrix(fetch_rows(Y, numbers, client), len(numbers))
 
 
 # --- the sums ----------------------------------------------------------------------------

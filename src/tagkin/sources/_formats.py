@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
+from tagkin.sources.parquet import import_pyarrow, is_list, open_parquet, read_row_group
 
 __all__ = ["FeatureFile", "NpyFile", "ParquetFile", "ZarrFile"]
 
@@ -92,21 +93,11 @@ class ParquetFile(FeatureFile):
     """A Parquet file with one column of lists, or with a numeric column a feature."""
 
     def __init__(self, path: Path):
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError as error:
-            raise MissingExtra(f"Parquet needs pyarrow: {pip_install('files')}") from error
-        try:
-            self._file = pyarrow.parquet.ParquetFile(path)
-        except (pyarrow.ArrowInvalid, OSError) as error:
-            raise InvalidInput(f"{path} is not a whole Parquet file: {error}") from error
-        schema, types = self._file.schema_arrow, pyarrow.types
-        lists = [
-            field.name
-            for field in schema
-            if types.is_list(field.type) or types.is_fixed_size_list(field.type)
-        ]
+        self.path = path
+        types = import_pyarrow()[0].types
+        self._file = open_parquet(path)
+        schema = self._file.schema_arrow
+        lists = [field.name for field in schema if is_list(field.type)]
         if len(lists) > 1:
             raise InvalidInput(
                 f"{path} has several columns of lists ({', '.join(lists)}). Keep the features."
@@ -131,7 +122,8 @@ class ParquetFile(FeatureFile):
         dtype = np.dtype(kinds.pop().to_pandas_dtype())
         width = len(self._columns)
         if self._list:
-            width = self._group(0).shape[1] if sizes else 0
+            filled = np.flatnonzero(sizes)
+            width = self._group(int(filled[0])).shape[1] if len(filled) else 0
         self._note(path, (int(self._starts[-1]), width), dtype)
 
     def read(self, start: int, stop: int) -> np.ndarray:
@@ -141,29 +133,22 @@ class ParquetFile(FeatureFile):
         taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         groups = np.searchsorted(self._starts, rows, side="right") - 1
         for group in np.unique(groups).tolist():
-            here = groups == group
-            taken[here] = self._group(group)[rows[here] - self._starts[group]]
+            here, decoded = groups == group, self._group(group)
+            if decoded.shape[1] != self.shape[1]:
+                raise InvalidInput(
+                    f"Lists of the column {self._columns[0]!r} of {self.path} differ in length: "
+                    f"{self.shape[1]} in its first rows, {decoded.shape[1]} from row "
+                    f"{self._starts[group]} on."
+                )
+            taken[here] = decoded[rows[here] - self._starts[group]]
         return taken
 
     def _group(self, number: int) -> np.ndarray:
         """A row group, decoded; the last one is kept, since blocks end within groups."""
         if self._last[0] == number:
             return self._last[1]
-        table = self._file.read_row_group(number, columns=self._columns)
-        if self._list:
-            column = table.column(0).combine_chunks()
-            values = column.flatten().to_numpy(zero_copy_only=False)
-            n = len(column)
-            if column.null_count or n == 0 or len(values) % n:
-                raise InvalidInput(
-                    f"Rows of the column {self._columns[0]!r} differ in length or are missing."
-                )
-            lengths = np.asarray(column.value_lengths())
-            if (lengths != lengths[0]).any():
-                raise InvalidInput(f"Lists of the column {self._columns[0]!r} differ in length.")
-            rows = values.reshape(n, -1)
-        else:
-            rows = np.column_stack([column.to_numpy() for column in table.columns])
+        columns = read_row_group(self._file, number, self._columns, self.path)
+        rows = columns[0] if self._list else np.column_stack(columns)
         self._last = number, rows
         return rows
 

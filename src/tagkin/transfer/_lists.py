@@ -15,9 +15,9 @@ __all__ = [
     "checked_neighbors",
     "compressed",
     "first_of_each",
+    "label_rows",
     "nearest_first",
     "on_host",
-    "rows_of",
     "stacked",
     "where_used",
 ]
@@ -63,7 +63,7 @@ def beside(values: np.ndarray, reference: Array) -> Array:
     return namespace(reference).asarray(values, device=reference.device)
 
 
-def rows_of(labels: scipy.sparse.csr_array, indices: np.ndarray) -> scipy.sparse.csr_array:
+def label_rows(labels: scipy.sparse.csr_array, indices: np.ndarray) -> scipy.sparse.csr_array:
     """Rows of labels (N×D) by index; −1 stands for no image and has no label."""
     nobody = scipy.sparse.csr_array((1, labels.shape[1]), dtype=labels.dtype)
     return scipy.sparse.vstack([labels, nobody], format="csr")[indices]

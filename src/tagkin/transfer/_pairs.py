@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, like, namespace, on_accelerator, segment_sums, to_numpy
-from tagkin.transfer._lists import rows_of
+from tagkin.transfer._lists import label_rows
 
 __all__ = ["Pairs"]
 
@@ -89,7 +89,7 @@ class _HostTable:
     def __init__(self, indices: np.ndarray, labels: scipy.sparse.csr_array, by_rank: bool):
         n, k = indices.shape
         d = labels.shape[1]
-        carried = rows_of(labels, indices.ravel())
+        carried = label_rows(labels, indices.ravel())
         whole = np.int32 if n * k < 2**31 else np.int64
         slot = np.repeat(np.arange(n * k, dtype=whole), np.diff(carried.indptr))
         # entries grouped by image; sorting by tag puts those of a pair side by side

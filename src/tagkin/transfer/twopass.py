@@ -16,9 +16,9 @@ from tagkin.transfer._lists import (
     beside,
     compressed,
     first_of_each,
+    label_rows,
     nearest_first,
     on_host,
-    rows_of,
     stacked,
     where_used,
 )
@@ -170,7 +170,7 @@ class TwoPassKNN(NeighborTransfer):
     def _cut(self, found: Neighbors) -> Neighbors:
         """Pass 1 within the lists that are given."""
         (n, k), d = found.indices.shape, self.labels_.shape[1]
-        carried = rows_of(self.labels_, found.indices.ravel())
+        carried = label_rows(self.labels_, found.indices.ravel())
         slot = np.repeat(np.arange(n * k), np.diff(carried.indptr))
         key = slot // k * d + carried.indices
         order = np.argsort(key, kind="stable")  # by image and label, the nearest first

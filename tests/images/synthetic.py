@@ -1,4 +1,4 @@
-"""Photographs made for the tests: the smallest that show the thing."""
+"""Small synthetic photographs for the tests."""
 
 import io
 from typing import Any

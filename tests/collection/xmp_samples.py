@@ -1,4 +1,4 @@
-"""XMP and IPTC as programs write them."""
+"""Samples of XMP and IPTC, as written by common programs."""
 
 import struct
 

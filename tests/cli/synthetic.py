@@ -1,4 +1,4 @@
-"""A small collection of real pictures whose right tags are plain to see."""
+"""A small collection of synthetic pictures with obvious tags."""
 
 import json
 from pathlib import Path

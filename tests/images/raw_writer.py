@@ -1,4 +1,4 @@
-"""The smallest raw files that cameras could have written: DNG, with a preview or without."""
+"""Write small raw files: DNG, with or without a preview."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Writers of small trees in the exact form in which the datasets are published."""
+"""Write small datasets in their published formats."""
 
 import struct
 

@@ -1,7 +1,7 @@
-"""A WordNet of a few synsets in the official format, whose similarities are plain to see.
+"""Write a WordNet of a few synsets in the official format, with obvious similarities.
 
-Counts are powers of two of the total of 64, so that information contents are whole numbers of
-bits, which are noted beside them; the unit cancels in a similarity.
+Counts are powers of two out of a total of 64, so that information contents are whole bits, noted
+in comments; the unit cancels in a similarity.
 """
 
 from pathlib import Path

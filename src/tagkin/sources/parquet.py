@@ -1,0 +1,73 @@
+"""Row groups of Parquet files as arrays, for features on disk and for a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
+
+__all__ = ["import_pyarrow", "is_list", "open_parquet", "read_row_group"]
+
+
+def import_pyarrow() -> tuple[Any, Any]:
+    """``pyarrow`` and ``pyarrow.parquet``, or the sentence that says how to install them."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra(f"Parquet needs pyarrow: {pip_install('files')}") from error
+    return pyarrow, pyarrow.parquet
+
+
+def open_parquet(path: str | os.PathLike[str]) -> Any:
+    """A Parquet file as a ``pyarrow.parquet.ParquetFile``; only its footer is read."""
+    pyarrow, parquet = import_pyarrow()
+    try:
+        return parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InvalidInput(f"{path} is not a whole Parquet file: {error}") from error
+
+
+def is_list(kind: Any) -> bool:
+    """Whether a column of this Arrow type holds lists, of a fixed length or not."""
+    types = import_pyarrow()[0].types
+    return bool(types.is_list(kind) or types.is_fixed_size_list(kind))
+
+
+def read_row_group(
+    file: Any, group: int, columns: Sequence[str], path: str | os.PathLike[str]
+) -> list[np.ndarray]:
+    """Some columns of one row group, in memory.
+
+    Parameters
+    ----------
+    file : pyarrow.parquet.ParquetFile
+    group : int
+        Number of the row group.
+    columns : sequence of str
+    path : path
+        Names the file in errors.
+
+    Returns
+    -------
+    arrays : list of arrays, one per column
+        (n×d) of a column of lists, which must have one length, else (n,).
+    """
+    table = file.read_row_group(group, columns=list(columns))
+    return [_decoded(table.column(name).combine_chunks(), name, path) for name in columns]
+
+
+def _decoded(values: Any, column: str, path: str | os.PathLike[str]) -> np.ndarray:
+    if not is_list(values.type):
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    flat = values.flatten().to_numpy(zero_copy_only=False)
+    lengths = np.unique(np.asarray(values.value_lengths()))
+    if values.null_count or len(lengths) > 1:
+        raise InvalidInput(
+            f"Lists of the column {column!r} of {path} differ in length or are missing."
+        )
+    return np.asarray(flat.reshape(len(values), int(lengths[0]) if len(lengths) else 0))
