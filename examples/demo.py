@@ -20,7 +20,7 @@ import tagkin
 from examples.scenes import make_scenes
 from tagkin.annotator import MEASURES, Annotator, PhotoSuggestions, Quality
 from tagkin.collection import Collection, read_collection
-from tagkin.pages import Report, comparisons_of, contact_sheet, draw_map, embed, write_report
+from tagkin.pages import Report, comparisons_of, contact_sheet, draw_map, lay_out, write_report
 
 OUTPUT = Path("build/demo")
 N_SHOWN = 120  # photographs on the page
@@ -88,12 +88,12 @@ def show_some(photographs: list[PhotoSuggestions], truth: dict[str, set[str]]) -
 def drawn_map(annotator: Annotator, collection: Collection) -> bytes:
     """A map of the tagged photographs, by visual features and in the semantic space."""
     seen = annotator.look(collection)
-    points = {
-        "Visual features": embed(seen.features),
-        "In the semantic space": embed(annotator.space_.transform(seen.features)),
+    layouts = {
+        "Visual features": lay_out(seen.features),
+        "In the semantic space": lay_out(annotator.space_.transform(seen.features)),
     }
     tags = dict(zip(collection.files, collection.tags, strict=True))
-    path = draw_map(points, seen.files, [tags[file] for file in seen.files], OUTPUT / "map.png")
+    path = draw_map(layouts, seen.files, [tags[file] for file in seen.files], OUTPUT / "map.png")
     return Path(path).read_bytes()
 
 
@@ -108,7 +108,7 @@ def report_of(
     n_suggestions = sum(len(photo.suggestions) for photo in photographs)
     order = np.random.default_rng(0).permutation(len(photographs))[:N_SHOWN]
     return Report(
-        title="Suggestions from kin",
+        title="Suggested tags",
         facts=[
             ("photographs", f"{len(collection):,}"),
             ("tagged", f"{collection.n_tagged:,}"),

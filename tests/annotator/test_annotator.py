@@ -40,7 +40,7 @@ def test_suggestions_are_mostly_right_and_as_sure_as_they_say(fitted, made):
 
 
 def test_kin_carry_the_tag_and_their_shares_add_up(fitted, made):
-    for photo in fitted.suggest(seen(made.X[300:330], first=300), top=3, n_kin=1000):
+    for photo in fitted.suggest(seen(made.X[300:330], first=300), n=3, n_kin=1000):
         assert len(photo.suggestions) <= 3
         sure = [s.confidence for s in photo.suggestions]
         assert sure == sorted(sure, reverse=True)
@@ -88,14 +88,14 @@ def test_top_gives_so_many_where_kin_carry_them(made):
     annotator = Annotator(method=NeighborVoting(n_neighbors=2)).fit(seen(made.X[:200]), tags)
     photos = seen(made.X[200:], first=200)
     lists, _ = annotator.method_.kneighbors(annotator.space_.transform(photos.features))
-    for photo, kin in zip(annotator.suggest(photos, top=1), lists, strict=True):
+    for photo, kin in zip(annotator.suggest(photos, n=1), lists, strict=True):
         assert len(photo.suggestions) == (1 if any(tags[j] for j in kin) else 0)
 
 
 @pytest.mark.parametrize("method", [TwoPassKNN(), TagRelevance()])
 def test_every_method_by_neighbours_says_who_speaks(made, method):
     annotator = Annotator(method=method).fit(seen(made.X[:120]), made.tags[:120])
-    for photo in annotator.suggest(seen(made.X[120:130], first=120), top=6, n_kin=1000):
+    for photo in annotator.suggest(seen(made.X[120:130], first=120), n=6, n_kin=1000):
         assert len(photo.suggestions) == 6
         for one in photo.suggestions:
             assert sum(kin.share for kin in one.kin) == pytest.approx(1)
@@ -108,18 +108,18 @@ def test_every_method_by_neighbours_says_who_speaks(made, method):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"n_kin": -1}, {"n_kin": 2.5}, {"top": 2.0}, {"threshold": "high"}, {"precision": "high"}],
+    [{"n_kin": -1}, {"n_kin": 2.5}, {"n": 2.0}, {"threshold": "high"}, {"precision": "high"}],
 )
 def test_what_cannot_be_asked_for_is_refused(fitted, made, wrong):
-    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+    with pytest.raises(InvalidInput, match=f"^{next(iter(wrong))} must be"):
         fitted.suggest(seen(made.X[300:302], first=300), **wrong)
 
 
 def test_numbers_of_numpy_are_numbers(fitted, made):
     photos = seen(made.X[300:305], first=300)
-    asked = {"top": np.int64(2), "threshold": np.float32(0.3)}
+    asked = {"n": np.int64(2), "threshold": np.float32(0.3)}
     assert fitted.suggest(photos, **asked) == fitted.suggest(
-        photos, top=2, threshold=asked["threshold"]
+        photos, n=2, threshold=asked["threshold"]
     )
 
 
@@ -205,10 +205,10 @@ def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(mad
 
 def test_tags_of_a_collection_are_not_suggested_again(fitted, made, monkeypatch):
     photos = seen(made.X[300:320], first=300)
-    bare = fitted.suggest(photos, top=2)
+    bare = fitted.suggest(photos, n=2)
     given = Collection(photos.files, [[p.suggestions[0].tag.upper()] for p in bare])
     monkeypatch.setattr(Annotator, "look", lambda self, photographs, progress=None: photos)
-    again = fitted.suggest(given, top=1)
+    again = fitted.suggest(given, n=1)
     assert [p.suggestions[0].tag for p in again] == [p.suggestions[1].tag for p in bare]
     assert again[0].tags == (bare[0].suggestions[0].tag.upper(),)
 
@@ -221,7 +221,7 @@ def test_a_wanted_precision_is_reached(fitted, made):
         for s in p.suggestions
     ]
     assert np.mean(right) > 0.85
-    few = fitted.suggest(photos, precision=0.9, top=1)
+    few = fitted.suggest(photos, precision=0.9, n=1)
     assert max(len(p.suggestions) for p in few) == 1
 
 
@@ -358,7 +358,7 @@ def test_photographs_of_one_content_are_one(made):
 
 def test_twenty_photographs_will_do(made):
     annotator = Annotator().fit(seen(made.X[:20]), made.tags[:20])
-    found = annotator.suggest(seen(made.X[300:310], first=300), top=2)
+    found = annotator.suggest(seen(made.X[300:310], first=300), n=2)
     assert all(p.suggestions for p in found)
 
 
@@ -367,7 +367,7 @@ def test_twenty_photographs_will_do(made):
 )
 def test_other_methods_by_neighbours(made, method):
     annotator = Annotator(method=method, denoise=False).fit(seen(made.X[:100]), made.tags[:100])
-    found = annotator.suggest(seen(made.X[300:310], first=300), top=2)
+    found = annotator.suggest(seen(made.X[300:310], first=300), n=2)
     assert all(s.kin for p in found for s in p.suggestions)
 
 
@@ -448,10 +448,10 @@ def test_what_cannot_be_learned_from_is_refused(made):
 
 def test_a_failed_fit_leaves_what_was_learned(made):
     annotator = Annotator().fit(seen(made.X[:50]), made.tags[:50])
-    before = annotator.suggest(seen(made.X[300:310], first=300), top=1)
+    before = annotator.suggest(seen(made.X[300:310], first=300), n=1)
     with pytest.raises(InvalidInput):
         annotator.fit(seen(made.X[:10]), [["a"]] * 10)
-    assert annotator.suggest(seen(made.X[300:310], first=300), top=1) == before
+    assert annotator.suggest(seen(made.X[300:310], first=300), n=1) == before
 
 
 # --- from photographs --------------------------------------------------------------------
@@ -489,14 +489,14 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     )
     assert [failure.file for failure in annotator.failures_] == [files[-1]]
     assert {what for what, *_ in seen_steps} == {"Looking at photographs", "Learning"}
-    found = annotator.suggest(files[:4], top=2)
+    found = annotator.suggest(files[:4], n=2)
     assert [p.file for p in found] == files[:4]
     right = [s.tag in photos[p.file] for p in found for s in p.suggestions]
     assert sum(right) >= 6
     document = json.loads(json.dumps(found[0].to_dict()))
     assert set(document) == {"file", "tags", "suggestions"}
     assert set(document["suggestions"][0]) == {"tag", "confidence", "kin"}
-    assert set(document["suggestions"][0]["kin"][0]) == {"file", "share"}
+    assert set(document["suggestions"][0]["kin"][0]) == {"file", "share", "tags"}
 
 
 def test_a_second_look_costs_no_inference_and_neither_does_a_move(photos, tmp_path, monkeypatch):

@@ -268,7 +268,7 @@ def test_a_model_of_the_first_version_loads_and_loses_its_whole_paths(tmp_path):
     assert {"dog", "animal", "animal|dog"} <= set(names)  # as it was learned
     made = Made(24, d=8)
     assert len(loaded.similar(seen(made.X[:1]), 3)[0]) == 3
-    found = loaded.suggest(seen(made.X, first=100), top=2)
+    found = loaded.suggest(seen(made.X, first=100), n=2)
     assert all(np.isfinite(s.confidence) for one in found for s in one.suggestions)
     folder = loaded.save(tmp_path / "model")
     assert "jane" not in (folder / "model.json").read_text()

@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse
 
 from tagkin.annotator.suggesting import Rule, kin_of, supported, without_itself
+from tagkin.annotator.suggestions import Kin
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import Evidence
@@ -13,8 +14,8 @@ ALL = np.ones((2, 3), bool)
 
 def test_the_surest_come_first_and_ties_keep_their_order():
     assert Rule(threshold=0.15).picked(P, P, ALL) == [[0, 2, 1], [0, 1]]
-    assert Rule(top=1).picked(P, P, ALL) == [[0], [0]]
-    assert Rule(top=2, threshold=0.55).picked(P, P, ALL) == [[0, 2], []]
+    assert Rule(n=1).picked(P, P, ALL) == [[0], [0]]
+    assert Rule(n=2, threshold=0.55).picked(P, P, ALL) == [[0, 2], []]
 
 
 def test_each_tag_may_have_a_score_of_its_own_to_reach():
@@ -24,7 +25,7 @@ def test_each_tag_may_have_a_score_of_its_own_to_reach():
 
 def test_only_tags_that_are_free_are_suggested():
     free = np.array([[0, 1, 1], [1, 0, 1]], bool)
-    assert Rule(top=2).picked(P, P, free) == [[2, 1], [0, 2]]
+    assert Rule(n=2).picked(P, P, free) == [[2, 1], [0, 2]]
 
 
 def test_tags_that_some_neighbour_carries_are_supported():
@@ -37,9 +38,9 @@ def test_tags_that_some_neighbour_carries_are_supported():
     ]
 
 
-@pytest.mark.parametrize("wrong", [{"top": 0}, {"top": True}, {"top": 1.5}, {"threshold": 1.2}])
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"n": True}, {"n": 1.5}, {"threshold": 1.2}])
 def test_a_rule_that_makes_no_sense_is_refused(wrong):
-    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+    with pytest.raises(InvalidInput, match=f"^{next(iter(wrong))} must be"):
         Rule(**wrong)
 
 
@@ -56,10 +57,11 @@ def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     evidence = Evidence(
         0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3])
     )
-    kin = kin_of(evidence, ["a.jpg", "b.jpg", "c.jpg"], 2)
-    assert [(one.file, one.share) for one in kin] == [("c.jpg", 0.5), ("a.jpg", 0.25)]
+    files, tags = ["a.jpg", "b.jpg", "c.jpg"], [["sky"], [], ["sea", "boat"]]
+    kin = kin_of(evidence, files, tags, 2)
+    assert kin == (Kin("c.jpg", 0.5, ("sea", "boat")), Kin("a.jpg", 0.25, ("sky",)))
     # below chance: the parts of a negative score are parts all the same
     below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances)
-    assert kin_of(below, ["a.jpg", "b.jpg", "c.jpg"], 2) == kin
+    assert kin_of(below, files, tags, 2) == kin
     nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]))
-    assert kin_of(nobody, ["a.jpg"], 3) == ()
+    assert kin_of(nobody, files, tags, 3) == ()

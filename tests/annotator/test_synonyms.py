@@ -70,7 +70,7 @@ def test_one_tag_in_its_forms_is_learned_as_one(made, tmp_path):
     again = tagkin.load(annotator.save(tmp_path / "model"))
     assert again.get_params(deep=False) == annotator.get_params(deep=False)
     photos = seen(made.X[300:310], first=300)
-    assert again.suggest(photos, top=2) == annotator.suggest(photos, top=2)
+    assert again.suggest(photos, n=2) == annotator.suggest(photos, n=2)
     photo = annotator.suggest(seen(made.X[:40]), threshold=0.0)[1]
     assert "4K wallpaper" in photo.tags  # what it carries is said as it is
     for one in annotator.suggest(seen(made.X[:40]), threshold=0.0):

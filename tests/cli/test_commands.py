@@ -130,18 +130,20 @@ def test_train_leaves_a_folder_with_other_things_alone(run, world, tmp_path):
 def test_suggestions_as_json_lines_have_exactly_this_shape(run, world, monkeypatch):
     monkeypatch.chdir(world.fresh.parent)
     photo = world.fresh / "red-circle-0.jpg"
-    said = run("suggest", photo, "--model", world.model, "--top", 2, "--kin", 3, "--json")
+    said = run("suggest", photo, "--model", world.model, "-n", 2, "--n-kin", 3, "--json")
     assert said.exit_code == 0, said.stderr
     (found,) = lines(said.stdout)
-    assert list(found) == ["file", "suggestions"]
+    assert list(found) == ["file", "tags", "suggestions"]
+    assert found["tags"] == []
     assert len(found["suggestions"]) == 2
     for one in found["suggestions"]:
         assert list(one) == ["tag", "confidence", "kin"]
         assert 0 <= one["confidence"] <= 1
         assert 1 <= len(one["kin"]) <= 3
         for kin in one["kin"]:
-            assert list(kin) == ["file", "share"]
-            assert one["tag"] in world.tags_of[Path(kin["file"]).name]
+            assert list(kin) == ["file", "share", "tags"]
+            assert kin["tags"] == world.tags_of[Path(kin["file"]).name]
+            assert one["tag"] in kin["tags"]
             assert 0 < kin["share"] <= 1
     assert found["file"] == os.path.relpath(photo)
     assert found["suggestions"][0]["kin"][0]["file"].startswith("photos/")
@@ -151,7 +153,7 @@ def test_most_suggestions_are_right(run, world):
     said = run("suggest", world.fresh, "--only-untagged", "--model", world.model, "--json")
     assert said.stdout == ""  # all of them are tagged
     files = sorted(world.fresh.glob("*.jpg"))
-    said = run("suggest", *files, "--model", world.model, "--json", "--top", 2)
+    said = run("suggest", *files, "--model", world.model, "--json", "-n", 2)
     right = [
         s["tag"] in Path(one["file"]).name for one in lines(said.stdout) for s in one["suggestions"]
     ]
@@ -232,7 +234,7 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
     preview = (photos / "large.jpg").read_bytes()
     for name in ("red-circle-0", "alone"):
         (photos / f"{name}.DNG").write_bytes(dng(mosaic, preview))
-    command = ("suggest", "photos", "--model", world.model, "--tags", "none", "--json", "--top", 2)
+    command = ("suggest", "photos", "--model", world.model, "--tags", "none", "--json", "-n", 2)
     pair = "Note: 1 RAW file lies beside a photograph of the same name: the two are taken as one"
     if importlib.util.find_spec("rawpy") is not None:
         said = run(*command)
@@ -254,16 +256,16 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
 
 
 def test_a_table_for_people(run, world):
-    said = run("suggest", world.fresh / "red-circle-0.jpg", "--model", world.model, "--top", 1)
+    said = run("suggest", world.fresh / "red-circle-0.jpg", "--model", world.model, "-n", 1)
     head, _, row = said.stdout.splitlines()[:3]
-    assert head.split() == ["Photograph", "Tag", "Sure", "Kin"]
+    assert head.split() == ["Photograph", "Tag", "Confidence", "Kin"]
     assert row.startswith(str(world.fresh / "red-circle-0.jpg")[:40])
     assert "\x1b" not in said.stdout + said.stderr
     assert said.stderr == "1 suggestion for 1 photograph.\n"
 
 
 def test_csv_reads_back_from_output_and_from_file(run, world, tmp_path):
-    command = ("suggest", *sorted(world.fresh.glob("*.jpg")), "--model", world.model, "--top", 2)
+    command = ("suggest", *sorted(world.fresh.glob("*.jpg")), "--model", world.model, "-n", 2)
     said = run(*command, "--csv")
     rows = list(csv.DictReader(io.StringIO(said.stdout)))
     assert list(rows[0]) == ["file_name", "tag", "confidence", "kin"]
@@ -301,7 +303,7 @@ def test_suggestions_for_the_rest_go_on_past_broken_photographs(run, world, tmp_
         ("--json", "--output", "x.csv"),
         ("--output", "x.txt"),
         ("--threshold", 1.5),
-        ("--top", 0),
+        ("-n", 0),
         ("--cache", "here", "--no-cache"),
         ("--no-such-option",),
     ],
@@ -317,10 +319,10 @@ def test_wrong_usage_is_2_and_says_so(run, world, options):
 
 def test_explain_names_kin_and_draws_a_sheet(run, world, tmp_path):
     photo = world.fresh / "blue-square-1.jpg"
-    said = run("explain", photo, "--model", world.model, "--top", 2, "--sheet", "why.png")
+    said = run("explain", photo, "--model", world.model, "-n", 2, "--sheet", "why.png")
     assert said.exit_code == 0, said.stderr
-    assert said.stdout.count("Photograph") == 2
-    assert "% sure" in said.stdout
+    assert said.stdout.count("Share") == 2
+    assert "% confidence" in said.stdout
     assert "blue, square" in said.stdout
     assert "why.png" in said.stderr
     with Image.open(tmp_path / "why.png") as sheet:
@@ -335,33 +337,48 @@ def test_explain_of_a_known_photograph_says_what_it_carries(run, world):
     assert "Carries red, circle." in said.stdout
 
 
-def test_explain_as_json_has_the_shape_of_suggest_and_the_tags_of_kin(run, world):
+def rounded(value: object) -> object:
+    """As JSON has it: numbers of six digits."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def test_json_is_what_the_library_says(run, world, monkeypatch):
+    """`suggest --json` and `explain --json` write `PhotoSuggestions.to_dict`, and so on."""
     photo = world.photos / "red-circle-0.jpg"
-    said = run("explain", photo, "--model", world.model, "--top", 2, "--kin", 3, "--json")
-    assert (said.exit_code, said.stderr) == (0, "")
-    (found,) = lines(said.stdout)
-    assert list(found) == ["file", "tags", "suggestions"]
-    assert found["tags"] == ["red", "circle"]
-    kin = [kin for one in found["suggestions"] for kin in one["kin"]]
-    assert all(one.pop("tags") == world.tags_of[Path(one["file"]).name] for one in kin)
-    asked = ("--top", 2, "--kin", 3, "--json")
-    (suggested,) = lines(run("suggest", photo, "--model", world.model, *asked).stdout)
-    assert found["suggestions"] == suggested["suggestions"]
-    assert len(kin) == 3 * len(found["suggestions"]) > 0
+    asked = ("--model", world.model, "--json")
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    annotator = tagkin.load(world.model)
+    for command in ("suggest", "explain"):
+        said = run(command, photo, *asked, "-n", 2, "--n-kin", 3)
+        assert (said.exit_code, said.stderr) == (0, "")
+        (expected,) = annotator.suggest([photo], n=2, n_kin=3)
+        assert lines(said.stdout) == [rounded(expected.to_dict())]
+        assert expected.tags == ("red", "circle")
+        assert [len(one.kin) for one in expected.suggestions] == [3, 3]
+    (found,) = lines(run("similar", photo, *asked, "-n", 3).stdout)
+    (expected,) = annotator.similar([photo], 3)
+    assert found["similar"] == [rounded(one.to_dict()) for one in expected]
+    found = lines(run("audit", *asked, "-n", 4).stdout)
+    assert found == [rounded(one.to_dict()) for one in annotator.audit(4)]
+    assert all(kin["tags"] == world.tags_of[Path(kin["file"]).name] for kin in found[0]["kin"])
 
 
 def test_no_kin_where_none_are_asked_for(run, world, tmp_path):
-    asked = (world.fresh / "red-circle-0.jpg", "--model", world.model, "--top", 2, "--kin", 0)
+    asked = (world.fresh / "red-circle-0.jpg", "--model", world.model, "-n", 2, "--n-kin", 0)
     for command in ("suggest", "explain"):
         (found,) = lines(run(command, *asked, "--json").stdout)
         assert [one["kin"] for one in found["suggestions"]] == [[], []]
     said = run("suggest", *asked)
-    assert said.stdout.split()[:3] == ["Photograph", "Tag", "Sure"]
+    assert said.stdout.split()[:3] == ["Photograph", "Tag", "Confidence"]
     assert "Kin" not in said.stdout
     said = run("explain", *asked, "--sheet", "why.png")
     assert said.exit_code == 0, said.stderr
-    assert "Photograph" not in said.stdout
-    assert said.stdout.count("% sure") == 2
+    assert "Share" not in said.stdout
+    assert said.stdout.count("% confidence") == 2
     assert (tmp_path / "why.png").is_file()
 
 
@@ -375,7 +392,7 @@ def test_similar(run, world):
     assert str(photo) not in {one["file"] for one in found["similar"]}
     assert "green" in found["similar"][0]["tags"]
     said = run("similar", photo, "--model", world.model)
-    assert said.stdout.split()[:3] == ["Photograph", "Alike", "Tags"]
+    assert said.stdout.split()[:3] == ["Photograph", "Similarity", "Tags"]
 
 
 def test_audit_in_all_its_forms(run, world, tmp_path):
@@ -387,7 +404,7 @@ def test_audit_in_all_its_forms(run, world, tmp_path):
     wrong = lines(run(*command, "--kind", "wrong", "--json").stdout)
     assert {one["kind"] for one in wrong} == {"wrong"}
     said = run(*command, "--report", "audit.html")
-    assert said.stdout.split()[:5] == ["Photograph", "Tag", "Seems", "Sure", "Kin"]
+    assert said.stdout.split()[:5] == ["Photograph", "Tag", "Issue", "Confidence", "Kin"]
     assert "seem" in said.stderr
     assert (tmp_path / "audit.html").read_text().startswith("<!DOCTYPE html>")
     assert run(*command, "--kind", "odd").exit_code == 2
@@ -445,7 +462,7 @@ def test_evaluate_by_cross_validation(run, world):
 
 
 def test_map_of_the_model_and_of_others(run, world, tmp_path):
-    said = run("map", "--model", world.model, "--output", "map.png", "--n", 20)
+    said = run("map", "--model", world.model, "--output", "map.png", "-n", 20)
     assert said.exit_code == 0, said.stderr
     assert (said.stdout, said.stderr) == ("", "20 photographs drawn: map.png\n")
     with Image.open(tmp_path / "map.png") as drawn:

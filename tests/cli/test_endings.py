@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -191,14 +192,19 @@ def test_models_that_cannot_be_used(run, world, tmp_path):
     fails(run("info", "space"), "holds a SemanticSpace")
 
 
-def test_a_mistake_of_tagkin_is_short_and_can_be_looked_into(run, world, monkeypatch):
+def test_an_internal_error_says_what_to_report(run, world, monkeypatch):
     def broken(*args: object, **kwargs: object) -> None:
         raise RuntimeError("odd [red]state")
 
     monkeypatch.setattr(train, "photographs", broken)
     command = ("train", world.photos, "--model", "m")
     said = run(*command)
-    fails(said, "RuntimeError: odd [red]state", "TAGKIN_DEBUG=1")
+    fails(
+        said,
+        "Error: internal error (RuntimeError: odd [red]state).",
+        f"tagkin {tagkin.__version__}, Python {platform.python_version()}",
+        "TAGKIN_DEBUG=1",
+    )
     monkeypatch.setenv("TAGKIN_DEBUG", "1")
     with pytest.raises(RuntimeError, match="odd"):
         run(*command)
@@ -215,7 +221,7 @@ def test_a_pipe_that_is_closed_early_is_no_error(start, world):
         world.model,
         "--threshold",
         0,
-        "--kin",
+        "--n-kin",
         40,
         "--json",
     )
@@ -293,7 +299,7 @@ def test_names_that_are_not_utf8(start, run, world, tmp_path):
         shutil.copy(world.fresh / "red-circle-0.jpg", os.fsencode(tmp_path) + b"/" + name)
     except OSError:
         pytest.skip("this file system wants UTF-8")
-    command = ("suggest", ".", "--model", world.model, "--top", 1)
+    command = ("suggest", ".", "--model", world.model, "-n", 1)
     assert "caf�.jpg" in run(*command).stdout
     assert os.fsencode(json.loads(run(*command, "--json").stdout)["file"]) == name
     assert run(*command, "--output", "new.csv").exit_code == 0
@@ -319,7 +325,7 @@ def test_photographs_to_learn_from_may_have_such_names(run, tmp_path):
 def test_names_cannot_talk_to_the_terminal(run, world, tmp_path):
     name = "a\x1b[31m[bold].jpg"
     shutil.copy(world.fresh / "red-circle-0.jpg", tmp_path / name)
-    said = run("suggest", ".", "--model", world.model, "--top", 1)
+    said = run("suggest", ".", "--model", world.model, "-n", 1)
     assert "a�[31m[bold].jpg" in said.stdout
     assert "\x1b" not in said.stdout
 

@@ -34,8 +34,8 @@ def moved(world, tmp_path):
 
 def commands(moved, tmp_path):
     return {
-        "suggest": ("suggest", moved.new, "--top", 2, "--json"),
-        "explain": ("explain", moved.new, "--top", 2, "--json", "--sheet", tmp_path / "why.png"),
+        "suggest": ("suggest", moved.new, "-n", 2, "--json"),
+        "explain": ("explain", moved.new, "-n", 2, "--json", "--sheet", tmp_path / "why.png"),
         "similar": ("similar", moved.new, "--json"),
         "audit": ("audit", "-n", 3, "--json", "--report", tmp_path / "audit.html"),
     }

@@ -42,7 +42,7 @@ def test_tags_are_merged_replaced_and_left_out(run, world, variants, tmp_path):
     assert "no photograph carries what was to be left out: sunset" in stderr
     photo = world.fresh / "blue-square-0.jpg"
     for command in ("suggest", "explain"):
-        common = (command, photo, "--model", "model", "--top", 5, "--json")
+        common = (command, photo, "--model", "model", "-n", 5, "--json")
         for options, written in (((), "form|square"), (("--leaf-only",), "square")):
             found = json.loads(run(*common, *options).stdout)
             named = {one["tag"] for one in found["suggestions"]}

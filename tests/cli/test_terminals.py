@@ -141,7 +141,7 @@ def test_tables_stay_aligned_where_characters_are_escaped(say, odd):
     said = say(*commands(odd)["audit"], encoding="ascii").out.decode("ascii")
     head, line, *rows = said.rstrip("\n").splitlines()
     assert set(line.strip()) <= {"-", "+"}
-    place = head.index("Seems")
+    place = head.index("Issue")
     assert {row[place:].split()[0] for row in rows if row[place:].strip()} <= {"wrong", "missing"}
     assert max(map(len, rows)) <= 120
 
@@ -160,7 +160,7 @@ def test_data_are_utf8_whatever_the_terminal(say, odd, encoding):
         assert b"\r" not in out
         assert [json.loads(line) for line in out.decode("utf-8").splitlines()], command
         assert "夕" in out.decode("utf-8"), command
-    for command in (("suggest", odd.photo, *model, "--top", 5), ("audit", *model, "-n", 4)):
+    for command in (("suggest", odd.photo, *model, "-n", 5), ("audit", *model, "-n", 4)):
         out = say(*command, "--csv", encoding=encoding).out
         rows = list(csv.DictReader(io.StringIO(out.decode("utf-8"))))
         assert {row["tag"] for row in rows} <= set(TAGS.values()), command

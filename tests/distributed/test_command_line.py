@@ -47,7 +47,7 @@ def test_a_model_from_a_cluster_is_that_of_one_machine(client, photos, tmp_path,
     assert here.exit_code == 0, here.output
     models = [tagkin.load(tmp_path / name) for name in ("there", "here")]
     assert list(models[0].files_) == list(models[1].files_)
-    found = [model.suggest(sorted(photos.glob("*.png"))[:4], top=1) for model in models]
+    found = [model.suggest(sorted(photos.glob("*.png"))[:4], n=1) for model in models]
     for one, other in zip(*found, strict=True):
         assert [s.tag for s in one.suggestions] == [s.tag for s in other.suggestions]
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from tagkin.errors import InvalidInput
-from tagkin.pages import _embedding, draw_map, embed
+from tagkin.pages import _layout, draw_map, lay_out
 from tagkin.pages.map import (
     _MARGIN,
     _SIDE,
@@ -34,8 +34,8 @@ def clusters(n_each=25, d=20, seed=0):
     return middles[which] + 0.3 * rng.standard_normal((3 * n_each, d)), which
 
 
-def share_of_like_neighbours(places, which):
-    distance = np.linalg.norm(places[:, None] - places[None], axis=2)
+def share_of_like_neighbours(positions, which):
+    distance = np.linalg.norm(positions[:, None] - positions[None], axis=2)
     np.fill_diagonal(distance, np.inf)
     return (which[distance.argmin(axis=1)] == which).mean()
 
@@ -45,42 +45,42 @@ def share_of_like_neighbours(places, which):
 
 def test_neighbours_stay_neighbours():
     X, which = clusters()
-    places = embed(X, seed=0)
-    assert places.shape == (75, 2)
-    assert share_of_like_neighbours(places, which) == 1
+    positions = lay_out(X, random_state=0)
+    assert positions.shape == (75, 2)
+    assert share_of_like_neighbours(positions, which) == 1
 
 
 def test_the_same_input_gives_the_same_places():
     X, _ = clusters()
-    np.testing.assert_array_equal(embed(X, seed=1), embed(X, seed=1))
+    np.testing.assert_array_equal(lay_out(X, random_state=1), lay_out(X, random_state=1))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("d", [1, 2, 60])
 def test_few_photographs_are_placed_too(n, d):
-    places = embed(np.random.default_rng(0).standard_normal((n, d)))
-    assert places.shape == (n, 2)
-    assert np.isfinite(places).all()
+    positions = lay_out(np.random.default_rng(0).standard_normal((n, d)))
+    assert positions.shape == (n, 2)
+    assert np.isfinite(positions).all()
 
 
 def test_photographs_that_are_all_the_same():
-    assert np.isfinite(embed(np.ones((30, 4)))).all()
-    assert np.isfinite(embed(np.zeros((30, 4)))).all()
+    assert np.isfinite(lay_out(np.ones((30, 4)))).all()
+    assert np.isfinite(lay_out(np.zeros((30, 4)))).all()
 
 
 def test_of_many_some_are_laid_out_and_the_rest_put_among_them(monkeypatch):
-    monkeypatch.setattr(_embedding, "_MOST", 60)
+    monkeypatch.setattr(_layout, "_N_LAID_OUT", 60)
     X, which = clusters(n_each=60)
-    places = embed(X)
-    assert places.shape == (180, 2)
-    assert share_of_like_neighbours(places, which) == 1
+    positions = lay_out(X)
+    assert positions.shape == (180, 2)
+    assert share_of_like_neighbours(positions, which) == 1
 
 
 def test_places_among_others_against_a_loop():
     rng = np.random.default_rng(0)
     leading, few = rng.standard_normal((40, 5)), np.arange(0, 40, 3)
     laid = rng.standard_normal((len(few), 2))
-    found = _embedding._placed_among(leading, few, laid)
+    found = _layout._placed_among(leading, few, laid)
     for k, row in enumerate(leading):
         nearest = np.argsort([np.linalg.norm(row - leading[f]) for f in few])[:3]
         expected = laid[list(few).index(k)] if k in few else laid[nearest].mean(axis=0)
@@ -91,15 +91,15 @@ def test_only_directions_count():
     X, _ = clusters()
     longer = X * np.random.default_rng(1).integers(1, 5, (75, 1))
     np.testing.assert_allclose(
-        _embedding._leading_directions(longer, np.arange(75), 0),
-        _embedding._leading_directions(X, np.arange(75), 0),
+        _layout._leading_directions(longer, np.arange(75), 0),
+        _layout._leading_directions(X, np.arange(75), 0),
         atol=1e-12,
     )
 
 
 def test_distances_go_with_cosines():
     X, _ = clusters(d=8)
-    leading = _embedding._leading_directions(X, np.arange(75), 0)
+    leading = _layout._leading_directions(X, np.arange(75), 0)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     squares = ((leading[:, None] - leading[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(squares, 2 - 2 * unit @ unit.T, atol=1e-12)
@@ -107,9 +107,9 @@ def test_distances_go_with_cosines():
 
 def test_numbers_that_are_none_are_refused():
     with pytest.raises(InvalidInput, match="NaN or infinity"):
-        embed([[0.0, np.nan]] * 6)
+        lay_out([[0.0, np.nan]] * 6)
     with pytest.raises(InvalidInput, match="shape"):
-        embed(np.zeros(6))
+        lay_out(np.zeros(6))
 
 
 # --- pictures ----------------------------------------------------------------------------
@@ -125,25 +125,30 @@ def rgb(code):
 
 
 def test_dots_have_the_colour_of_their_tag(files, tmp_path):
-    places = np.random.default_rng(0).permutation(12)[:, None] * [1.0, 0.0] + [
+    positions = np.random.default_rng(0).permutation(12)[:, None] * [1.0, 0.0] + [
         [0, k % 3] for k in range(12)
     ]
     tags = [["sea", "sky"], ["sky"], ["odd"], []] * 3
     path = draw_map(
-        {"a": places}, files, tags, tmp_path / "map.png", colours_of=["sky", "sea"], n_thumbnails=0
+        {"a": positions},
+        files,
+        tags,
+        tmp_path / "map.png",
+        colours_of=["sky", "sea"],
+        n_thumbnails=0,
     )
     image = drawn(path)
     # sea is rarer than sky, so that it gives the colour where both are
     expected = [COLOURS[1], COLOURS[0], "#c3c8d1", "#c3c8d1"] * 3
-    for (x, y), colour in zip(_scaled(places).round().astype(int), expected, strict=True):
+    for (x, y), colour in zip(_scaled(positions).round().astype(int), expected, strict=True):
         assert tuple(image[_MARGIN + _TITLE + y, _MARGIN + x]) == rgb(colour)
 
 
 def test_layouts_stand_side_by_side(files, tmp_path):
-    places = np.random.default_rng(0).random((12, 2))
+    positions = np.random.default_rng(0).random((12, 2))
     tags = [["sea"]] * 12
-    one = drawn(draw_map({"a": places}, files, tags, tmp_path / "1.png"))
-    two = drawn(draw_map({"a": places, "b": -places}, files, tags, tmp_path / "2.png"))
+    one = drawn(draw_map({"a": positions}, files, tags, tmp_path / "1.png"))
+    two = drawn(draw_map({"a": positions, "b": -positions}, files, tags, tmp_path / "2.png"))
     assert one.shape[0] == two.shape[0]
     assert two.shape[1] == one.shape[1] + _SIDE + _MARGIN
 
@@ -181,9 +186,9 @@ def test_any_tag_can_stand_in_the_legend(files, tmp_path):
 
 
 def test_the_same_input_gives_the_same_picture(files, tmp_path):
-    places = np.random.default_rng(0).random((12, 2))
+    positions = np.random.default_rng(0).random((12, 2))
     pages = [
-        draw_map({"a": places}, files, [["sea"]] * 12, tmp_path / f"{k}.png").read_bytes()
+        draw_map({"a": positions}, files, [["sea"]] * 12, tmp_path / f"{k}.png").read_bytes()
         for k in range(2)
     ]
     assert pages[0] == pages[1]
@@ -195,13 +200,13 @@ def test_the_most_frequent_tags():
 
 def test_places_that_do_not_fit_are_refused(files, tmp_path):
     tags = [[]] * 12
-    for places, what in (
-        ({"a": np.zeros((3, 2))}, r"'a' have shape \(3, 2\)"),
+    for positions, what in (
+        ({"a": np.zeros((3, 2))}, r"'a' has the shape \(3, 2\)"),
         ({"a": np.full((12, 2), np.nan)}, "finite"),
         ({}, "0 layouts"),
     ):
         with pytest.raises(InvalidInput, match=what):
-            draw_map(places, files, tags, tmp_path / "map.png")
+            draw_map(positions, files, tags, tmp_path / "map.png")
     with pytest.raises(InvalidInput, match="10 colours"):
         draw_map(
             {"a": np.zeros((12, 2))},

@@ -93,5 +93,5 @@ def test_where_nothing_can_be_written(photo, tmp_path):
 
 
 def test_what_is_said_of_the_kin_fits_its_column():
-    said = "these kin: 100 % of weight"
+    said = "these kin: 100 % of support"
     assert fitted(said, 13, _COLUMN - 34) == said

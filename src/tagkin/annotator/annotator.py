@@ -252,7 +252,7 @@ class Annotator(Relocation, PhotographFeatures):
         self,
         photographs: Photographs,
         *,
-        top: int | None = None,
+        n: int | None = None,
         threshold: float | None = None,
         precision: float | None = None,
         n_kin: int = _KIN,
@@ -263,7 +263,7 @@ class Annotator(Relocation, PhotographFeatures):
         Parameters
         ----------
         photographs : path, list of paths, `Collection` or what `look` returned
-        top : int, optional
+        n : int, optional
             At most so many tags per photograph; alone, so many whatever their confidence.
         threshold : float, optional
             The confidence that a tag must reach; .5 unless something else is asked for.
@@ -282,7 +282,7 @@ class Annotator(Relocation, PhotographFeatures):
         self._check_fitted()
         self._check_backbone()
         check_integer("n_kin", n_kin, 0)
-        rule = rule_for(self.calibrator_, top, threshold, precision)
+        rule = rule_for(self.calibrator_, n, threshold, precision)
         # models of version 0.1 do not say where their tags came from
         carried = tags_now(photographs, getattr(self, "tags_from_", "given"))
         seen = self._met(self._readable(photographs, progress))
@@ -327,8 +327,9 @@ class Annotator(Relocation, PhotographFeatures):
         kind : "wrong" or "missing", optional
         """
         self._check_fitted()
+        names = self.vocabulary_.names_
         return findings(
-            self.held_out_, self.method_, self.paths_, self.vocabulary_.names_, n, kind, n_kin
+            self.held_out_, self.method_, self.paths_, self.tags_, names, n, kind, n_kin
         )
 
     def cross_validate(

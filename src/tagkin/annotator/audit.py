@@ -58,6 +58,7 @@ def findings(
     held_out: scipy.sparse.csr_array,
     method: NeighborTransfer,
     files: Sequence[str],
+    tags: Sequence[Sequence[str]],
     names: Sequence[str],
     n: int | None,
     kind: str | None,
@@ -78,7 +79,7 @@ def findings(
     chosen = np.flatnonzero(wanted)
     chosen = chosen[np.argsort(-doubt[chosen], kind="stable")][:n]
     spoken_for = np.where(there[chosen], -1, columns[chosen])
-    kin = _kin(method, files, rows[chosen].astype(np.int64), spoken_for, n_kin)
+    kin = _kin(method, files, tags, rows[chosen].astype(np.int64), spoken_for, n_kin)
     return [
         Finding(
             str(files[rows[k]]),
@@ -94,6 +95,7 @@ def findings(
 def _kin(
     method: NeighborTransfer,
     files: Sequence[str],
+    tags: Sequence[Sequence[str]],
     rows: np.ndarray,
     columns: np.ndarray,
     n_kin: int,
@@ -108,6 +110,7 @@ def _kin(
         evidence = method.explain_neighbors(found.indices, found.distances, asked)
         for near, voices in zip(to_numpy(found.indices)[:, :n_kin], evidence, strict=True):
             if voices:
-                yield kin_of(voices[0], files, n_kin)
+                yield kin_of(voices[0], files, tags, n_kin)
             else:
-                yield tuple(Kin(str(files[j]), 1 / len(near)) for j in near if j >= 0)
+                share = 1 / max(len(near), 1)
+                yield tuple(Kin(str(files[j]), share, tuple(tags[j])) for j in near if j >= 0)

@@ -64,10 +64,10 @@ def suggestions_of(
     free = supported(found, method.labels_)
     free[vocabulary.transform(own).nonzero()] = False
     evidence = method.explain_neighbors(*found, rule.picked(scores, P, free))
-    names, result = vocabulary.names_, []
+    paths, tags, names, result = annotator.paths_, annotator.tags_, vocabulary.names_, []
     for i, file in enumerate(files):
         suggested = tuple(
-            TagSuggestion(names[e.label], float(P[i, e.label]), kin_of(e, annotator.paths_, n_kin))
+            TagSuggestion(names[e.label], float(P[i, e.label]), kin_of(e, paths, tags, n_kin))
             for e in evidence[i]
             if len(e.indices)
         )
@@ -79,7 +79,7 @@ def suggestions_of(
 class Rule:
     """What a tag must reach to be suggested."""
 
-    top: int | None = None
+    n: int | None = None
     """At most so many tags per photograph."""
     threshold: float = 0.0
     """Confidence, from 0 to 1."""
@@ -87,8 +87,8 @@ class Rule:
     """Score, for each tag (D,)."""
 
     def __post_init__(self) -> None:
-        if self.top is not None:
-            check_integer("top", self.top, 1)
+        if self.n is not None:
+            check_integer("n", self.n, 1)
         number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
         if not number or not 0 <= self.threshold <= 1:
             raise InvalidInput(f"threshold must be a number from 0 to 1; found {self.threshold!r}.")
@@ -108,13 +108,13 @@ class Rule:
         for row, fine in zip(P, possible, strict=True):
             columns = np.flatnonzero(fine)
             order = np.argsort(-row[columns], kind="stable")
-            picked.append([int(t) for t in columns[order][: self.top]])
+            picked.append([int(t) for t in columns[order][: self.n]])
         return picked
 
 
 def rule_for(
     calibrator: LabelCalibrator,
-    top: int | None,
+    n: int | None,
     threshold: float | None,
     precision: float | None,
 ) -> Rule:
@@ -122,10 +122,10 @@ def rule_for(
     if precision is not None:
         if not isinstance(precision, Real):
             raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
-        return Rule(top, threshold or 0.0, calibrator.thresholds(precision))
+        return Rule(n, threshold or 0.0, calibrator.thresholds(precision))
     if threshold is None:
-        threshold = 0.5 if top is None else 0.0
-    return Rule(top, threshold)
+        threshold = 0.5 if n is None else 0.0
+    return Rule(n, threshold)
 
 
 def without_itself(found: Neighbors, itself: np.ndarray) -> Neighbors:
@@ -173,10 +173,12 @@ def supported(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
     return (lists @ labels).toarray() > 0
 
 
-def kin_of(evidence: Evidence, files: Sequence[str], n_kin: int) -> tuple[Kin, ...]:
+def kin_of(
+    evidence: Evidence, files: Sequence[str], tags: Sequence[Sequence[str]], n_kin: int
+) -> tuple[Kin, ...]:
     """The photographs that support a tag most; shares are parts of all support."""
     parts = np.asarray(evidence.shares, dtype=np.float64)
     # a score that takes away what chance gives may be below zero, and so is each part of it then
     shares = parts / parts.sum() if parts.any() else np.ones(len(parts)) / max(len(parts), 1)
     heaviest = zip(evidence.indices[:n_kin], shares[:n_kin], strict=True)
-    return tuple(Kin(str(files[j]), float(share)) for j, share in heaviest)
+    return tuple(Kin(str(files[j]), float(share), tuple(tags[j])) for j, share in heaviest)

@@ -1,4 +1,8 @@
-"""What a person is shown: suggested tags, how sure they are, and the kin that support them."""
+"""What a person is shown: suggested tags, their confidence, and the kin that support them.
+
+The `to_dict` of each is what the command line writes with ``--json``, but for paths, which it
+writes relative to the current folder, and the digits of numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,15 @@ from typing import Any
 __all__ = ["Finding", "Kin", "PhotoSuggestions", "Similar", "TagSuggestion"]
 
 
+def _plain(one: Any) -> dict[str, Any]:
+    """A dataclass, and those in it, as dicts and lists."""
+
+    def with_lists(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in pairs}
+
+    return asdict(one, dict_factory=with_lists)
+
+
 @dataclass(frozen=True)
 class Kin:
     """A tagged photograph that carries a suggested tag."""
@@ -15,7 +28,9 @@ class Kin:
     file: str
     """Where it is."""
     share: float
-    """Its share of the support for the tag; the shares of all kin of a suggestion add up to 1."""
+    """Its part of the support for the tag; the shares of all kin of a suggestion add up to 1."""
+    tags: tuple[str, ...] = ()
+    """The tags that it carries."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +41,7 @@ class TagSuggestion:
     confidence: float
     """How probable it is that the tag is right, from 0 to 1: of suggestions with .8, 80 % are."""
     kin: tuple[Kin, ...]
-    """The photographs that support it, those with the largest share first."""
+    """The tagged photographs that support it, those with the largest shares first."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +55,8 @@ class PhotoSuggestions:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain dicts and lists, ready for JSON."""
-        suggested = [asdict(one) for one in self.suggestions]
-        return {"file": self.file, "tags": list(self.tags), "suggestions": suggested}
+        plain = _plain(self)
+        return {name: plain[name] for name in ("file", "tags", "suggestions")}
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,10 @@ class Similar:
     """1 is the same: the cosine in the space, or 1/(1 + d) where the method's distance d is
     Euclidean."""
     tags: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain dicts and lists, ready for JSON."""
+        return _plain(self)
 
 
 @dataclass(frozen=True)
@@ -68,3 +87,7 @@ class Finding:
     kin: tuple[Kin, ...]
     """For a missing tag, the photographs that carry it; for a wrong one, those nearest, of which
     few or none do."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain dicts and lists, ready for JSON."""
+        return _plain(self)

@@ -13,8 +13,8 @@ from tagkin.cli.files import check_target
 from tagkin.cli.output import (
     csv_text,
     data,
+    document,
     json_line,
-    kin_rows,
     only_one,
     relative,
     say,
@@ -56,11 +56,15 @@ def run(
     n: Annotated[
         int | None,
         typer.Option(
-            "-n", metavar="N", min=1, help="The N surest; without it, all that are 50 % sure."
+            "-n",
+            "--n-findings",
+            metavar="N",
+            min=1,
+            help="The N most likely; without it, all with a confidence of at least 50 %.",
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON Lines on standard output, one finding a line.")
+        bool, typer.Option("--json", help="JSON Lines on standard output, one finding per line.")
     ] = False,
     as_csv: options.AsCsv = False,
     report: Annotated[
@@ -72,7 +76,9 @@ def run(
 ) -> None:
     """Find tags that seem wrong, and tags that seem to be missing.
 
-    Each tagged photograph is judged by models that had not seen it. Nothing is changed.
+    Each tagged photograph is judged by models that had not seen it. Its kin are the tagged
+    photographs most similar to it: for a missing tag those that carry it, for a wrong one the
+    nearest, of which few or none do. Nothing is changed.
     """
     only_one(json=as_json, csv=as_csv)
     check_target(report, overwrite, (".html", ".htm"))
@@ -86,7 +92,7 @@ def run(
     report_missing(_named(found))
     if as_json:
         for one in found:
-            send(json_line(_plain(one)))
+            send(json_line(document(one)))
     elif as_csv:
         send(_csv(found))
     else:
@@ -97,16 +103,6 @@ def run(
 
 def _named(found: list[Finding]) -> list[str]:
     return [file for one in found for file in (one.file, *(kin.file for kin in one.kin))]
-
-
-def _plain(one: Finding) -> dict[str, object]:
-    return {
-        "file": relative(one.file),
-        "tag": one.tag,
-        "kind": one.kind,
-        "confidence": one.confidence,
-        "kin": kin_rows(one.kin),
-    }
 
 
 def _csv(found: list[Finding]) -> str:
@@ -124,7 +120,7 @@ def _csv(found: list[Finding]) -> str:
 
 
 def _show(found: list[Finding]) -> None:
-    table = file_table("Photograph", "Tag", "Seems", "Sure", "Kin")
+    table = file_table("Photograph", "Tag", "Issue", "Confidence", "Kin")
     for one in found:
         colour = "red" if one.kind == "wrong" else "green"
         table.add_row(
@@ -158,7 +154,7 @@ def _write(annotator: Annotator, found: list[Finding], path: Path) -> None:
 
     notes = [_summary(found)]
     if len(found) > _SHOWN:
-        notes.append(f"The {_SHOWN} surest are shown; --csv lists all.")
+        notes.append(f"The {_SHOWN} most likely are shown; --csv lists all.")
     if missing := missing_text(_named(found[:_SHOWN])):
         notes.append(missing)
     facts = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,12 +16,13 @@ import typer
 from tagkin.cli.output import note, say, shown_text
 from tagkin.cli.streams import discard
 from tagkin.errors import TagkinError
+from tagkin.version import __version__
 
 __all__ = ["DONE", "FAILED", "INTERRUPTED", "guarded"]
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
-# messages speak of parameters; at the command line they have other names
+# messages name parameters; at the command line they have other names
 _AS_OPTIONS = {
     "column=…": "--column NAME",
     'tags="embedded"': "--tags embedded",
@@ -62,11 +64,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if os.environ.get("TAGKIN_DEBUG"):
                 raise
-            found = f"{type(error).__name__}: {error}"
-            _end(
-                _error(f"tagkin made a mistake ({found}). TAGKIN_DEBUG=1 shows where."),
-                FAILED,
-            )
+            _end(_error(_internal(error)), FAILED)
 
     return run
 
@@ -75,6 +73,16 @@ def _error(text: str) -> str:
     for parameter, option in _AS_OPTIONS.items():
         text = text.replace(parameter, option)
     return f"[red]Error:[/red] {shown_text(text)}"
+
+
+def _internal(error: Exception) -> str:
+    """An error that nobody foresaw, and what to report of it."""
+    system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    return (
+        f"internal error ({type(error).__name__}: {error}). Please report it with the command, "
+        f"the versions (tagkin {__version__}, {system}) and the traceback that TAGKIN_DEBUG=1 "
+        "shows."
+    )
 
 
 def _end(text: str, code: int) -> NoReturn:

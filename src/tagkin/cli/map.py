@@ -1,4 +1,4 @@
-"""tagkin map: a collection as a picture, by looks and in the semantic space."""
+"""tagkin map: a collection as a picture, in visual feature space and in the semantic space."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["EXAMPLES", "run"]
 EXAMPLES = """\b
 Examples:
   tagkin map --model my-tags --output map.png
-  tagkin map new-photos --model my-tags --output new.png --n 500
+  tagkin map new-photos --model my-tags --output new.png -n 500
 """
 
 
@@ -43,7 +43,9 @@ def run(
     column: options.Column = None,
     n: Annotated[
         int,
-        typer.Option("--n", "-n", metavar="N", min=1, help="At most so many, drawn at random."),
+        typer.Option(
+            "-n", "--n-photos", metavar="N", min=1, help="At most so many, chosen at random."
+        ),
     ] = 2000,
     overwrite: options.Overwrite = False,
     collection: options.Collection = None,
@@ -52,12 +54,12 @@ def run(
     no_cache: options.NoCache = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Draw photographs as dots, near those that they are like.
+    """Draw photographs as dots, near those that they are similar to.
 
     PHOTOS are photographs and folders; without them, those that the model was learned from.
 
-    At the left they lie by looks alone, at the right as the semantic space has them. Colours are
-    of tags.
+    At the left neighbours are near in visual feature space, at the right in the semantic space.
+    Colours stand for tags.
     """
     check_target(output, overwrite, (".png",))
     with progress_bar() as step:
@@ -85,7 +87,7 @@ def _chosen(
     seed: int,
     step: Step,
 ) -> tuple[list[str], list[Any], list[Any]]:
-    """At most n photographs and their tags, drawn by the seed, in their order; what failed."""
+    """At most n photographs and their tags, chosen by the seed, in their order; what failed."""
     import random
 
     if photos:
@@ -101,11 +103,11 @@ def _chosen(
 def _draw(
     annotator: Annotator, seen: Any, rows: list[Any], output: Path, seed: int, step: Step
 ) -> None:
-    from tagkin.pages import draw_map, embed
+    from tagkin.pages import draw_map, lay_out
 
-    step("Laying out by looks", 0, 1)
-    places = {"By looks": embed(seen.features, seed)}
+    step("Laying out visual feature space", 0, 1)
+    layouts = {"In visual feature space": lay_out(seen.features, seed)}
     step("Laying out the semantic space", 0, 1)
-    places["In the semantic space"] = embed(annotator.space_.transform(seen.features), seed)
+    layouts["In the semantic space"] = lay_out(annotator.space_.transform(seen.features), seed)
     step("Drawing", 0, 1)
-    draw_map(places, seen.files, annotator.vocabulary_.spelled(rows), output)
+    draw_map(layouts, seen.files, annotator.vocabulary_.spelled(rows), output)

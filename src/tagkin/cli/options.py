@@ -145,7 +145,7 @@ Exclude = Annotated[
 ]
 ExcludeFile = Annotated[
     Path | None,
-    typer.Option("--exclude-file", metavar="FILE", help="Do not learn these tags, one a line."),
+    typer.Option("--exclude-file", metavar="FILE", help="Do not learn these tags, one per line."),
 ]
 LeafOnly = Annotated[
     bool,
@@ -159,7 +159,8 @@ NoDenoise = Annotated[
     ),
 ]
 NKin = Annotated[
-    int, typer.Option("--kin", metavar="N", min=0, help="Kin named for each tag; 0 names none.")
+    int,
+    typer.Option("--n-kin", metavar="N", min=0, help="Kin to name for each tag; 0 names none."),
 ]
 Seed = Annotated[
     int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")

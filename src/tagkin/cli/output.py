@@ -16,13 +16,13 @@ import typer
 from tagkin.cli.streams import StreamConsole, discard, foreign, write_data
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Kin, TagSuggestion
+    from tagkin.annotator import Finding, PhotoSuggestions, Similar
 
 __all__ = [
     "csv_text",
     "data",
+    "document",
     "json_line",
-    "kin_rows",
     "messages",
     "note",
     "only_one",
@@ -32,7 +32,6 @@ __all__ = [
     "shown",
     "shown_tag",
     "shown_text",
-    "suggestion_rows",
 ]
 
 
@@ -132,17 +131,19 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def suggestion_rows(suggestions: Iterable[TagSuggestion]) -> list[dict[str, Any]]:
-    """Suggestions for JSON."""
-    return [
-        {"tag": one.tag, "confidence": one.confidence, "kin": kin_rows(one.kin)}
-        for one in suggestions
-    ]
+def document(one: PhotoSuggestions | Finding | Similar) -> dict[str, Any]:
+    """What its `to_dict` says, with paths as a person here would name them."""
+    found: dict[str, Any] = _with_relative_files(one.to_dict())
+    return found
 
 
-def kin_rows(kin: Iterable[Kin]) -> list[dict[str, Any]]:
-    """Kin for JSON."""
-    return [{"file": relative(one.file), "share": one.share} for one in kin]
+def _with_relative_files(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: relative(item) if key == "file" else _with_relative_files(item)
+            for key, item in value.items()
+        }
+    return [_with_relative_files(item) for item in value] if isinstance(value, list) else value
 
 
 def only_one(**flags: Any) -> None:

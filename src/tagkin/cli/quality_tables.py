@@ -64,7 +64,7 @@ def _reached(quality: Quality) -> Table:
         "Right",
         "Tags found",
         "Per photograph",
-        "Without any",
+        "No suggestion",
     )
     for one in quality.reached:
         table.add_row(

@@ -1,4 +1,4 @@
-"""tagkin similar: the tagged photographs most like another one."""
+"""tagkin similar: the tagged photographs most similar to another one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.output import json_line, relative, send, shown, shown_tag
+from tagkin.cli.output import document, json_line, relative, send, shown, shown_tag
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model, report_missing
 from tagkin.cli.tables import file_table, show
@@ -24,15 +24,18 @@ Examples:
 def run(
     photo: options.Photo,
     model: options.Model,
-    n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="So many photographs.")] = 10,
+    n: Annotated[
+        int,
+        typer.Option("-n", "--n-photos", metavar="N", min=1, help="How many photographs to find."),
+    ] = 10,
     as_json: options.AsJson = False,
     collection: options.Collection = None,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
 ) -> None:
-    """Find the tagged photographs that are most like a photograph.
+    """Find the tagged photographs that are most similar to a photograph.
 
-    PHOTO is the photograph. Those found are near to it in the semantic space: alike in what they
+    PHOTO is the photograph. Those found are near to it in the semantic space: similar in what they
     show, not only in how they look.
     """
     with progress_bar() as step:
@@ -40,13 +43,10 @@ def run(
         found = annotator.similar([photo], n)[0]
     report_missing(one.file for one in found)
     if as_json:
-        similar = [
-            {"file": relative(one.file), "similarity": one.similarity, "tags": list(one.tags)}
-            for one in found
-        ]
+        similar = [document(one) for one in found]
         send(json_line({"file": relative(photo), "similar": similar}))
         return
-    table = file_table("Photograph", "Alike", "Tags")
+    table = file_table("Photograph", "Similarity", "Tags")
     for one in found:
         tags = ", ".join(shown_tag(tag) for tag in one.tags)
         table.add_row(shown(one.file), f"{one.similarity:.2f}", tags)

@@ -1,4 +1,4 @@
-"""tagkin suggest: tags for photographs, with the kin that speak for them."""
+"""tagkin suggest: tags for photographs, with the kin that support them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tagkin.cli.files import check_target, write_file
 from tagkin.cli.output import (
     csv_text,
     data,
+    document,
     json_line,
     only_one,
     relative,
@@ -19,7 +20,6 @@ from tagkin.cli.output import (
     send,
     shown,
     shown_tag,
-    suggestion_rows,
 )
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import open_model, photographs, report_missing, report_problems
@@ -36,7 +36,7 @@ Examples:
   tagkin suggest new-photos --model my-tags
   tagkin suggest ~/Pictures --only-untagged --model my-tags -o new.csv
   tagkin suggest new-photos --precision 0.8 --model my-tags
-  tagkin suggest photo.jpg --top 3 --model my-tags --json
+  tagkin suggest photo.jpg -n 3 --model my-tags --json
 """
 
 
@@ -55,7 +55,8 @@ def run(
             metavar="X",
             min=0,
             max=1,
-            help="Suggest tags from this confidence on; 0.5 unless something else is asked for.",
+            help="Suggest tags that have at least this confidence, a probability from 0 to 1; 0.5 "
+            "unless something else is asked for.",
         ),
     ] = None,
     precision: Annotated[
@@ -68,18 +69,20 @@ def run(
             help="Suggest so that this share of suggestions is right, tag by tag.",
         ),
     ] = None,
-    top: Annotated[
+    n: Annotated[
         int | None,
-        typer.Option("--top", metavar="N", min=1, help="At most so many tags a photograph."),
+        typer.Option(
+            "-n", "--n-tags", metavar="N", min=1, help="At most so many tags per photograph."
+        ),
     ] = None,
-    kin: options.NKin = 5,
+    n_kin: options.NKin = 5,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a .csv or .jsonl file."),
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON Lines on standard output, one photograph a line.")
+        bool, typer.Option("--json", help="JSON Lines on standard output, one photograph per line.")
     ] = False,
     as_csv: options.AsCsv = False,
     leaf_only: options.LeafOnly = False,
@@ -92,14 +95,14 @@ def run(
 
     PHOTOS are photographs, and folders that are searched with all folders in them.
 
-    Every suggestion has a confidence, which is how probable it is that the tag is right, and the
-    kin that speak for it: tagged photographs that carry the tag. Tags that a photograph carries
-    are not suggested again. Nothing is written to your photographs.
+    Every suggestion has a confidence, which is how probable it is that the tag is right, and kin:
+    the most similar tagged photographs that carry the tag. Tags that a photograph carries are not
+    suggested again. Nothing is written to your photographs.
     """
     only_one(json=as_json, csv=as_csv, output=output)
     only_one(threshold=threshold is not None, precision=precision is not None)
     check_target(output, overwrite, (".csv", ".jsonl"))
-    wanted = {"threshold": threshold, "precision": precision, "top": top, "n_kin": kin}
+    wanted = {"threshold": threshold, "precision": precision, "n": n, "n_kin": n_kin}
     with progress_bar() as step:
         annotator = open_model(model, cache, no_cache, collection, step, leaf_only)
         found = photographs(photos, tags, column, step)
@@ -117,7 +120,7 @@ def run(
     elif as_json or as_csv:
         send(_json(suggested) if as_json else _csv(suggested))
     else:
-        _show(suggested, with_kin=kin > 0)
+        _show(suggested, with_kin=n_kin > 0)
 
 
 def _suggested(
@@ -133,14 +136,11 @@ def _suggested(
 
 
 def _json(suggested: list[PhotoSuggestions]) -> str:
-    return "".join(
-        json_line({"file": relative(one.file), "suggestions": suggestion_rows(one.suggestions)})
-        for one in suggested
-    )
+    return "".join(json_line(document(one)) for one in suggested)
 
 
 def _csv(suggested: list[PhotoSuggestions]) -> str:
-    """One row a suggestion; kin are separated by |, the heaviest first."""
+    """One row per suggestion; kin are separated by |, those with the largest shares first."""
     return csv_text(
         ["file_name", "tag", "confidence", "kin"],
         (
@@ -154,11 +154,11 @@ def _csv(suggested: list[PhotoSuggestions]) -> str:
 def _show(suggested: list[PhotoSuggestions], with_kin: bool) -> None:
     # a column for kin, unless none are asked for
     some = ("Kin",) if with_kin else ()
-    table = file_table("Photograph", "Tag", "Sure", *some)
+    table = file_table("Photograph", "Tag", "Confidence", *some)
     for one in suggested:
         name = shown(one.file)
         if not one.suggestions:
-            table.add_row(name, "[dim]none[/dim]")
+            table.add_row(name, "[dim]No suggestion[/dim]")
         for s in one.suggestions:
             kin = (kin_text(s.kin),) if with_kin else ()
             table.add_row(name, shown_tag(s.tag), percent(s.confidence), *kin)

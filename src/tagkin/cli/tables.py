@@ -31,7 +31,7 @@ __all__ = [
 
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
-_NUMBERS = {"Sure", "Share", "Alike"}
+_NUMBERS = {"Confidence", "Share", "Similarity"}
 _PLAIN_HEAD = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
@@ -58,7 +58,7 @@ def file_table(*columns: str) -> Table:
             style="cyan"
             if name in {"Tag", "Tags"}
             else "dim"
-            if name in {"Kin", "Its tags"}
+            if name in {"Kin", "Their tags"}
             else "",
         )
     return table
@@ -81,7 +81,7 @@ def _width(column: Column, console: Console) -> int:
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and values, one pair a line."""
+    """Names and values, one pair per line."""
     grid = Table.grid(padding=(0, 3, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -91,7 +91,7 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def kin_text(kin: Iterable[Kin]) -> str:
-    """Kin in one line, the heaviest first."""
+    """Kin in one line, each with its share."""
     return ", ".join(f"{shown(one.file)} ({percent(one.share)})" for one in kin)
 
 

@@ -1,6 +1,6 @@
 """What people look at: contact sheets, maps and reports, from plain data to files."""
 
-from tagkin.pages.map import draw_map, embed
+from tagkin.pages.map import draw_map, lay_out
 from tagkin.pages.report import Comparison, Report, comparisons_of, write_report
 from tagkin.pages.sheet import contact_sheet
 
@@ -10,6 +10,6 @@ __all__ = [
     "comparisons_of",
     "contact_sheet",
     "draw_map",
-    "embed",
+    "lay_out",
     "write_report",
 ]

@@ -14,12 +14,12 @@ from PIL import Image, ImageDraw
 from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
-from tagkin.pages._embedding import embed
 from tagkin.pages._files import write_image
+from tagkin.pages._layout import lay_out
 from tagkin.pages._text import fitted, length, write
 from tagkin.pages._thumbnails import picture
 
-__all__ = ["COLOURS", "draw_map", "embed", "most_frequent"]
+__all__ = ["COLOURS", "draw_map", "lay_out", "most_frequent"]
 
 COLOURS = (
     "#4477aa",
@@ -57,7 +57,7 @@ class _Box(NamedTuple):
 
 
 def draw_map(
-    places: Mapping[str, Array],
+    layouts: Mapping[str, Array],
     files: Sequence[str],
     tags: Sequence[Sequence[str]],
     path_png: str | os.PathLike[str],
@@ -69,8 +69,8 @@ def draw_map(
 
     Parameters
     ----------
-    places : mapping of a title to an array of shape (n, 2)
-        Such as "By looks" and "In the semantic space", each made by `embed`.
+    layouts : mapping of a title to an array of shape (n, 2)
+        Such as "In visual feature space" and "In the semantic space", each made by `lay_out`.
     files : sequence of n str
     tags : sequence of n sequences of str
         A photograph with several coloured tags takes the colour of the rarest of them; one with
@@ -80,28 +80,28 @@ def draw_map(
     colours_of : sequence of str, optional
         Up to ten tags to show in colour; by default the nine most frequent.
     n_thumbnails : int
-        Photographs to show at their places in each layout; fewer where they would overlap.
+        Photographs to show at their positions in each layout; fewer where they would overlap.
 
     Returns
     -------
     path : Path
     """
-    layouts = {title: _checked(at, len(files), title) for title, at in places.items()}
-    if not layouts or len(tags) != len(files):
+    checked = {title: _checked(at, len(files), title) for title, at in layouts.items()}
+    if not checked or len(tags) != len(files):
         raise InvalidInput(
-            f"Found {len(layouts)} layouts, {len(files)} files and {len(tags)} lists of tags; "
+            f"Found {len(checked)} layouts, {len(files)} files and {len(tags)} lists of tags; "
             "expected a layout at least, and a list of tags for every file."
         )
     shown = list(most_frequent(tags, 9) if colours_of is None else colours_of)
     if len(shown) > len(COLOURS):
         raise InvalidInput(f"There are {len(COLOURS)} colours; found {len(shown)} tags for them.")
     colours = _colours_of_dots(tags, shown)
-    width = _MARGIN + (_SIDE + _MARGIN) * len(layouts)
+    width = _MARGIN + (_SIDE + _MARGIN) * len(checked)
     legend, rows = _legend_rows(shown, width - 2 * _MARGIN)
     height = _MARGIN + _TITLE + _SIDE + 40 + 44 * rows + _MARGIN // 2
     image = Image.new("RGB", (width, height), _PAPER)
     draw = ImageDraw.Draw(image)
-    for k, (title, at) in enumerate(layouts.items()):
+    for k, (title, at) in enumerate(checked.items()):
         left = _MARGIN + k * (_SIDE + _MARGIN)
         write(draw, (left, _MARGIN), fitted(title, 36, _SIDE), 36, _INK)
         panel = _dots(_scaled(at), colours)
@@ -133,8 +133,8 @@ def _checked(at: Array, n: int, title: str) -> np.ndarray:
     found = to_numpy(at).astype(np.float64)
     if found.shape != (n, 2) or not np.isfinite(found).all():
         raise InvalidInput(
-            f"The places of {title!r} have shape {found.shape}; expected finite ones of shape "
-            f"({n}, 2), one for every file."
+            f"The layout {title!r} has the shape {found.shape}; expected finite numbers of the "
+            f"shape ({n}, 2), one position per file."
         )
     return found
 
@@ -148,7 +148,7 @@ def _colours_of_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> lis
 
 
 def _scaled(at: np.ndarray) -> np.ndarray:
-    """Places as pixels that fill a panel; how long an axis of t-SNE is says nothing."""
+    """Positions as pixels that fill a panel; how long an axis of t-SNE is says nothing."""
     if not len(at):
         return at
     low, high = at.min(axis=0), at.max(axis=0)
@@ -171,7 +171,7 @@ def _dots(at: np.ndarray, colours: Sequence[str]) -> Image.Image:
 def _place_thumbnails(
     panel: Image.Image, at: np.ndarray, files: Sequence[str], colours: Sequence[str], n: int
 ) -> list[_Box]:
-    """Photographs at their places, spread out, none over another; the boxes that they take."""
+    """Photographs at their positions, spread out, none over another; the boxes that they take."""
     taken: list[_Box] = []
     draw = ImageDraw.Draw(panel)
     for one in _spread_out(at, most=4 * n):

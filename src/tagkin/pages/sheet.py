@@ -1,4 +1,7 @@
-"""A contact sheet: one photograph, its suggested tags, and the kin that speak for each."""
+"""A contact sheet: one photograph, its suggested tags, and the kin that support each.
+
+It is one picture made of photographs, so Pillow draws it; charts are drawn by templates.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,10 @@ __all__ = ["contact_sheet"]
 _PAPER, _INK, _SOFT, _TRACK, _ACCENT = "#ffffff", "#1d2330", "#626b7d", "#e6e9ef", "#2b5fb3"
 _KIN, _GAP, _COLUMN = 6, 14, 210  # kin in a row; between things; the width of tag and bar
 _MARGIN = 32
+_CAPTION = (
+    "Kin are the most similar tagged photographs that carry the tag; the percentage below each is "
+    "its share of their support."
+)
 
 
 def contact_sheet(
@@ -26,7 +33,8 @@ def contact_sheet(
     """Draw what is suggested for a photograph, and why, as a PNG file.
 
     The photograph is at the left with the tags that it carries. Every suggestion has a row: the
-    tag, how sure it is, and the six heaviest kin with their part of the weight of all kin.
+    tag, its confidence, and up to six of its kin, the most similar tagged photographs that carry
+    the tag, each with its share of the support of all kin.
 
     Parameters
     ----------
@@ -49,7 +57,9 @@ def contact_sheet(
     large = ImageOps.contain(Image.fromarray(picture(photo.file, left)), (left, left))
     tags = _lines_of_tags(photo.tags, left)
     height = max(large.height + 64 + 26 * len(tags), row * max(1, len(photo.suggestions)))
-    sheet = Image.new("RGB", (3 * _MARGIN + left + columns, 2 * _MARGIN + height), _PAPER)
+    caption = 40 if n_kin else 0
+    size = (3 * _MARGIN + left + columns, 2 * _MARGIN + height + caption)
+    sheet = Image.new("RGB", size, _PAPER)
     draw = ImageDraw.Draw(sheet)
     sheet.paste(large, (_MARGIN, _MARGIN))
     below = _MARGIN + large.height + 14
@@ -58,8 +68,17 @@ def contact_sheet(
         write(draw, (_MARGIN, below + 32 + 26 * k), line, 16, _SOFT)
     for k, suggestion in enumerate(photo.suggestions):
         _draw_row(sheet, draw, suggestion, 2 * _MARGIN + left, _MARGIN + k * row, thumb)
+    if n_kin:
+        write(
+            draw,
+            (_MARGIN, size[1] - _MARGIN),
+            fitted(_CAPTION, 14, size[0] - 2 * _MARGIN),
+            14,
+            _SOFT,
+            "lm",
+        )
     if not photo.suggestions:
-        write(draw, (2 * _MARGIN + left, _MARGIN), "No tag is suggested.", 20, _SOFT)
+        write(draw, (2 * _MARGIN + left, _MARGIN), "No suggestion", 20, _SOFT)
     return write_image(path_png, sheet)
 
 
@@ -90,9 +109,9 @@ def _draw_row(
     middle = y + thumb // 2
     write(draw, (x, middle - 34), fitted(suggestion.tag, 24, width), 24, _INK)
     _bar(draw, (x, middle + 6), width, 10, suggestion.confidence)
-    write(draw, (x, middle + 26), f"{100 * suggestion.confidence:.0f} % sure", 15, _SOFT)
+    write(draw, (x, middle + 26), f"{100 * suggestion.confidence:.0f} % confidence", 15, _SOFT)
     if drawn := suggestion.kin[:_KIN]:
-        said = f"these kin: {100 * sum(kin.share for kin in drawn):.0f} % of weight"
+        said = f"these kin: {100 * sum(kin.share for kin in drawn):.0f} % of support"
         write(draw, (x, middle + 48), fitted(said, 13, width), 13, _SOFT)
     for k, kin in enumerate(suggestion.kin[:_KIN]):
         _draw_kin(sheet, draw, kin, x + _COLUMN + k * (thumb + _GAP), y, thumb)

@@ -10,47 +10,47 @@ from sklearn.preprocessing import normalize
 from tagkin.arrays import Array, one_thread, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = ["embed"]
+__all__ = ["lay_out"]
 
-_MOST = 5000
-_FIRST = 50
-_NEAREST = 3
-_STEPS = 500  # of descent; a map to look at has converged by then
+_N_LAID_OUT = 5000  # by t-SNE; others are placed among them
+_N_DIRECTIONS = 50
+_N_NEAREST = 3
+_N_STEPS = 500  # of descent; a map to look at has converged by then
 
 
-def embed(X: Array, seed: int = 0) -> np.ndarray:
-    """Places in the plane for photographs, near where they are near by cosine (t-SNE).
+def lay_out(X: Array, random_state: int = 0) -> np.ndarray:
+    """Positions in the plane, near each other where photographs are near by cosine (t-SNE).
 
-    The rows are brought to unit length and onto their 50 leading directions; t-SNE starts from
-    the first two of them. Of more than 5,000 photographs, 5,000 drawn without replacement are
-    laid out so, and every other one comes to the middle of the three of those that are nearest
-    to it. It runs in one thread: the same input gives the same places.
+    The rows are scaled to unit length and projected onto their 50 leading directions; t-SNE
+    starts from the first two of them. Of more than 5,000 photographs, 5,000 chosen without
+    replacement are laid out so, and every other one is put in the middle of the three of those
+    that are nearest to it. It runs in one thread: the same input gives the same positions.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        Features, or coordinates in the semantic space.
-    seed : int
+        Features, or embeddings in the semantic space.
+    random_state : int, default 0
 
     Returns
     -------
-    places : float64 array of shape (n, 2)
-        Fewer than five photographs are placed by their two leading directions alone.
+    positions : float64 array of shape (n, 2)
+        Fewer than five photographs are laid out by their two leading directions alone.
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     if len(X.shape) != 2:
-        raise InvalidInput(f"Places are made of rows of numbers; found the shape {X.shape}.")
+        raise InvalidInput(f"X must have the shape (n, d), a row per photograph; found {X.shape}.")
     n, d = X.shape
-    few = np.sort(np.random.default_rng(seed).permutation(n)[:_MOST])
+    few = np.sort(np.random.default_rng(random_state).permutation(n)[:_N_LAID_OUT])
     with one_thread():
-        leading = _leading_directions(X, few, seed) if n and d else np.zeros((n, 0))
+        leading = _leading_directions(X, few, random_state) if n and d else np.zeros((n, 0))
         if n < 5 or not np.ptp(leading[few], axis=0).any():
             return _in_the_plane(leading)
-        laid = _tsne(leading[few], seed)
+        laid = _tsne(leading[few], random_state)
         return laid if len(few) == n else _placed_among(leading, few, laid)
 
 
-def _leading_directions(X: Array, few: np.ndarray, seed: int) -> np.ndarray:
+def _leading_directions(X: Array, few: np.ndarray, random_state: int) -> np.ndarray:
     """Rows of unit length on the leading directions of some of them; some rows at a time.
 
     The distance of two of them goes with their cosine: ‖a − b‖² = 2 − 2 cos.
@@ -59,16 +59,16 @@ def _leading_directions(X: Array, few: np.ndarray, seed: int) -> np.ndarray:
     sample = _unit(X[few])
     if not np.ptp(sample, axis=0).any():  # one alone, or all alike
         return np.zeros((n, 0))
-    k = min(_FIRST, *sample.shape)
+    k = min(_N_DIRECTIONS, *sample.shape)
     solver = "full" if d <= 512 else "randomized"
-    pca = PCA(k, svd_solver=solver, random_state=seed).fit(sample)
+    pca = PCA(k, svd_solver=solver, random_state=random_state).fit(sample)
     return np.concatenate([pca.transform(_unit(X[rows])) for rows in row_blocks(n, 32 * d)])
 
 
 def _unit(rows: Array) -> np.ndarray:
     block = to_numpy(rows).astype(np.float64)
     if not np.isfinite(block).all():
-        raise InvalidInput("Places are made of finite numbers; found NaN or infinity.")
+        raise InvalidInput("X must hold finite numbers; found NaN or infinity.")
     return normalize(block)
 
 
@@ -76,14 +76,14 @@ def _in_the_plane(leading: np.ndarray) -> np.ndarray:
     return np.pad(leading, ((0, 0), (0, max(0, 2 - leading.shape[1]))))[:, :2]
 
 
-def _tsne(leading: np.ndarray, seed: int) -> np.ndarray:
+def _tsne(leading: np.ndarray, random_state: int) -> np.ndarray:
     start = _in_the_plane(leading)
     start = 1e-4 * start / start.std(axis=0).max()
     model = TSNE(
         perplexity=min(30.0, (len(leading) - 1) / 3),
         init=start.astype(np.float32),
-        max_iter=_STEPS,
-        random_state=seed,
+        max_iter=_N_STEPS,
+        random_state=random_state,
         n_jobs=1,
     )
     return model.fit_transform(leading.astype(np.float32)).astype(np.float64)
@@ -91,12 +91,12 @@ def _tsne(leading: np.ndarray, seed: int) -> np.ndarray:
 
 def _placed_among(leading: np.ndarray, few: np.ndarray, laid: np.ndarray) -> np.ndarray:
     """Those that were not laid out, each amid the nearest that were; some rows at a time."""
-    places = np.empty((len(leading), 2))
+    positions = np.empty((len(leading), 2))
     among = leading[few]
     squares = (among**2).sum(axis=1)
     for rows in row_blocks(len(leading), 16 * len(few)):
         distance = squares - 2 * leading[rows] @ among.T  # but for what all have in common
-        near = np.argpartition(distance, _NEAREST, axis=1)[:, :_NEAREST]
-        places[rows] = laid[near].mean(axis=1)
-    places[few] = laid
-    return places
+        near = np.argpartition(distance, _N_NEAREST, axis=1)[:, :_N_NEAREST]
+        positions[rows] = laid[near].mean(axis=1)
+    positions[few] = laid
+    return positions
