@@ -92,3 +92,18 @@ def test_input_is_left_alone(estimator):
     use(X_new)
     for array, copy in zip((X, Y, X_new), before, strict=True):
         np.testing.assert_array_equal(array, copy)
+
+
+def test_random_state_has_one_default():
+    """Of estimators and of public functions: the same result twice, unless told otherwise."""
+    defaults = {}
+    for module in pkgutil.walk_packages(tagkin.__path__, "tagkin."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            own = getattr(value, "__module__", "") == module.name and not name.startswith("_")
+            if not own or not (inspect.isfunction(value) or hasattr(value, "get_params")):
+                continue
+            parameter = inspect.signature(value).parameters.get("random_state")
+            if parameter is not None and parameter.default is not parameter.empty:
+                defaults[f"{module.name}.{name}"] = parameter.default
+    assert len(defaults) > 10
+    assert set(defaults.values()) == {0}, defaults

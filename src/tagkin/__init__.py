@@ -1,6 +1,7 @@
 """Learn from the tags that are on a collection of images, and suggest tags for the rest."""
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from tagkin.version import __version__ as __version__
@@ -48,16 +49,21 @@ _HOMES = {
     "save": "tagkin.storage",
 }
 
+_MODULES = {module.name for module in iter_modules(__path__)} - {"__main__"}
+
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"tagkin.{name}")
+    else:
         raise AttributeError(f"module 'tagkin' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *_HOMES, *_MODULES})

@@ -78,7 +78,7 @@ def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., subproce
 
     def started(*args: object, **kwargs: object) -> subprocess.Popen:
         settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | kwargs
-        command = [sys.executable, "-m", "tagkin.cli", *map(str, args)]
+        command = [sys.executable, "-m", "tagkin", *map(str, args)]
         return subprocess.Popen(command, env=environment, cwd=tmp_path, **settings)  # type: ignore[call-overload]
 
     return started

@@ -51,7 +51,7 @@ def test_backbones_are_completed(environment):
         "COMP_CWORD": "3",
     }
     said = subprocess.run(
-        [sys.executable, "-m", "tagkin.cli"],
+        [sys.executable, "-m", "tagkin"],
         capture_output=True,
         text=True,
         env=environment | asked,

@@ -69,7 +69,7 @@ class TagDenoiser(BaseEstimator):
     space : SemanticSpace, optional
         What blends are tried in, for ``blend="auto"``: each is judged by the held-out tags that
         neighbours in a space of its own pass on. 1,024 landmarks are plenty.
-    random_state : int or None
+    random_state : int or None, default 0
         Seed of the images that the choice looks at, 8,000 at most, and of the quarters in which
         their tags are held out, one after the other.
 

@@ -84,7 +84,7 @@ def mean_chi2(X: Array, random_state: Any = 0) -> tuple[float, float]:
     Parameters
     ----------
     X : array or sparse matrix of shape (N, d), non-negative
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default 0
     """
     n = X.shape[0]
     first, second = sample_pairs(n, _N_PAIRS, random_state)

@@ -37,7 +37,7 @@ def with_noise(
     untagged : float from 0 to 1
         Share of the images that carry no tag.
     n_personal : int, default 20
-    random_state : int or None
+    random_state : int or None, default 0
         Seed. Under one seed, more noise is the same noise and some more.
 
     Returns

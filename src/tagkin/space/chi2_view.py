@@ -36,7 +36,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
     n_landmarks : int, default 1024
         At most this many features, chosen by randomly pivoted Cholesky among a random sample
         of at least twice as many images.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default 0
         Seed of both samples.
 
     Attributes

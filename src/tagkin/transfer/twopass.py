@@ -56,7 +56,7 @@ class TwoPassKNN(NeighborTransfer):
     metric : "cosine" or "euclidean"
         How far images are apart. With metric learning the cosine stands for places of unit
         length.
-    random_state : int or None
+    random_state : int or None, default 0
         Seed of the sample of images that metric learning uses.
 
     Attributes
@@ -89,7 +89,7 @@ class TwoPassKNN(NeighborTransfer):
         label_maximum: bool = False,
         metric_learning: bool = False,
         metric: str = "cosine",
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ):
         self.n_per_label = n_per_label
         self.decay = decay

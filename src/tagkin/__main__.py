@@ -1,4 +1,4 @@
-"""``python -m tagkin.cli`` is ``tagkin``."""
+"""``python -m tagkin`` is ``tagkin``."""
 
 from tagkin.cli.app import main
 
