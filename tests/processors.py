@@ -21,7 +21,7 @@ SAME_NAME = {"AMD64": "x86_64", "arm64": "aarch64"}
 
 NUMBERS = [
     *("neighbors", "transfer", "space", "kernels", "arrays", "denoising", "labels", "calibration"),
-    *("evaluation", "model_selection", "annotator", "sources", "test_docs.py", "test_storage.py"),
+    *("evaluation", "model_selection", "annotator", "sources", "test_docs.py", "storage"),
 ]
 
 PROBE = """
