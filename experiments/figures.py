@@ -77,19 +77,25 @@ def gains(study: Study, kind: str) -> NamedFigure:
     found = [semantic_over_visual(study, kind, method) for method in PAPER_METHODS]
     values = 100 * np.array([one.value for one in found])
     ends = 100 * np.array([[one.value - one.low, one.high - one.value] for one in found]).T
-    place = np.arange(len(PAPER_METHODS))
+    positions = np.arange(len(PAPER_METHODS))
     bars = axes.bar(
-        place, values, 0.5, color=[COLORS[m] for m in PAPER_METHODS], yerr=ends, capsize=4
+        positions, values, 0.5, color=[COLORS[m] for m in PAPER_METHODS], yerr=ends, capsize=4
     )
     bars.set_label(f"{config.name}, 95 % interval")
     datasets = config.stands_for if kind == "expert" else config.stands_for_tags
     for marker, dataset in zip(PAPER_MARKERS, datasets, strict=False):
         theirs = [published.gain(kind, "MAP", dataset, method) for method in PAPER_METHODS]
         axes.plot(
-            place + 0.36, theirs, marker, mec="black", mfc="white", ms=7, label=f"paper, {dataset}"
+            positions + 0.36,
+            theirs,
+            marker,
+            mec="black",
+            mfc="white",
+            ms=7,
+            label=f"paper, {dataset}",
         )
     axes.axhline(0, color="black", linewidth=0.8)
-    axes.set_xticks(place, PAPER_METHODS)
+    axes.set_xticks(positions, PAPER_METHODS)
     axes.set_ylabel("MAP, semantic less visual (points)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     caption = f"Gain in MAP from the semantic space, learned from {_from(kind)}: {config.name}."
@@ -167,12 +173,12 @@ def timing(study: Study) -> NamedFigure:
     for kind, where in zip(kinds, axes, strict=True):
         found = scaling.timings(study, kind)
         bottom = np.zeros(len(found["sizes"]))
-        place = np.arange(len(bottom))
+        positions = np.arange(len(bottom))
         for i, part in enumerate(parts):
             seconds = found["seconds"][:, i]
             label = part if where is axes[0] else None
             where.bar(
-                place,
+                positions,
                 seconds,
                 0.65,
                 bottom,
@@ -182,7 +188,7 @@ def timing(study: Study) -> NamedFigure:
                 label=label,
             )
             bottom += seconds
-        where.set_xticks(place, [f"{size:,}" for size in found["sizes"]], fontsize=8)
+        where.set_xticks(positions, [f"{size:,}" for size in found["sizes"]], fontsize=8)
         where.set(xlabel=f"images, {_from(kind)}")
     axes[0].set_ylabel("CPU seconds")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)

@@ -1,7 +1,12 @@
 """The page of benchmarks follows from the stored measurements and says where they come from."""
 
+import json
+
+import pytest
+
 from benchmarks import report
-from benchmarks.process import environment
+from benchmarks.__main__ import main
+from benchmarks.process import ROOT, environment
 from benchmarks.tables import table, wrapped
 
 
@@ -32,3 +37,25 @@ def test_paragraphs_are_wrapped_and_tables_are_not():
     assert wide in page
     assert max(len(line) for line in page.splitlines() if "word" in line) <= 100
     assert page.count("word") == 50
+
+
+def test_results_of_another_machine_keep_its_name(tmp_path, monkeypatch):
+    """A file of results replaces its section, and the page names the machine of the file."""
+    monkeypatch.setattr(report, "DOCS", tmp_path)
+    stored = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    (tmp_path / "benchmarks.json").write_text(json.dumps(stored))
+    where = {"date": "2020-02-02", "machine": "4 cores (riscv64)", "software": "tagkin 9"}
+    found = {"environment": where, "serve": stored["scale"]["serve"] | {"images": 123_456}}
+    (tmp_path / "scale.json").write_text(json.dumps(found))
+    main(f"scale={tmp_path / 'scale.json'}")
+    page = (tmp_path / "benchmarks.md").read_text()
+    assert "| scale | 4 cores (riscv64) | tagkin 9 | 2020-02-02 |" in page
+    assert "123,456 tagged images" in page
+    again = report.stored()
+    assert again["measured"]["scale"] == where
+    assert again["scale"]["stream"] == stored["scale"]["stream"]
+
+
+def test_an_unknown_section_is_named():
+    with pytest.raises(SystemExit, match="Unknown section speed"):
+        main("speed")
