@@ -21,6 +21,7 @@ import torch
 
 from benchmarks.process import environment, say
 from tagkin import SemanticSpace, matmul_precision, memory_budget
+from tagkin.arrays import to_numpy
 from tagkin.kernels import ArcCosine
 from tagkin.neighbors import ExactNeighbors, nearest, recall
 from tagkin.transfer import (
@@ -127,10 +128,10 @@ def kernel_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
     found = ArcCosine().less(X, S, shift) + shift  # the fused kernel, if there is one
     bench.wait()
     result: dict[str, Any] = {"first_call_seconds": time.perf_counter() - start}
-    result["largest_error"] = float(np.abs(found.cpu().numpy() - expected).max())
+    result["largest_error"] = float(np.abs(to_numpy(found) - expected).max())
     with matmul_precision("tf32"):
         found = ArcCosine()(X, S)
-    result["largest_error_tf32"] = float(np.abs(found.cpu().numpy() - expected).max())
+    result["largest_error_tf32"] = float(np.abs(to_numpy(found) - expected).max())
     S[7] = 0
     result["zero_vector_is_zero"] = bool((ArcCosine()(X, S)[:, 7] == 0).all())
     return result
@@ -148,7 +149,7 @@ def space_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
         )
         expected = torch.from_numpy(model.transform(host_X.astype(dtype)))
         on_device = SemanticSpace(selection=wide[:512]).fit(wide, Y)
-        embeddings = on_device.transform(wide)
+        embeddings: Any = on_device.transform(wide)
         result[f"{dtype}_least_cosine"] = float(cosines(embeddings.cpu(), expected).min())
         streamed = SemanticSpace(selection=wide[:512])
         for rows in (slice(0, 3000), slice(3000, None)):
@@ -158,7 +159,7 @@ def space_agrees(bench: DeviceBenchmark) -> dict[str, Any]:
         with memory_budget(2**22):
             small = on_device.transform(wide)
         result[f"{dtype}_small_blocks_least_cosine"] = float(cosines(small, embeddings).min())
-    exact = SemanticSpace().fit(X[:2000], Y[:2000]).transform(X)
+    exact: Any = SemanticSpace().fit(X[:2000], Y[:2000]).transform(X)
     expected = SemanticSpace().fit(host_X[:2000], host_Y[:2000]).transform(host_X)
     result["exact_fit_least_cosine"] = float(cosines(exact.cpu(), torch.from_numpy(expected)).min())
     return result

@@ -232,8 +232,8 @@ class Annotator(Relocation, PhotographFeatures):
     ) -> tuple[Extraction, list[list[str]]]:
         """Features of photographs that carry tags, each content once, and those tags."""
         if isinstance(photographs, Collection):
-            photographs, tags = photographs.files, photographs.tags
-        files = photographs.files if isinstance(photographs, Extraction) else paths_of(photographs)
+            tags = photographs.tags
+        files = paths_of(photographs)
         rows = tag_rows(files, tags)
         kept = [i for i, row in enumerate(rows) if row]
         if not kept:

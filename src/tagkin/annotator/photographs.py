@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from tagkin.images import Failure
 
 __all__ = ["Photographs", "all_unreadable", "merged", "paths_of", "subset", "tag_rows", "tags_now"]
 
-Photographs = Any
+Path: TypeAlias = "str | os.PathLike[str]"
+Photographs: TypeAlias = "Path | Iterable[Path] | Collection | Extraction"
 """A path, several, a `Collection`, or the `Extraction` of photographs that were looked at."""
 
 

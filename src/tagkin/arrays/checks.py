@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def check_features(X: Array, *, name: str = "X", min_rows: int = 1) -> Array:
+def check_features(X: Any, *, name: str = "X", min_rows: int = 1) -> Array:
     """X as a 2-D array, without copying or reading it (memory maps stay on disk)."""
     if not is_torch_array(X):
         if scipy.sparse.issparse(X):
@@ -56,7 +56,7 @@ def check_features(X: Array, *, name: str = "X", min_rows: int = 1) -> Array:
     return X.detach()
 
 
-def _check_torch(tensor: Array, name: str) -> None:
+def _check_torch(tensor: Any, name: str) -> None:
     if tensor.is_complex():
         raise InvalidInput(f"Complex data not supported; found {tensor.dtype} in {name}.")
     if str(tensor.layout) != "torch.strided":
@@ -66,7 +66,7 @@ def _check_torch(tensor: Array, name: str) -> None:
         )
 
 
-def check_label_matrix(Y: Array, n_rows: int, name: str = "Y") -> Array:
+def check_label_matrix(Y: Any, n_rows: int, name: str = "Y") -> Array:
     """Y as a dense 2-D array or a CSR matrix with `n_rows` finite rows; 1-D for one label."""
     if Y is None:
         raise InvalidInput(
@@ -105,7 +105,7 @@ def check_label_matrix(Y: Array, n_rows: int, name: str = "Y") -> Array:
     return Y
 
 
-def any_nonzero(Y: Array) -> bool:
+def any_nonzero(Y: Any) -> bool:
     """Whether a dense or sparse matrix has an entry that is not zero; looks no further."""
     if scipy.sparse.issparse(Y):
         return bool(Y.data.any())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -12,7 +12,12 @@ from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = ["Array", "like", "namespace", "on_device", "to_numpy"]
 
-Array = Any  # a NumPy array or a torch tensor; there is no common base class to name
+Array: TypeAlias = "np.ndarray | Any"
+"""A NumPy array or a torch tensor: two classes without a common base, of which torch is optional.
+
+To a type checker it is a NumPy array or anything else, so that the attributes of arrays are known
+and tensors pass. What may also be a sparse matrix or a list is Any until it was checked.
+"""
 
 
 def namespace(*arrays: Array) -> Any:
@@ -32,7 +37,7 @@ def namespace(*arrays: Array) -> Any:
     return array_namespace(*arrays)
 
 
-def to_numpy(array: Array) -> np.ndarray:
+def to_numpy(array: Any) -> np.ndarray:
     """The values as a NumPy array on the host."""
     if not is_torch_array(array):
         return np.asarray(array)
@@ -40,7 +45,7 @@ def to_numpy(array: Array) -> np.ndarray:
     return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
 
 
-def like(array: Array, reference: Array) -> Array:
+def like(array: Any, reference: Array) -> Array:
     """`array` (dense or sparse) as a dense array of `reference`'s kind, device and dtype."""
     xp = namespace(reference)
     if scipy.sparse.issparse(array):

@@ -6,6 +6,8 @@ blocks. Each block is checked when it is read.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, issparse, vstack
@@ -92,7 +94,7 @@ def read_scores(
     return block
 
 
-def _as_matrix(array: Array, name: str) -> Array:
+def _as_matrix(array: Any, name: str) -> Array:
     """A NumPy array or torch tensor with two dimensions that holds real numbers."""
     if is_torch_array(array):
         array = array.detach()

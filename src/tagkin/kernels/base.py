@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from array_api_compat import is_torch_array
 
 from tagkin.arrays import (
     Array,
@@ -105,7 +104,7 @@ def apply_in_pieces(
     Rows are multiplied by `row_scale` first. With `lower` only the lower triangle counts.
     """
     width = max(1, K.shape[1])
-    on_host = not is_torch_array(K) or K.device.type == "cpu"
+    on_host = not on_accelerator(K)
     rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize, K)
     rows = max(1, rows)
     for start in range(0, K.shape[0], rows):

@@ -112,5 +112,5 @@ def _check_non_negative(X: Array, Y: Array) -> None:
         raise InvalidInput("The exp-χ² kernel needs non-negative values; found negative ones.")
 
 
-def _dense(X: Array) -> Array:
+def _dense(X: Any) -> Array:
     return X.toarray() if scipy.sparse.issparse(X) else X

@@ -60,7 +60,7 @@ def with_noise(
     ):
         if not 0 <= share <= most:
             raise InvalidInput(f"{name} must be from 0 to {most}; found {share!r}.")
-    n = tags.shape[0]
+    n = int(tags.shape[0])
     checked = check_label_matrix(tags, n)
     known = scipy.sparse.csr_array(
         checked if scipy.sparse.issparse(checked) else to_numpy(checked) != 0

@@ -100,9 +100,10 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     def transform(self, Y: Array) -> Array:
         """Mean vectors T̂ (n×v) of labels Y (n×D): float32 where Y is that or narrower."""
         check_is_fitted(self)
-        Y = check_labels(Y, len(self.known_))
-        if scipy.sparse.issparse(Y):
-            return self._means(Y.astype(as_block(Y.data[:1, None]).dtype))
+        checked: Any = check_labels(Y, len(self.known_))
+        if scipy.sparse.issparse(checked):
+            return self._means(checked.astype(as_block(checked.data[:1, None]).dtype))
+        Y = checked
         xp = namespace(Y)
         shape = Y.shape[0], self.vectors_.shape[1]
         means = xp.empty(shape, dtype=as_block(Y[:1]).dtype, device=Y.device)
@@ -110,7 +111,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
             means[rows] = self._means(as_block(Y[rows]))
         return means
 
-    def _means(self, Y: Array) -> Array:
+    def _means(self, Y: Any) -> Array:
         sums_of = Y.data if scipy.sparse.issparse(Y) else Y
         if bool((sums_of < 0).any()):
             raise InvalidInput("A mean of word vectors needs weights from 0; found negative ones.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -104,7 +105,7 @@ class Moments:
             self.kernel_gram += matmul(K.T, K)
         self._add_text(K, text)
 
-    def _add_text(self, K: Array, text: Array) -> None:
+    def _add_text(self, K: Array, text: Any) -> None:
         if not scipy.sparse.issparse(text):
             exact = like(text, self.text_sum)
             self.text_sum += namespace(exact).sum(exact, axis=0)
