@@ -15,7 +15,10 @@ import pytest
 from PIL import Image
 
 import tagkin
+from tagkin.pages import contact_sheet
+from tagkin.pages.map import COLOURS
 from tests.images.raw_writer import dng
+from tests.pages.page import Page
 
 from .synthetic import make_photographs, write_sidecar, write_tag_file
 
@@ -317,7 +320,7 @@ def test_wrong_usage_is_2_and_says_so(run, world, options):
 # --- the others --------------------------------------------------------------------------
 
 
-def test_explain_names_kin_and_draws_a_sheet(run, world, tmp_path):
+def test_explain_names_kin_and_draws_a_sheet(run, world, tmp_path, monkeypatch):
     photo = world.fresh / "blue-square-1.jpg"
     said = run("explain", photo, "--model", world.model, "-n", 2, "--sheet", "why.png")
     assert said.exit_code == 0, said.stderr
@@ -325,9 +328,10 @@ def test_explain_names_kin_and_draws_a_sheet(run, world, tmp_path):
     assert "% confidence" in said.stdout
     assert "blue, square" in said.stdout
     assert "why.png" in said.stderr
-    with Image.open(tmp_path / "why.png") as sheet:
-        assert sheet.format == "PNG"
-        assert sheet.width > 500
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    (suggested,) = tagkin.load(world.model).suggest([photo], n=2, n_kin=6)
+    expected = contact_sheet(suggested, tmp_path / "expected.png")
+    assert (tmp_path / "why.png").read_bytes() == expected.read_bytes()
     said = run("explain", photo, "--model", world.model, "--sheet", "why.png")
     assert said.exit_code == 1
 
@@ -379,7 +383,8 @@ def test_no_kin_where_none_are_asked_for(run, world, tmp_path):
     assert said.exit_code == 0, said.stderr
     assert "Share" not in said.stdout
     assert said.stdout.count("% confidence") == 2
-    assert (tmp_path / "why.png").is_file()
+    with Image.open(tmp_path / "why.png") as sheet:
+        assert sheet.width == 3 * 32 + 480 + 210 + 174, "room for one kin, and none there"
 
 
 def test_similar(run, world):
@@ -406,7 +411,13 @@ def test_audit_in_all_its_forms(run, world, tmp_path):
     said = run(*command, "--report", "audit.html")
     assert said.stdout.split()[:5] == ["Photograph", "Tag", "Issue", "Confidence", "Kin"]
     assert "seem" in said.stderr
-    assert (tmp_path / "audit.html").read_text().startswith("<!DOCTYPE html>")
+    page = Page(tmp_path / "audit.html")
+    assert page.headings() == ["Tags to look at again"]
+    assert len(page.all("article")) == len({one["file"] for one in found})
+    kinds = [one["kind"] for one in found]
+    assert page.text.count("✗ seems wrong") == kinds.count("wrong")
+    assert page.text.count("+ seems missing") == kinds.count("missing")
+    assert len(page.all("use")) == sum(len(one["kin"]) for one in found)
     assert run(*command, "--kind", "odd").exit_code == 2
 
 
@@ -461,14 +472,33 @@ def test_evaluate_by_cross_validation(run, world):
         assert word in said.stdout
 
 
+def rgb(code: str) -> tuple[int, ...]:
+    return tuple(int(code[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def panels_of(path: Path) -> list[np.ndarray]:
+    """The two layouts of a map."""
+    with Image.open(path) as image:
+        pixels = np.asarray(image.convert("RGB"))
+    return [pixels[124 : 124 + 1280, left : left + 1280] for left in (48, 48 + 1328)]
+
+
 def test_map_of_the_model_and_of_others(run, world, tmp_path):
     said = run("map", "--model", world.model, "--output", "map.png", "-n", 20)
     assert said.exit_code == 0, said.stderr
     assert (said.stdout, said.stderr) == ("", "20 photographs drawn: map.png\n")
-    with Image.open(tmp_path / "map.png") as drawn:
-        assert drawn.width > 1.5 * drawn.height > 0
+    panels = panels_of(tmp_path / "map.png")
+    assert len(panels) == 2
+    for panel in panels:
+        # photographs have a frame in the colour of their tag
+        shown = {colour for colour in COLOURS if (panel == rgb(colour)).all(axis=2).any()}
+        assert shown <= set(COLOURS[:5])
+        assert len(shown) >= 3
+    assert (panels[0] != panels[1]).any()
     said = run("map", world.fresh, "--model", world.model, "--output", "fresh.png")
     assert said.stderr == "12 photographs drawn: fresh.png\n"
+    for panel in panels_of(tmp_path / "fresh.png"):
+        assert (panel != (246, 247, 249)).any(axis=2).sum() > 12 * 200, "dots and photographs"
     assert run("map", "--model", world.model, "--output", "map.png").exit_code == 1
 
 

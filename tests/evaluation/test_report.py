@@ -1,5 +1,7 @@
 import csv
+import html
 import io
+import re
 import sys
 import warnings
 from collections import Counter
@@ -9,7 +11,7 @@ import pytest
 import scipy.sparse
 
 from tagkin.arrays import memory_budget
-from tagkin.calibration import expected_calibration_error
+from tagkin.calibration import expected_calibration_error, reliability_curve
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.evaluation import (
     average_precision,
@@ -186,6 +188,18 @@ def test_unusable_options_are_refused(scored, options, message):
 # --- figures -----------------------------------------------------------------------------
 
 
+def texts(figure):
+    """The texts that a figure shows, as its SVG file has them."""
+    import matplotlib as mpl
+
+    out = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(out, format="svg")
+    return {
+        html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", out.getvalue())
+    }
+
+
 def bars(axes):
     return [patch.get_width() for patch in axes.patches]
 
@@ -199,7 +213,8 @@ def test_the_figure_shows_every_label_that_is_there(scored):
     assert bars(right) == report.support[report.order[:8]].tolist()
     assert {label.get_text() for label in left.get_yticklabels()} == set(report.names[there])
     assert "1 more on no image" in figure.get_suptitle()
-    figure.canvas.draw()  # a name that looks like a formula is none
+    said = texts(figure)
+    assert {"$x$", *report.names[there]} <= said, "a name that looks like a formula is none"
 
 
 def test_the_figure_of_many_labels_shows_first_and_last():
@@ -221,8 +236,12 @@ def test_the_reliability_figure():
     above, below = figure.axes
     assert len(above.lines[1].get_xdata()) == 6, "empty bins are left out"
     assert sum(patch.get_height() for patch in below.patches) == 1000
-    assert f"{expected_calibration_error(Y, P, 10):.2g}" in figure.get_suptitle()
-    figure.canvas.draw()
+    curve = reliability_curve(Y, P, 10)
+    full = curve.n_pairs > 0
+    np.testing.assert_allclose(above.lines[1].get_xdata(), curve.predicted[full])
+    np.testing.assert_allclose(above.lines[1].get_ydata(), curve.observed[full])
+    error = f"{expected_calibration_error(Y, P, 10):.2g}"
+    assert any(error in text for text in texts(figure))
 
 
 def test_names_are_drawn_in_fonts_that_have_them(tmp_path, monkeypatch):

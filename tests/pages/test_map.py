@@ -64,8 +64,8 @@ def test_few_photographs_are_placed_too(n, d):
 
 
 def test_photographs_that_are_all_the_same():
-    assert np.isfinite(lay_out(np.ones((30, 4)))).all()
-    assert np.isfinite(lay_out(np.zeros((30, 4)))).all()
+    for X in (np.ones((30, 4)), np.zeros((30, 4))):
+        np.testing.assert_array_equal(lay_out(X), np.zeros((30, 2)))
 
 
 def test_of_many_some_are_laid_out_and_the_rest_put_among_them(monkeypatch):
@@ -172,7 +172,18 @@ def test_photographs_are_spread_out():
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_a_map_of_few(files, n, tmp_path):
-    assert draw_map({"a": np.zeros((n, 2))}, files[:n], [["x"]] * n, tmp_path / "m.png").is_file()
+    at = np.array([[0.0, 0.0], [1.0, 1.0]])[:n]
+    image = drawn(draw_map({"a": at}, files[:n], [["x"]] * n, tmp_path / "m.png"))
+    panel = image[_MARGIN + _TITLE : _MARGIN + _TITLE + _SIDE, _MARGIN : _MARGIN + _SIDE]
+    for (x, y), file in zip(_scaled(at).round().astype(int), files, strict=False):
+        with Image.open(file) as photograph:
+            colour = photograph.getpixel((5, 5))
+        assert np.abs(panel[y - 20 : y + 20, x - 20 : x + 20].astype(int) - colour).max() <= 3
+    # the frames of photographs, in the colour of their tag, and the legend below
+    assert (panel == rgb(COLOURS[0])).all(axis=2).any() == bool(n)
+    legend = image[_MARGIN + _TITLE + _SIDE :]
+    assert (legend == rgb(COLOURS[0])).all(axis=2).any() == bool(n)
+    assert (legend == rgb("#c3c8d1")).all(axis=2).any()
 
 
 def test_a_vanished_photograph_is_grey(tmp_path):
@@ -182,7 +193,15 @@ def test_a_vanished_photograph_is_grey(tmp_path):
 
 def test_any_tag_can_stand_in_the_legend(files, tmp_path):
     tags = [["夕焼け"], ["x" * 400], ["\ud800"], ["a\nb"]] * 3
-    draw_map({"\x00": np.zeros((12, 2))}, files, tags, tmp_path / "map.png", n_thumbnails=1)
+    path = draw_map({"\x00": np.zeros((12, 2))}, files, tags, tmp_path / "map.png", n_thumbnails=1)
+    image = drawn(path)
+    title, legend = image[_MARGIN : _MARGIN + _TITLE], image[_MARGIN + _TITLE + _SIDE :]
+    assert (title != 255).any()
+    assert (image[:, -_MARGIN:] == 255).all(), "nothing runs over the edge"
+    for colour in COLOURS[:4]:
+        rows, columns = np.nonzero((legend == rgb(colour)).all(axis=2))
+        dot = legend[rows.min() : rows.max() + 1]
+        assert (dot[:, columns.max() + 8 : columns.max() + 60] != 255).any(), "a name beside it"
 
 
 def test_the_same_input_gives_the_same_picture(files, tmp_path):

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.pages import contact_sheet
-from tagkin.pages._text import fitted
-from tagkin.pages.sheet import _COLUMN
+from tagkin.pages._text import fitted, write
+from tagkin.pages.sheet import _CAPTION, _COLUMN, _GAP, _INK, _MARGIN, _PAPER, _SOFT
 
 ACCENT = (0x2B, 0x5F, 0xB3)
 
@@ -29,13 +29,46 @@ def lengths_of_bars(sheet):
     return [int(np.argmin(np.append(accent[y, x:], False))) for y, x in np.argwhere(starts)]
 
 
+def says(sheet, at, text, size, colour, anchor="la"):
+    """Whether a text stands at a place of the sheet, pixel by pixel."""
+    alone = Image.new("RGB", (sheet.shape[1], sheet.shape[0]), _PAPER)
+    write(ImageDraw.Draw(alone), at, text, size, colour, anchor)
+    ink = (np.asarray(alone) != 255).any(axis=2)
+    assert ink.any()
+    return (np.asarray(alone)[ink] == sheet[ink]).all()
+
+
+def is_photograph(pixels, file):
+    with Image.open(file) as image:
+        return np.abs(pixels.astype(int) - image.getpixel((5, 5))).max() <= 3
+
+
+def kin_square(sheet, row, k, thumb=80):
+    """The pixels where the kth kin of a row is to be seen."""
+    x = 2 * _MARGIN + 3 * thumb + _COLUMN + k * (thumb + _GAP)
+    y = _MARGIN + row * (thumb + 48)
+    return sheet[y : y + thumb, x : x + thumb]
+
+
 def test_every_suggestion_has_a_row_and_every_kin_a_square(photo, files, tmp_path):
     sheet = drawn(photo, tmp_path / "sheet.png", thumb=80)
-    for file, least in ((files[0], 200 * 160), (files[1], 2 * 80 * 80), (files[3], 80 * 80)):
-        with Image.open(file) as image:
-            colour = image.getpixel((5, 5))
-        near = np.abs(sheet.astype(int) - colour).max(axis=2) <= 3
-        assert near.sum() >= least
+    assert is_photograph(sheet[_MARGIN : _MARGIN + 200, _MARGIN : _MARGIN + 160], files[0])
+    for row, suggestion in enumerate(photo.suggestions):
+        x, middle = 2 * _MARGIN + 240, _MARGIN + row * 128 + 40
+        assert says(sheet, (x, middle - 34), suggestion.tag, 24, _INK)
+        sure = f"{100 * suggestion.confidence:.0f} % confidence"
+        assert says(sheet, (x, middle + 26), sure, 15, _SOFT)
+        for k, kin in enumerate(suggestion.kin):
+            assert is_photograph(kin_square(sheet, row, k), kin.file)
+    assert (kin_square(sheet, 1, 1) == 255).all(), "the second suggestion has one kin"
+
+
+def test_the_sheet_says_what_kin_are(photo, tmp_path):
+    sheet = drawn(photo, tmp_path / "sheet.png", thumb=160)
+    height, width = sheet.shape[:2]
+    said = fitted(_CAPTION, 14, width - 2 * _MARGIN)
+    assert said == _CAPTION
+    assert says(sheet, (_MARGIN, height - _MARGIN), said, 14, _SOFT, "lm")
 
 
 def test_bars_are_as_long_as_they_say(photo, tmp_path):
@@ -59,7 +92,14 @@ def test_the_same_photograph_gives_the_same_bytes(photo, tmp_path):
 @pytest.mark.parametrize("tag", ["夕焼け", "закат", "x" * 300, "\ud800", "a\nb", "", "🏖️"])
 def test_any_tag_can_be_drawn(photo, tag, tmp_path):
     odd = replace(photo, suggestions=(TagSuggestion(tag, 1.0, ()),), tags=(tag,) * 60)
-    drawn(odd, tmp_path / "sheet.png", thumb=40)
+    sheet = drawn(odd, tmp_path / "sheet.png", thumb=40)
+    width = _COLUMN - 34
+    column = sheet[:, 2 * _MARGIN + 120 : 2 * _MARGIN + 120 + width]
+    # a full bar between the tag, where there is one to see, and its confidence
+    (top,) = set(np.flatnonzero((column == ACCENT).all(axis=(1, 2)))[:1])
+    assert lengths_of_bars(sheet) == [width]
+    assert (column[:top] != 255).any() == bool(tag)
+    assert (sheet[:, 2 * _MARGIN + 120 + width : 2 * _MARGIN + 120 + _COLUMN] == 255).all()
 
 
 def test_vanished_photographs_leave_grey_squares(photo, files, tmp_path):
@@ -70,7 +110,9 @@ def test_vanished_photographs_leave_grey_squares(photo, files, tmp_path):
 
 
 def test_no_suggestion_is_said(files, tmp_path):
-    drawn(PhotoSuggestions(files[0], ()), tmp_path / "sheet.png")
+    sheet = drawn(PhotoSuggestions(files[0], ()), tmp_path / "sheet.png")
+    assert says(sheet, (2 * _MARGIN + 480, _MARGIN), "No suggestion", 20, _SOFT)
+    assert lengths_of_bars(sheet) == []
 
 
 def test_many_kin_are_counted_not_all_shown(photo, files, tmp_path):
@@ -80,6 +122,10 @@ def test_many_kin_are_counted_not_all_shown(photo, files, tmp_path):
         drawn(replace(photo, suggestions=(s,)), tmp_path / "s.png", thumb=40) for s in (many, six)
     )
     assert wide.shape == same.shape
+    for k in range(6):
+        assert is_photograph(kin_square(wide, 0, k, thumb=40), files[k])
+    said = fitted("these kin: 50 % of support", 13, _COLUMN - 34)
+    assert says(wide, (2 * _MARGIN + 120, _MARGIN + 20 + 48), said, 13, _SOFT)
 
 
 def test_a_tiny_thumb_is_refused(photo, tmp_path):

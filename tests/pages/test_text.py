@@ -52,10 +52,20 @@ def test_short_text_is_left_alone():
     assert fitted("beach", 20, 200) == "beach"
 
 
+def test_a_line_break_is_a_space():
+    assert fitted("a\nb", 20, 200) == "a b"
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_any_text_can_be_written(text):
-    image = Image.new("RGB", (200, 40), "white")
+    image = Image.new("L", (200, 40), "white")
     write(ImageDraw.Draw(image), (4, 4), text, 18, "black")
+    ink = np.asarray(image) < 128
+    assert ink.any() == bool(text.strip())
+    columns = np.flatnonzero(ink.any(axis=0))
+    assert not len(columns) or 2 <= columns[0] <= columns[-1] <= 6 + length(
+        fitted(text, 18, 500), 18
+    )
 
 
 def test_latin_is_written_in_one_font():
@@ -119,11 +129,15 @@ def test_which_picture_of_a_character_is_not_drawn(squares):
     assert (pixels("夕\ufe0f") == pixels("夕")).all()
 
 
-def test_a_font_that_cannot_be_opened_is_passed_over(squares):
+def test_a_font_that_cannot_be_opened_is_passed_over(squares, monkeypatch):
     has_glyph(str(squares), "夕")
     squares.write_bytes(b"broken since")
     _font.cache_clear()
-    write(ImageDraw.Draw(Image.new("L", (50, 50))), (0, 0), "夕", 20, "black")
+    box = pixels("夕")
+    monkeypatch.setattr("tagkin.fonts.installed", tuple)
+    _fonts_for.cache_clear()
+    assert (box == pixels("夕")).all(), "as where no font is installed"
+    assert box.any()
 
 
 @pytest.mark.skipif(

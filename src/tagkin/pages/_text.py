@@ -77,7 +77,7 @@ def write(
 
 def _in_one_line(text: str) -> str:
     """The text with letters and their marks as one character, which more fonts have."""
-    return printable(unicodedata.normalize("NFC", text)).replace("\n", " ")
+    return printable(unicodedata.normalize("NFC", text).replace("\n", " "))
 
 
 # --- fonts -------------------------------------------------------------------------------
