@@ -43,7 +43,7 @@ ALLOWED = {
     "labels": FOUNDATION | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
     "neighbors": FOUNDATION,
-    "transfer": FOUNDATION | {"neighbors"},
+    "transfer": FOUNDATION | {"evaluation", "neighbors"},
     "calibration": FOUNDATION,
     "evaluation": FOUNDATION | {"calibration", "fonts"},
     "model_selection": FOUNDATION | {"evaluation", "neighbors", "transfer"},

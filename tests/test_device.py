@@ -315,14 +315,14 @@ def test_tagprop_sums_over_the_same_pairs(accelerator, by_rank, alone):
     for name in ("label", "present"):
         found, expected = (getattr(pairs.table, name) for pairs in (there, here))
         np.testing.assert_array_equal(np.asarray(found), expected)
-    for name in ("cost", "sign", "bare_present", "bare_absent"):
+    for name in ("cost", "sign", "unsupported_present", "unsupported_absent"):
         found, expected = (np.asarray(getattr(pairs, name)) for pairs in (there, here))
         np.testing.assert_allclose(found, expected, rtol=1e-14)
     weights = rng.random(k if by_rank else (n, k))
     votes = here.table.votes(weights)
     np.testing.assert_allclose(np.asarray(there.table.votes(accelerator(weights))), votes)
     by_pair = rng.standard_normal(len(votes))
-    for name in ("by_weight", "by_tag"):
+    for name in ("by_weight", "by_label"):
         found = getattr(there.table, name)(accelerator(by_pair))
         np.testing.assert_allclose(found, getattr(here.table, name)(by_pair), atol=1e-13)
 

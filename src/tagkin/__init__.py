@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tagkin.transfer import TagProp as TagProp
     from tagkin.transfer import TagRelevance as TagRelevance
     from tagkin.transfer import TwoPassKNN as TwoPassKNN
+    from tagkin.transfer import explain as explain
+    from tagkin.transfer import suggest as suggest
 
 
 # Loaded at first use: importing scikit-learn and SciPy takes over a second.
@@ -42,11 +44,13 @@ _HOMES = {
     "TwoPassKNN": "tagkin.transfer",
     "Vocabulary": "tagkin.labels",
     "evaluate": "tagkin.evaluation",
+    "explain": "tagkin.transfer",
     "grid_search": "tagkin.model_selection",
     "load": "tagkin.storage",
     "matmul_precision": "tagkin.arrays",
     "memory_budget": "tagkin.arrays",
     "save": "tagkin.storage",
+    "suggest": "tagkin.transfer",
 }
 
 _MODULES = {module.name for module in iter_modules(__path__)} - {"__main__"}

@@ -21,7 +21,7 @@ def test_figures_are_those_of_the_scores():
     assert found.visual == {}
     np.testing.assert_allclose(found.confidences, judge.predict_proba(S[150:]), rtol=1e-6)
     for one in found.reached:
-        given = S[150:] >= judge.thresholds(one.wanted)
+        given = S[150:] >= judge.min_scores(one.wanted)
         truth = Y[150:].toarray() > 0
         assert one.n_suggestions == given.sum()
         assert one.per_photograph == pytest.approx(given.sum(axis=1).mean())

@@ -55,13 +55,13 @@ def test_nobody_speaks_for_himself():
 
 def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     evidence = Evidence(
-        0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3])
+        0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3]), 0
     )
     files, tags = ["a.jpg", "b.jpg", "c.jpg"], [["sky"], [], ["sea", "boat"]]
     kin = kin_of(evidence, files, tags, 2)
     assert kin == (Kin("c.jpg", 0.5, ("sea", "boat")), Kin("a.jpg", 0.25, ("sky",)))
     # below chance: the parts of a negative score are parts all the same
-    below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances)
+    below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0)
     assert kin_of(below, files, tags, 2) == kin
-    nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]))
+    nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0)
     assert kin_of(nobody, files, tags, 3) == ()

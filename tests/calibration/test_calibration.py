@@ -82,11 +82,11 @@ def test_thresholds_reach_the_wanted_precision_on_fresh_images(fitted):
     S, _, Y = made_scores(n=6000, seed=4)
     share = []
     for wanted in (0.3, 0.5, 0.8):
-        suggested = fitted.thresholds(wanted) <= S
+        suggested = fitted.min_scores(wanted) <= S
         assert Y[suggested].mean() == pytest.approx(wanted, abs=0.04)
         share.append(suggested.mean())
     assert share[0] > share[1] > share[2] > 0
-    assert (np.diff([fitted.thresholds(w) for w in (0.1, 0.5, 0.9)], axis=0) >= 0).all()
+    assert (np.diff([fitted.min_scores(w) for w in (0.1, 0.5, 0.9)], axis=0) >= 0).all()
 
 
 def test_one_lucky_positive_earns_no_threshold():
@@ -95,7 +95,7 @@ def test_one_lucky_positive_earns_no_threshold():
     S = rng.standard_normal((400, 30))
     Y = rng.random(S.shape) < 0.01
     Y[:, 0] = np.arange(400) == S[:, 0].argmax()
-    assert np.isinf(LabelCalibrator().fit(S, Y).thresholds(0.5)).all()
+    assert np.isinf(LabelCalibrator().fit(S, Y).min_scores(0.5)).all()
 
 
 def test_labels_on_no_or_every_image():
@@ -107,7 +107,7 @@ def test_labels_on_no_or_every_image():
     assert P[:, 1].mean() > 0.95
     nothing = LabelCalibrator().fit(S, np.zeros_like(Y))
     assert nothing.predict_proba(S).max() < 0.01
-    assert np.isinf(nothing.thresholds(0.5)).all()
+    assert np.isinf(nothing.min_scores(0.5)).all()
     assert LabelCalibrator().fit(S, np.ones_like(Y)).predict_proba(S).min() > 0.99
 
 
@@ -134,7 +134,7 @@ def test_the_same_answer_for_every_kind_and_block(fitted, as_array):
             found = again.predict_proba(as_array(S[:50]))
         assert type(found) is type(as_array(S))
         assert_same(found, P[:50])
-        assert_same(again.thresholds(0.5), fitted.thresholds(0.5))
+        assert_same(again.min_scores(0.5), fitted.min_scores(0.5))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_loaded_calibrator_is_the_saved_one(fitted, tmp_path):
     S, _, _ = made_scores(n=100, seed=6)
     again = load(save(fitted, tmp_path / "model"))
     np.testing.assert_array_equal(again.predict_proba(S), fitted.predict_proba(S))
-    np.testing.assert_array_equal(again.thresholds(0.7), fitted.thresholds(0.7))
+    np.testing.assert_array_equal(again.min_scores(0.7), fitted.min_scores(0.7))
     assert "Probabilities of 40 labels" in (tmp_path / "model" / "README.md").read_text()
     assert not hasattr(clone(again), "slopes_")
 
@@ -165,7 +165,7 @@ def test_a_calibrator_loaded_to_a_device_works(fitted, tmp_path):
     S, _, _ = made_scores(n=100, seed=6)
     again = load(save(fitted, tmp_path / "model"), device="cpu")
     np.testing.assert_array_equal(again.predict_proba(S), fitted.predict_proba(S))
-    np.testing.assert_array_equal(again.thresholds(0.7), fitted.thresholds(0.7))
+    np.testing.assert_array_equal(again.min_scores(0.7), fitted.min_scores(0.7))
 
 
 def test_unusable_input_is_refused(fitted):
@@ -173,14 +173,14 @@ def test_unusable_input_is_refused(fitted):
     with pytest.raises(NotFittedError):
         LabelCalibrator().predict_proba(S)
     with pytest.raises(NotFittedError):
-        LabelCalibrator().thresholds(0.5)
+        LabelCalibrator().min_scores(0.5)
     with pytest.raises(InvalidInput, match="has 3 columns, but scores of 40 labels"):
         fitted.predict_proba(S[:, :3])
     with pytest.raises(InvalidInput, match=r"\(20, 40\) and \(19, 40\)"):
         LabelCalibrator().fit(S[1:], Y)
     for precision in (0, 1.5, -1, float("nan"), True):
         with pytest.raises(InvalidInput, match="precision lies above 0"):
-            fitted.thresholds(precision)
+            fitted.min_scores(precision)
     S[7, 5] = np.inf
     for use in (lambda: LabelCalibrator().fit(S, Y), lambda: fitted.predict_proba(S)):
         with pytest.raises(InvalidInput, match="inf at row 7, column 5"):
@@ -284,7 +284,7 @@ def test_labels_that_come_later_are_judged_as_the_others():
     S = rng.random((2000, 5))
     Y = rng.random((2000, 5)) < S**2
     calibrator = LabelCalibrator().fit(S, Y)
-    before, bars = calibrator.predict_proba(S), calibrator.thresholds(0.6)
+    before, bars = calibrator.predict_proba(S), calibrator.min_scores(0.6)
     assert calibrator.extend(7) is calibrator
     new = rng.random((4000, 7))
     P = calibrator.predict_proba(new)
@@ -294,7 +294,7 @@ def test_labels_that_come_later_are_judged_as_the_others():
     # the late labels follow the same law, so the others' slopes serve them
     np.testing.assert_allclose(P[:, 5:], new[:, 5:] ** 2, atol=0.08)
     assert (np.diff(P[np.argsort(new[:, 6]), 6]) >= 0).all()
-    cuts = calibrator.thresholds(0.6)
+    cuts = calibrator.min_scores(0.6)
     np.testing.assert_array_equal(cuts[:5], bars)
     above = new[:, 6] >= cuts[6]
     assert (rng.random(above.sum()) < new[above, 6] ** 2).mean() > 0.6

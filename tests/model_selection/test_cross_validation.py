@@ -52,7 +52,7 @@ def test_held_out_scores_calibrate():
     calibrator = LabelCalibrator().fit(scores, Y[known])
     fresh = method.fit(X[known], Y[known]).decision_function(X[later])
     assert expected_calibration_error(Y[later], calibrator.predict_proba(fresh)) < 0.02
-    suggested = fresh >= calibrator.thresholds(0.9)
+    suggested = fresh >= calibrator.min_scores(0.9)
     assert suggested.sum() > 500
     assert Y[later][suggested].mean() > 0.86
 

@@ -173,7 +173,7 @@ def test_torch_and_numpy_agree(method, collection, dtype):
 
 
 @each_method
-def test_the_precision_is_that_of_the_places(method, collection):
+def test_the_precision_is_that_of_the_embeddings(method, collection):
     X, Y, X_new = collection
     model = clone(method).fit(X.astype(np.float32), Y)
     scores = model.decision_function(X_new.astype(np.float32))
@@ -197,24 +197,25 @@ def test_suggestions_are_the_best_labels(fitted, collection):
             order = sorted(range(6), key=lambda t, row=row: (-row[t], t))[:n]
             assert all(isinstance(one, Suggestion) for one in suggested)
             assert [one.label for one in suggested] == order
+            assert [one.name for one in suggested] == order
             assert [one.score for one in suggested] == pytest.approx(row[order], rel=1e-9)
     assert labels_of(fitted.suggest(X_new)) == labels_of(fitted.suggest(X_new, 5))
     with tagkin.memory_budget(500):
-        assert labels_of(fitted.suggest(X_new, 3)) == labels_of(fitted.suggest(X_new, n=3))
+        assert labels_of(fitted.suggest(X_new, 3)) == labels_of(fitted.suggest(X_new, n_best=3))
 
 
 @each_method
-def test_a_threshold_says_how_many(fitted, collection):
+def test_a_least_score_says_how_many(fitted, collection):
     X_new = collection.X_new
     scores = fitted.decision_function(X_new)
     bars = np.median(scores, axis=0)
-    for threshold in (bars, float(bars[0])):
-        suggested = fitted.suggest(X_new, threshold=threshold)
+    for least in (bars, float(bars[0])):
+        suggested = fitted.suggest(X_new, min_score=least)
         passed = [{s.label for s in row} for row in suggested]
-        assert passed == [set(np.flatnonzero(row >= threshold).tolist()) for row in scores]
-        fewer = labels_of(fitted.suggest(X_new, 2, threshold=threshold))
+        assert passed == [set(np.flatnonzero(row >= least).tolist()) for row in scores]
+        fewer = labels_of(fitted.suggest(X_new, 2, min_score=least))
         assert fewer == [row[:2] for row in labels_of(suggested)]
-    assert fitted.suggest(X_new, threshold=np.inf) == [[]] * 40
+    assert fitted.suggest(X_new, min_score=np.inf) == [[]] * 40
 
 
 @each_method
@@ -279,7 +280,7 @@ def test_unfitted(method, collection):
     model = clone(method)
     for call in ("decision_function", "suggest", "kneighbors"):
         if hasattr(model, call):
-            with pytest.raises(NotFittedError, match=r"fit\(Z, Y\) first"):
+            with pytest.raises(NotFittedError, match=r"fit\(X, y\) first"):
                 getattr(model, call)(collection.X_new)
     if hasattr(model, "explain"):
         with pytest.raises(NotFittedError, match="first"):
@@ -304,7 +305,7 @@ def nan_in_row_30(X):
         (lambda m, X, Y: m.fit(X, -scipy.sparse.csr_array(Y)), "negative entry in row"),
         (lambda m, X, Y: m.fit(X, np.where(Y, np.nan, 0)), "NaN"),
         (lambda m, X, Y: m.fit(X, np.arange(150)), "Expected 2D array for Y"),
-        (lambda m, X, Y: m.fit(nan_in_row_30(X), Y), "Input Z contains NaN or infinity in row 30"),
+        (lambda m, X, Y: m.fit(nan_in_row_30(X), Y), "Input X contains NaN or infinity in row 30"),
         (lambda m, X, Y: m.fit(X[0], Y), "2D array"),
         (lambda m, X, Y: m.fit(scipy.sparse.csr_array(X), Y), "features must be dense"),
     ],
@@ -327,15 +328,15 @@ def test_a_fit_that_fails_leaves_what_was_learned(fitted, collection, fit, messa
         (lambda m, Z: m.decision_function(Z[:, :4]), "4 features, but .* is expecting 12"),
         (
             lambda m, Z: m.decision_function(nan_in_row_30(Z)),
-            "Z contains NaN or infinity in row 30",
+            "X contains NaN or infinity in row 30",
         ),
-        (lambda m, Z: m.suggest(Z, 0), "n must be a whole number from 1; found 0"),
+        (lambda m, Z: m.suggest(Z, 0), "n_best must be a whole number from 1; found 0"),
         (lambda m, Z: m.suggest(Z, 2.5), "whole number"),
         (
-            lambda m, Z: m.suggest(Z, threshold=[1.0, 2.0]),
+            lambda m, Z: m.suggest(Z, min_score=[1.0, 2.0]),
             r"each of the 6 labels; found shape \(2,",
         ),
-        (lambda m, Z: m.suggest(Z, threshold=np.nan), "with NaN"),
+        (lambda m, Z: m.suggest(Z, min_score=np.nan), "with NaN"),
     ],
 )
 def test_bad_queries(fitted, collection, call, message):
@@ -404,7 +405,7 @@ def test_scores_come_from_the_neighbours(fitted, collection):
 def test_neighbours_that_are_known_serve_as_places_do(fitted, method, collection):
     X, Y, X_new = collection
     if getattr(method, "metric_learning", False):
-        with pytest.raises(InvalidInput, match="Metric learning needs the places"):
+        with pytest.raises(InvalidInput, match="Metric learning needs embeddings"):
             clone(method).fit_neighbors([[1], [0]], [[0.5], [0.5]], [[1], [0]])
         return
     known = nearest(X, X, 149, metric=method.metric, exclude=np.arange(150))
@@ -412,9 +413,9 @@ def test_neighbours_that_are_known_serve_as_places_do(fitted, method, collection
     to_new = nearest(X_new, X, 150, metric=method.metric)
     assert_same(model.score_neighbors(*to_new), fitted.decision_function(X_new))
     for call in (model.kneighbors, model.decision_function):
-        with pytest.raises(NotFittedError, match="has no places to search"):
+        with pytest.raises(NotFittedError, match="has no embeddings to search"):
             call(X_new)
-    with pytest.raises(NotFittedError, match="has no places to search"):
+    with pytest.raises(NotFittedError, match="has no embeddings to search"):
         model.partial_fit(X_new, Y[:40])
 
 
@@ -497,7 +498,7 @@ def test_what_is_suggested_can_be_explained(fitted, collection):
     with tagkin.memory_budget(1000):
         in_blocks = fitted.explain(collection.X_new, suggestions)
     for suggested, explained, again in zip(suggestions, evidence, in_blocks, strict=True):
-        assert [(e.label, e.score) for e in explained] == [tuple(s) for s in suggested]
+        assert [(e.label, e.score, e.name) for e in explained] == suggested
         for one, other in zip(explained, again, strict=True):
             np.testing.assert_array_equal(one.shares, other.shares)
     columns = np.array([[s.label for s in row] for row in suggestions])
@@ -531,7 +532,7 @@ def test_labels_that_cannot_be_explained(labels, message, collection):
 
 
 @each_neighbor_method
-def test_added_images_speak_as_if_they_had_been_there(method, collection):
+def test_added_images_count_as_if_they_had_been_there(method, collection):
     X, Y, X_new = collection
     grown = clone(method).fit(X[:100], Y[:100]).partial_fit(X[100:], Y[100:])
     assert grown.labels_.shape == (150, 6)
@@ -558,7 +559,7 @@ def test_partial_fit_begins_as_fit_does(fitted, method, collection):
 
 @each_neighbor_method
 def test_a_new_label_is_suggested_without_a_new_space(method):
-    """A space that never heard of snow finds the images on which it lies."""
+    """A space that was fitted without snow finds the images on which it lies."""
     rng = np.random.default_rng(0)
     directions = rng.standard_normal((3, 20))
     # photographs of three kinds, and of a fourth between the first two, which comes later
@@ -578,7 +579,7 @@ def test_a_new_label_is_suggested_without_a_new_space(method):
     scores = model.decision_function(space.transform(X[new]))
     snowy = kind[new] == snow
     if getattr(method, "n_neighbors", 0) > 600:
-        assert (scores[:, snow] == Y[later, snow].sum()).all()  # all images speak for each
+        assert (scores[:, snow] == Y[later, snow].sum()).all()  # all images count
         return
     best = scores.argmax(axis=1)
     assert (best[snowy] == snow).mean() > 0.9

@@ -30,7 +30,7 @@ def test_given_neighbours_explain_as_found_ones_do(method):
             np.testing.assert_allclose(a.shares, b.shares)
 
 
-def test_missing_neighbours_do_not_speak():
+def test_missing_neighbours_do_not_count():
     Z, Y = data()
     method = NeighborVoting(7).fit(Z, Y)
     indices, distances = method.kneighbors(Z[:4])

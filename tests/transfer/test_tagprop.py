@@ -16,7 +16,7 @@ from tagkin.transfer._likelihood import (
     _sigmoid_problem,
     distance_loss,
     distance_weights,
-    fit_sigmoids,
+    fit_label_sigmoids,
     likelihood_loss,
     rank_loss,
     rank_weights,
@@ -203,7 +203,7 @@ def test_no_sigmoids_are_better(monotone, missing):
     indices, _, Y = made(missing=missing)
     pairs = pairs_of(indices, Y, True)
     weights = rank_weights(np.arange(K) / 3)
-    found = fit_sigmoids(pairs, pairs.table.votes(weights), monotone=monotone)
+    found = fit_label_sigmoids(pairs, pairs.table.votes(weights), monotone=monotone)
     p, n_present = dense_p(weights, indices, Y), Y.sum()
     for t in range(D):
         cost = np.where(Y[:, t] > 0, 0.5 / n_present, 0.5 / (Y.size - n_present))
@@ -219,7 +219,7 @@ def test_no_sigmoids_are_better(monotone, missing):
     assert (found.slope >= 0).all() or not monotone
 
 
-def test_a_label_that_its_neighbours_speak_against():
+def test_a_label_that_goes_with_fewer_neighbours():
     """Neighbours are of the other half, so that the label is where they do not carry it."""
     rng = np.random.default_rng(0)
     Y = (np.arange(40) % 2 == (rng.random(40) < 0.2))[:, None]

@@ -88,7 +88,7 @@ def test_longer_lists_are_cut_by_the_first_pass(form):
         )
 
 
-def test_of_equal_images_the_lower_index_speaks():
+def test_of_equal_images_the_lower_index_counts():
     Z = np.array([[1.0, 0], [0, 1], [1, 0], [1, 0], [0, 1]])
     Y = np.array([[0, 1], [1, 0], [1, 0], [1, 0], [1, 0]])
     model = TwoPassKNN(1).fit(Z, Y)

@@ -22,19 +22,19 @@ def nearest_first(z, Z, metric):
 
 
 def votes_by_hand(Z_new, Z, Y, k, metric, users=None):
-    """kₜ for each new image, and how many neighbours spoke."""
-    votes, spoke = [], []
+    """kₜ for each new image, and how many neighbours n_voters."""
+    votes, n_voters = [], []
     for z in Z_new:
-        speaking = []
+        voters = []
         for j in nearest_first(z, Z, metric):
-            known = [] if users is None else [users[other] for other in speaking]
+            known = [] if users is None else [users[other] for other in voters]
             if users is None or users[j] not in known:
-                speaking.append(j)
-            if len(speaking) == k:
+                voters.append(j)
+            if len(voters) == k:
                 break
-        votes.append(Y[speaking].sum(axis=0))
-        spoke.append(len(speaking))
-    return np.array(votes), np.array(spoke)
+        votes.append(Y[voters].sum(axis=0))
+        n_voters.append(len(voters))
+    return np.array(votes), np.array(n_voters)
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def test_voting_counts_the_neighbours_that_carry_a_label(with_twins, metric, k):
 @pytest.mark.parametrize("k", [1, 8, 60, 1000])
 def test_relevance_is_votes_less_what_frequency_explains(with_twins, metric, k):
     X, Y, X_new = with_twins
-    votes, spoke = votes_by_hand(X_new, X, Y, k, metric)
-    expected = votes - spoke[:, None] * Y.sum(axis=0) / len(Y)
+    votes, n_voters = votes_by_hand(X_new, X, Y, k, metric)
+    expected = votes - n_voters[:, None] * Y.sum(axis=0) / len(Y)
     scores = TagRelevance(k, metric).fit(X, Y).decision_function(X_new)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     if k >= 60:
@@ -71,12 +71,12 @@ def test_relevance_is_votes_less_what_frequency_explains(with_twins, metric, k):
 def test_one_image_a_user(with_twins, k, n_users):
     X, Y, X_new = with_twins
     users = np.random.default_rng(3).integers(0, n_users, 60)
-    votes, spoke = votes_by_hand(X_new, X, Y, k, "cosine", users)
-    assert (spoke == min(k, len(set(users)))).all()
+    votes, n_voters = votes_by_hand(X_new, X, Y, k, "cosine", users)
+    assert (n_voters == min(k, len(set(users)))).all()
     model = TagRelevance(k).fit(X, Y, users=users)
     found = model.kneighbors(X_new)
-    assert ((found.indices >= 0).sum(axis=1) == spoke).all()
-    expected = votes - spoke[:, None] * Y.sum(axis=0) / len(Y)
+    assert ((found.indices >= 0).sum(axis=1) == n_voters).all()
+    expected = votes - n_voters[:, None] * Y.sum(axis=0) / len(Y)
     np.testing.assert_allclose(model.decision_function(X_new), expected, atol=1e-12)
     np.testing.assert_allclose(model.score_neighbors(*found), expected, atol=1e-12)
     with tagkin.memory_budget(5000):

@@ -181,7 +181,7 @@ def _measured(
     for rows, judge in judges:
         confidences[rows] = judge.predict_proba(scores[rows])
         for k, wanted in enumerate(WANTED):
-            given[k, rows] = scores[rows] >= judge.thresholds(wanted)
+            given[k, rows] = scores[rows] >= judge.min_scores(wanted)
     return Quality(
         how,
         evaluate(truth, scores),

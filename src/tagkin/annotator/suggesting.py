@@ -122,7 +122,7 @@ def rule_for(
     if precision is not None:
         if not isinstance(precision, Real):
             raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
-        return Rule(n, threshold or 0.0, calibrator.thresholds(precision))
+        return Rule(n, threshold or 0.0, calibrator.min_scores(precision))
     if threshold is None:
         threshold = 0.5 if n is None else 0.0
     return Rule(n, threshold)

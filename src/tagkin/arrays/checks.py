@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -24,6 +24,8 @@ __all__ = [
     "check_label_matrix",
     "check_labels",
     "check_n_labels",
+    "refuse_negative",
+    "refuse_tag_lists",
 ]
 
 
@@ -66,13 +68,18 @@ def _check_torch(tensor: Any, name: str) -> None:
         )
 
 
-def check_label_matrix(Y: Any, n_rows: int, name: str = "Y") -> Array:
-    """Y as a dense 2-D array or a CSR matrix with `n_rows` finite rows; 1-D for one label."""
+def check_label_matrix(Y: Any, n_rows: int, name: str = "Y", *, signed: bool = False) -> Array:
+    """Y as a dense 2-D array or a CSR matrix with `n_rows` finite rows; 1-D for one label.
+
+    Labels are 0 where an image does not carry them, else above; `signed` allows what is not
+    labels to be negative.
+    """
     if Y is None:
         raise InvalidInput(
-            "requires y to be passed, but the target y is None: the space is learned from the "
-            "labels Y (images × labels)."
+            "requires y to be passed, but the target y is None: pass the labels, a matrix of "
+            "images × labels."
         )
+    refuse_tag_lists(Y, name)
     if is_torch_array(Y):
         _check_torch(Y, name)
         Y = Y.detach()
@@ -99,10 +106,49 @@ def check_label_matrix(Y: Any, n_rows: int, name: str = "Y") -> Array:
             check_finite(Y[rows], name, rows=range(rows.start, rows.stop))
     if Y.shape[0] != n_rows:
         raise InvalidInput(
-            f"X and {name} must have one row an image; found inconsistent numbers: {n_rows} rows "
+            f"X and {name} must have one row per image; found inconsistent numbers: {n_rows} rows "
             f"in X and {Y.shape[0]} in {name}."
         )
+    if not signed:
+        refuse_negative(Y, name)
     return Y
+
+
+def refuse_tag_lists(Y: Any, name: str = "Y") -> None:
+    """Refuse tags themselves where a label matrix is wanted, and say how to get one."""
+    if scipy.sparse.issparse(Y) or is_torch_array(Y):
+        return
+    rows = Y if isinstance(Y, Sequence) else np.asarray(Y)
+    if isinstance(rows, np.ndarray) and (rows.dtype.kind not in "OU" or not rows.ndim):
+        return
+    for i, row in enumerate(rows):
+        several = isinstance(row, Iterable) and not isinstance(row, str)
+        if any(isinstance(tag, str) for tag in (row if several else [row])):
+            raise InvalidInput(
+                f"Row {i} of {name} holds tags, {row!r}, where numbers are expected. Vocabulary "
+                "makes a label matrix (images × labels) of one list of tags per image: "
+                f"tagkin.Vocabulary().fit_transform({name})."
+            )
+
+
+def refuse_negative(Y: Any, name: str = "Y") -> None:
+    """Refuse negative entries of a dense or CSR label matrix, such as −1 for absent labels."""
+    row = None
+    if scipy.sparse.issparse(Y):
+        negative = np.flatnonzero(Y.data < 0)
+        if len(negative):
+            row = int(np.searchsorted(Y.indptr, negative[0], side="right")) - 1
+    else:
+        for rows in row_blocks(Y.shape[0], 8 * Y.shape[1], Y):
+            found = to_numpy(Y[rows] < 0).any(axis=1)
+            if found.any():
+                row = rows.start + int(found.argmax())
+                break
+    if row is not None:
+        raise InvalidInput(
+            f"Found a negative entry in row {row} of {name}. An image carries a label (1, or a "
+            f"weight above 0) or does not (0). Where -1 means that it does not, pass {name} > 0."
+        )
 
 
 def any_nonzero(Y: Any) -> bool:
@@ -160,6 +206,7 @@ def check_n_labels(Y: Array, n_labels: int) -> None:
 
 def check_labels(Y: Array, n_labels: int | None = None) -> Array:
     """Y as a finite dense array or CSR matrix (n×D), with `n_labels` columns where given."""
+    refuse_tag_lists(Y)
     Y = Y if hasattr(Y, "shape") else np.asarray(Y)
     Y = check_label_matrix(Y, Y.shape[0])
     if n_labels is not None:

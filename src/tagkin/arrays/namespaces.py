@@ -25,8 +25,9 @@ def namespace(*arrays: Array) -> Any:
     kinds = {"torch" if is_torch_array(a) else "NumPy" for a in arrays}
     if len(kinds) > 1:
         raise InvalidInput(
-            "Found NumPy arrays and torch tensors in one call. Convert one side: "
-            "torch.from_numpy(array) or tensor.cpu().numpy()."
+            "Found NumPy arrays and torch tensors together, perhaps one of them in a fitted model. "
+            "Convert one side: torch.from_numpy(array) or tensor.cpu().numpy(). "
+            "tagkin.load(folder, device=...) puts a saved model's arrays on a torch device."
         )
     devices = {str(device(a)) for a in arrays}
     if len(devices) > 1:

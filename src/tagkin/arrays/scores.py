@@ -13,6 +13,7 @@ from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, issparse, vstack
 
 from tagkin.arrays.blocks import row_blocks
+from tagkin.arrays.checks import refuse_negative, refuse_tag_lists
 from tagkin.arrays.namespaces import Array, to_numpy
 from tagkin.errors import InvalidInput
 
@@ -25,20 +26,23 @@ def label_positions(Y: Array, name: str = "Y") -> csr_array:
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, D)
-        Everything but zero means that the image carries the label.
+        Above zero where an image carries a label.
     name : str
         What error messages call it.
     """
+    refuse_tag_lists(Y, name)
     if issparse(Y):
         if Y.ndim != 2:
             raise InvalidInput(_not_a_matrix(name, Y.shape))
         positions = csr_array(Y, copy=True)
         _check_labels(positions.data, name)
+        refuse_negative(positions, name)
         positions.sum_duplicates()
         positions.eliminate_zeros()
         positions.data = np.ones(positions.nnz, dtype=bool)
         return positions
     Y = _as_matrix(Y, name)
+    refuse_negative(Y, name)
     blocks = []
     for rows in row_blocks(Y.shape[0], 9 * Y.shape[1]):
         block = to_numpy(Y[rows])
@@ -68,8 +72,8 @@ def check_pair(Y: Array, S: Array, names: tuple[str, str] = ("Y", "S")) -> tuple
     labels = label_positions(Y, names[0])
     if labels.shape != tuple(scores.shape):
         raise InvalidInput(
-            f"{names[0]} and {names[1]} must have one row an image and one column a label; found "
-            f"shapes {labels.shape} and {tuple(scores.shape)}."
+            f"{names[0]} and {names[1]} must have one row per image and one column per label; "
+            f"found shapes {labels.shape} and {tuple(scores.shape)}."
         )
     return labels, scores
 

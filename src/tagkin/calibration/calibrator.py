@@ -90,7 +90,7 @@ class LabelCalibrator(BaseEstimator):
     def extend(self, n_labels: int) -> Self:
         """Make room for labels that came later, after those fitted: D is `n_labels` from now on.
 
-        They get the median slope and intercept of the others, and for thresholds the precision
+        They get the median slope and intercept of the others, and for least scores the precision
         that their probability promises at the cut itself, which is no more than that above it.
         """
         check_is_fitted(self)
@@ -129,13 +129,13 @@ class LabelCalibrator(BaseEstimator):
             P[rows] = like(expit(z, out=z), P)
         return P
 
-    def thresholds(self, precision: float) -> np.ndarray:
+    def min_scores(self, precision: float) -> np.ndarray:
         """Each label's lowest score from which on its suggestions are right often enough.
 
-        The precision of "score ≥ threshold" is estimated on the held-out images and drawn
+        The precision of "score ≥ least score" is estimated on the held-out images and drawn
         towards what their calibrated probabilities promise, (positives + 30 p̄) / (images + 30),
         where p̄ is the mean probability of those images. A label with one positive that happens
-        to lead its ranking so gets no threshold by luck.
+        to lead its ranking so gets no low cut by luck.
 
         Parameters
         ----------
@@ -144,8 +144,8 @@ class LabelCalibrator(BaseEstimator):
 
         Returns
         -------
-        thresholds : float64 array of shape (D,)
-            Suggest label t where ``S[:, t] >= thresholds[t]``; ∞ where the label cannot reach
+        min_scores : float64 array of shape (D,)
+            Suggest label t where ``S[:, t] >= min_scores[t]``; ∞ where the label cannot reach
             the precision.
         """
         check_is_fitted(self)
@@ -159,7 +159,7 @@ class LabelCalibrator(BaseEstimator):
     def describe(self) -> list[str]:
         """What this calibrator is, in a few sentences."""
         slopes = to_numpy(self.slopes_)
-        half = np.isfinite(self.thresholds(0.5)).sum()
+        half = np.isfinite(self.min_scores(0.5)).sum()
         return [
             f"Probabilities of {count(self.n_labels_, 'label')}, learned from the scores of "
             f"{count(self.n_images_, 'held-out image')}.",

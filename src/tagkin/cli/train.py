@@ -153,7 +153,7 @@ def _summary(
 ) -> dict[str, Any]:
     names = annotator.vocabulary_.names_
     n_reached = {
-        str(wanted): int((annotator.calibrator_.thresholds(wanted) < float("inf")).sum())
+        str(wanted): int((annotator.calibrator_.min_scores(wanted) < float("inf")).sum())
         for wanted in (0.5, 0.8)
     }
     return {

@@ -236,7 +236,9 @@ def _sums(question: Question, x: np.ndarray, y: Array, start: int) -> list[Momen
     n = x.shape[0]
     with named_rows(start, start + n):
         labels = check_label_matrix(y, n)
-        text = check_label_matrix(question.view.transform(labels), n, name="text features")
+        text = check_label_matrix(
+            question.view.transform(labels), n, name="text features", signed=True
+        )
         return [Moments.of(x, text, question.landmarks, question.shift)]
 
 

@@ -174,7 +174,7 @@ def label_report(
         Each image is assigned its n best labels, unless there are `thresholds`.
     thresholds : float or array of shape (D,), optional
         Assign a label where its score reaches the threshold, such as those of
-        `LabelCalibrator.thresholds`; ∞ never assigns it.
+        `LabelCalibrator.min_scores`; ∞ never assigns it.
 
     Returns
     -------

@@ -244,7 +244,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """A fitted view, its text features, and landmarks among the images."""
         view = as_text_view(self.text_view)
         view.fit(Y)
-        text = check_label_matrix(view.transform(Y), X.shape[0], name="text features")
+        text = check_label_matrix(view.transform(Y), X.shape[0], name="text features", signed=True)
         if not any_nonzero(text):
             raise InvalidInput(
                 f"No label at all: none of the {X.shape[0]} images carries any of the "
@@ -283,7 +283,9 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _sums_of(self, X: Array, Y: Array) -> Moments:
         """Sums over further images, to be added or taken out."""
-        text = check_label_matrix(self.text_view_.transform(Y), X.shape[0], name="text features")
+        text = check_label_matrix(
+            self.text_view_.transform(Y), X.shape[0], name="text features", signed=True
+        )
         return Moments.of(X, text, self.landmarks_, self.moments_.shift)
 
     def refits(self, known: Array, others: Array) -> Refits:

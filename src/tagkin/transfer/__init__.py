@@ -1,8 +1,10 @@
 """Label transfer: from images with labels to labels for images."""
 
 from tagkin.transfer.base import LabelTransfer, Suggestion
-from tagkin.transfer.kin import Evidence, NeighborTransfer
+from tagkin.transfer.evidence import Evidence
 from tagkin.transfer.linear import LinearSVM, RidgeTransfer
+from tagkin.transfer.neighbor_transfer import NeighborTransfer
+from tagkin.transfer.pipelines import explain, suggest
 from tagkin.transfer.tagprop import TagProp
 from tagkin.transfer.twopass import TwoPassKNN
 from tagkin.transfer.voting import NeighborVoting, TagRelevance
@@ -18,4 +20,6 @@ __all__ = [
     "TagProp",
     "TagRelevance",
     "TwoPassKNN",
+    "explain",
+    "suggest",
 ]

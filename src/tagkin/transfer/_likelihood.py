@@ -1,6 +1,6 @@
 """TagProp's likelihood and its maximum, without an N×K×D array.
 
-What there is of each pair of an image and a tag stays where the neighbours are, on the host or
+What there is of each pair of an image and a label stays where the neighbours are, on the host or
 on an accelerator; weights and sigmoids, a few numbers, are found on the host.
 """
 
@@ -21,8 +21,8 @@ __all__ = [
     "distance_loss",
     "distance_weights",
     "fit_distance_weights",
+    "fit_label_sigmoids",
     "fit_rank_weights",
-    "fit_sigmoids",
     "likelihood_loss",
     "rank_loss",
     "rank_weights",
@@ -37,7 +37,7 @@ _MAX_STEPS = 100
 
 
 class Sigmoids(NamedTuple):
-    """P = σ(aₜ p + bₜ), one for each tag."""
+    """P = σ(aₜ p + bₜ), one for each label."""
 
     slope: np.ndarray
     """a, shape (D,)."""
@@ -48,20 +48,23 @@ class Sigmoids(NamedTuple):
 def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[float, Array]:
     """−Σ c log P over the whole matrix, given votes p (P,), and its derivative by p (P,).
 
-    P = σ(aₜ p + bₜ) with sigmoids, else ε/2 + (1 − ε) p; for an absent tag 1 − P.
+    P = σ(aₜ p + bₜ) with sigmoids, else ε/2 + (1 − ε) p; for an absent label 1 − P.
     """
     xp = namespace(p)
     if sigmoids is None:
         slope = (1 - EPSILON) * pairs.sign
         right = 0.5 + slope * (p - 0.5)
-        bare = -math.log(EPSILON / 2) * pairs.bare_present.sum()
-        bare -= math.log1p(-EPSILON / 2) * pairs.bare_absent.sum()
-        return float(bare - xp.log(right) @ pairs.cost), -pairs.cost * slope / right
+        unsupported = -math.log(EPSILON / 2) * pairs.unsupported_present.sum()
+        unsupported -= math.log1p(-EPSILON / 2) * pairs.unsupported_absent.sum()
+        return float(unsupported - xp.log(right) @ pairs.cost), -pairs.cost * slope / right
     a, b = (like(part, p)[pairs.table.label] for part in sigmoids)
     losses, wrong = _logistic(pairs.sign * (a * p + b))
     b = sigmoids.offset
-    bare = np.logaddexp(0, -b) @ pairs.bare_present + np.logaddexp(0, b) @ pairs.bare_absent
-    return float(losses @ pairs.cost + bare), -pairs.cost * pairs.sign * wrong * a
+    unsupported = (
+        np.logaddexp(0, -b) @ pairs.unsupported_present
+        + np.logaddexp(0, b) @ pairs.unsupported_absent
+    )
+    return float(losses @ pairs.cost + unsupported), -pairs.cost * pairs.sign * wrong * a
 
 
 def _logistic(x: Array) -> tuple[Array, Array]:
@@ -155,19 +158,19 @@ def fit_distance_weights(
     return float(found.x[0] / unit)
 
 
-def fit_sigmoids(
+def fit_label_sigmoids(
     pairs: Pairs,
     p: Array,
     start: Sigmoids | None = None,
     *,
     monotone: bool,
 ) -> Sigmoids:
-    """Slopes and offsets of least loss for given p (P,): damped Newton steps, all tags at once.
+    """Slopes and offsets of least loss for given p (P,): damped Newton steps, all labels at once.
 
-    With `monotone`, slopes are at least 0. For a tag whose images can be told apart without a
+    With `monotone`, slopes are at least 0. For a label whose images can be told apart without a
     fault the best slope is infinite; it stops at a steep one.
     """
-    d = len(pairs.bare_present)
+    d = len(pairs.unsupported_present)
     best = start or Sigmoids(np.zeros(d), np.zeros(d))
     value, gradient, curvature = _sigmoid_problem(pairs, p, best)
     damping = np.zeros(d)
@@ -190,20 +193,21 @@ def fit_sigmoids(
 def _sigmoid_problem(
     pairs: Pairs, p: Array, sigmoids: Sigmoids
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Loss of each tag (D,), its gradient by (a, b) (2, D), and aa, ab, bb of its Hessian."""
+    """Loss of each label (D,), its gradient by (a, b) (2, D), and aa, ab, bb of its Hessian."""
     a, b = (like(part, p)[pairs.table.label] for part in sigmoids)
     losses, wrong = _logistic(pairs.sign * (a * p + b))
     slope = -pairs.cost * pairs.sign * wrong
     curve = pairs.cost * wrong * (1 - wrong)
-    b, by_tag = sigmoids.offset, pairs.table.by_tag
-    bare = expit(b)
-    bare_slope = pairs.bare_absent * bare - pairs.bare_present * (1 - bare)
-    bare_curve = (pairs.bare_absent + pairs.bare_present) * bare * (1 - bare)
-    loss = by_tag(pairs.cost * losses)
-    loss += pairs.bare_present * np.logaddexp(0, -b) + pairs.bare_absent * np.logaddexp(0, b)
-    gradient = np.stack([by_tag(slope * p), by_tag(slope) + bare_slope])
+    b, by_label = sigmoids.offset, pairs.table.by_label
+    present, absent = pairs.unsupported_present, pairs.unsupported_absent
+    p_unsupported = expit(b)
+    loss = by_label(pairs.cost * losses)
+    loss += present * np.logaddexp(0, -b) + absent * np.logaddexp(0, b)
+    by_offset = by_label(slope) + absent * p_unsupported - present * (1 - p_unsupported)
+    gradient = np.stack([by_label(slope * p), by_offset])
     curve_p = curve * p
-    curvature = np.stack([by_tag(curve_p * p), by_tag(curve_p), by_tag(curve) + bare_curve])
+    by_offset_twice = by_label(curve) + (absent + present) * p_unsupported * (1 - p_unsupported)
+    curvature = np.stack([by_label(curve_p * p), by_label(curve_p), by_offset_twice])
     return loss, gradient, curvature
 
 

@@ -11,15 +11,15 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 
 __all__ = [
-    "beside",
     "checked_neighbors",
     "compressed",
     "first_of_each",
     "label_rows",
     "nearest_first",
+    "on_device_of",
     "on_host",
+    "on_host_or_accelerator",
     "stacked",
-    "where_used",
 ]
 
 
@@ -51,12 +51,12 @@ def on_host(found: Neighbors) -> Neighbors:
     return Neighbors(to_numpy(found.indices), to_numpy(found.distances))
 
 
-def where_used(found: Neighbors) -> Neighbors:
-    """The same where they are used: as NumPy arrays, or on their accelerator."""
+def on_host_or_accelerator(found: Neighbors) -> Neighbors:
+    """The same where they are computed with: as NumPy arrays, or on their accelerator."""
     return found if on_accelerator(found.indices) else on_host(found)
 
 
-def beside(values: np.ndarray, reference: Array) -> Array:
+def on_device_of(values: np.ndarray, reference: Array) -> Array:
     """Values as an array of the reference's kind, on its device, in their own dtype."""
     if not is_torch_array(reference) or is_torch_array(values):
         return values
@@ -65,8 +65,8 @@ def beside(values: np.ndarray, reference: Array) -> Array:
 
 def label_rows(labels: scipy.sparse.csr_array, indices: np.ndarray) -> scipy.sparse.csr_array:
     """Rows of labels (N×D) by index; −1 stands for no image and has no label."""
-    nobody = scipy.sparse.csr_array((1, labels.shape[1]), dtype=labels.dtype)
-    return scipy.sparse.vstack([labels, nobody], format="csr")[indices]
+    none = scipy.sparse.csr_array((1, labels.shape[1]), dtype=labels.dtype)
+    return scipy.sparse.vstack([labels, none], format="csr")[indices]
 
 
 def first_of_each(codes: Array) -> Array:

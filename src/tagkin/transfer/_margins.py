@@ -8,7 +8,7 @@ import scipy.sparse
 
 from tagkin.arrays import Array, blas_threads_for, row_blocks, to_numpy
 from tagkin.neighbors import Neighbors
-from tagkin.transfer._lists import beside
+from tagkin.transfer._lists import on_device_of
 
 __all__ = ["learn_dimension_weights", "margin_loss", "sample_size"]
 
@@ -24,13 +24,13 @@ def sample_size(n_dimensions: int) -> int:
 
 
 def learn_dimension_weights(
-    places: Array, labels: scipy.sparse.csr_array, sample: np.ndarray, found: Neighbors
+    embeddings: Array, labels: scipy.sparse.csr_array, sample: np.ndarray, found: Neighbors
 ) -> np.ndarray:
     """Weights v ≥ 0 (m,) of mean 1 under which images are nearer to those with common labels.
 
     Parameters
     ----------
-    places : array of shape (N, m)
+    embeddings : array of shape (N, m)
     labels : CSR array of shape (N, D)
     sample : int array of shape (s,)
         Images to learn from.
@@ -42,12 +42,12 @@ def learn_dimension_weights(
     targets = _nearest_where(found.indices, there & (common > 0), _TARGETS)
     impostors = _nearest_where(found.indices, there & (common == 0), _IMPOSTORS)
     useful = (targets[:, 0] >= 0) & (impostors[:, 0] >= 0)
-    m = places.shape[1]
+    m = embeddings.shape[1]
     if not useful.any():
         return np.ones(m)
     targets, impostors = targets[useful], impostors[useful]
-    queries = _rows(places, sample[useful])
-    near, far = _squares(queries, places, targets), _squares(queries, places, impostors)
+    queries = _rows(embeddings, sample[useful])
+    near, far = _squares(queries, embeddings, targets), _squares(queries, embeddings, impostors)
     unit = near.sum() / (targets >= 0).sum() or 1.0  # mean distance of a target
     near /= unit
     far /= unit
@@ -108,14 +108,14 @@ def _nearest_where(indices: np.ndarray, allowed: np.ndarray, count: int) -> np.n
     return np.where(kept, np.take_along_axis(indices, order, axis=1), -1)
 
 
-def _rows(places: Array, indices: np.ndarray) -> np.ndarray:
-    """Some places in float64, on the host."""
-    return to_numpy(places[beside(indices, places)]).astype(np.float64)
+def _rows(embeddings: Array, indices: np.ndarray) -> np.ndarray:
+    """Some embeddings in float64, on the host."""
+    return to_numpy(embeddings[on_device_of(indices, embeddings)]).astype(np.float64)
 
 
-def _squares(queries: np.ndarray, places: Array, indices: np.ndarray) -> np.ndarray:
+def _squares(queries: np.ndarray, embeddings: Array, indices: np.ndarray) -> np.ndarray:
     """(q − p)² dimension by dimension, shape (s, k, m); 0 for index −1."""
-    squares = _rows(places, np.maximum(indices, 0)) - queries[:, None, :]
+    squares = _rows(embeddings, np.maximum(indices, 0)) - queries[:, None, :]
     squares *= squares
     squares[indices < 0] = 0
     return squares

@@ -1,10 +1,10 @@
-"""Which neighbours carry a tag: the table over which TagProp's likelihood is summed.
+"""Which neighbours carry a label: the table over which TagProp's likelihood is summed.
 
-Only for pairs (image, tag) where some neighbour carries the tag does the prediction depend on
-the weights; all others are counted tag by tag. The table of those pairs has one entry for each
-tag that a neighbour carries, and there are three sums over it: of the weights of each pair's
-neighbours, of what pairs say of each weight, and of what they say of each tag. On the host they
-are sparse products, on an accelerator sums over consecutive entries, in a fixed order.
+Only for pairs (image, label) where some neighbour carries the label does the prediction depend on
+the weights; all others are counted label by label. The table of those pairs has one entry for each
+label that a neighbour carries, and there are three sums over it: of the weights of each pair's
+neighbours, of the pairs that each weight counts in, and of the pairs of each label. On the host
+they are sparse products, on an accelerator sums over consecutive entries, in a fixed order.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ __all__ = ["Pairs"]
 
 
 class Table(Protocol):
-    """For each pair of an image and a tag, which of the image's neighbours carry the tag."""
+    """For each pair of an image and a label, which of the image's neighbours carry the label."""
 
     label: Array
-    """Tag of each pair, shape (P,)."""
+    """Label of each pair, shape (P,)."""
     present: Array
-    """Whether the image carries the tag itself, shape (P,)."""
+    """Whether the image carries the label itself, shape (P,)."""
 
     def votes(self, weights: Array) -> Array:
-        """Sum of the weights of the neighbours that carry a pair's tag, shape (P,)."""
+        """Sum of the weights of the neighbours that carry a pair's label, shape (P,)."""
 
     def by_weight(self, by_pair: Array) -> np.ndarray:
         """For each weight, the sum over the pairs that it votes in, on the host."""
 
-    def by_tag(self, by_pair: Array) -> np.ndarray:
-        """For each tag, the sum over its pairs, shape (D,), on the host."""
+    def by_label(self, by_pair: Array) -> np.ndarray:
+        """For each label, the sum over its pairs, shape (D,), on the host."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of an image and a tag that some of its neighbours carry, and what each one costs.
+    """Pairs of an image and a label that some of its neighbours carry, and what each one costs.
 
-    With n₊ tags present in the whole N×D matrix and n₋ absent, a present one costs
+    With n₊ labels present in the whole N×D matrix and n₋ absent, a present one costs
     c = 1/(2n₊) and an absent one 1/(2n₋).
     """
 
     table: Table
     cost: Array
     """c of each pair, shape (P,)."""
-    bare_present: np.ndarray
-    """For each tag, c × the images with it none of whose neighbours carry it, shape (D,)."""
-    bare_absent: np.ndarray
-    """For each tag, c × the images without it and without such neighbours, shape (D,)."""
+    unsupported_present: np.ndarray
+    """For each label, c × the images with it none of whose neighbours carry it, shape (D,)."""
+    unsupported_absent: np.ndarray
+    """For each label, c × the images without it and without such neighbours, shape (D,)."""
 
     @classmethod
     def of(cls, indices: Array, labels: scipy.sparse.csr_array, *, by_rank: bool) -> Self:
@@ -70,17 +70,17 @@ class Pairs:
         total = int(positives.sum())
         cost_present, cost_absent = 0.5 / max(total, 1), 0.5 / max(n * d - total, 1)
         present = xp.astype(table.present, xp.float64)
-        with_it = table.by_tag(present)
+        with_it = table.by_label(present)
         return cls(
             table,
             cost_present * present + cost_absent * (1 - present),
             cost_present * (positives - with_it),
-            cost_absent * (n - positives - table.by_tag(1 - present)),
+            cost_absent * (n - positives - table.by_label(1 - present)),
         )
 
     @cached_property
     def sign(self) -> Array:
-        """1 where the tag is present, else −1."""
+        """1 where the label is present, else −1."""
         xp = namespace(self.cost)
         return 2 * xp.astype(self.table.present, xp.float64) - 1
 
@@ -92,14 +92,14 @@ class _HostTable:
         carried = label_rows(labels, indices.ravel())
         whole = np.int32 if n * k < 2**31 else np.int64
         slot = np.repeat(np.arange(n * k, dtype=whole), np.diff(carried.indptr))
-        # entries grouped by image; sorting by tag puts those of a pair side by side
+        # entries grouped by image; sorting by label puts those of a pair side by side
         table = scipy.sparse.csr_array((slot, carried.indices, carried.indptr[::k]), shape=(n, d))
         table.sort_indices()
         key = np.repeat(np.arange(n) * d, np.diff(table.indptr)) + table.indices
         first = np.flatnonzero(np.diff(key, prepend=-1))
         columns = table.data % k if by_rank else table.data
         # (P, N·K): a one in column i·K + k where neighbour k of the pair's image i carries its
-        # tag; (P, K) where all images share the weights of the ranks
+        # label; (P, K) where all images share the weights of the ranks
         self._carriers = scipy.sparse.csr_array(
             (np.ones(len(key)), columns, np.append(first, len(key))),
             shape=(len(first), k if by_rank else n * k),
@@ -115,7 +115,7 @@ class _HostTable:
     def by_weight(self, by_pair: np.ndarray) -> np.ndarray:
         return self._carriers.T @ by_pair
 
-    def by_tag(self, by_pair: np.ndarray) -> np.ndarray:
+    def by_label(self, by_pair: np.ndarray) -> np.ndarray:
         sums = np.bincount(self.label, by_pair, minlength=self._n_labels)
         return sums.astype(float, copy=False)  # of no pairs they are whole numbers
 
@@ -125,7 +125,7 @@ class _DeviceTable:
         xp = namespace(indices)
         n, k = indices.shape
         d = labels.shape[1]
-        starts, tags = (
+        starts, carried = (
             xp.asarray(part.astype(np.int64), device=indices.device)
             for part in (labels.indptr, labels.indices)
         )
@@ -134,7 +134,7 @@ class _DeviceTable:
         slot = xp.repeat(self._numbers(n * k, indices), counts)
         before = xp.cumulative_sum(counts) - counts
         entry = self._numbers(slot.shape[0], indices) + (starts[neighbor] - before)[slot]
-        key = slot // k * d + tags[entry]
+        key = slot // k * d + carried[entry]
         order = xp.argsort(key, stable=True)
         key, slot = key[order], slot[order]
         fresh = xp.ones(key.shape[0], dtype=xp.bool, device=key.device)
@@ -146,9 +146,9 @@ class _DeviceTable:
         self._n_weights, self._n_labels = k if by_rank else n * k, d
         pair = key[first]
         self.label = pair % d
-        own = xp.sort(xp.repeat(self._numbers(n, indices) * d, starts[1:] - starts[:-1]) + tags)
-        place = xp.clip(xp.searchsorted(own, pair), 0, own.shape[0] - 1)
-        self.present = own[place] == pair
+        own = xp.sort(xp.repeat(self._numbers(n, indices) * d, starts[1:] - starts[:-1]) + carried)
+        position = xp.clip(xp.searchsorted(own, pair), 0, own.shape[0] - 1)
+        self.present = own[position] == pair
 
     @staticmethod
     def _numbers(n: int, reference: Array) -> Array:
@@ -164,8 +164,8 @@ class _DeviceTable:
         order, bounds = self._of_weights
         return to_numpy(segment_sums(by_pair[order], bounds))
 
-    def by_tag(self, by_pair: Array) -> np.ndarray:
-        order, bounds = self._of_tags
+    def by_label(self, by_pair: Array) -> np.ndarray:
+        order, bounds = self._of_labels
         return to_numpy(segment_sums(by_pair[order], bounds))
 
     @cached_property
@@ -179,8 +179,8 @@ class _DeviceTable:
         return pair[order], bounds
 
     @cached_property
-    def _of_tags(self) -> tuple[Array, Array]:
-        """The pairs of each tag, tag after tag, and where they begin."""
+    def _of_labels(self) -> tuple[Array, Array]:
+        """The pairs of each label, label after label, and where they begin."""
         return self._grouped(self.label, self._n_labels)
 
     def _grouped(self, group: Array, n_groups: int) -> tuple[Array, Array]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from numbers import Integral, Real
+from collections.abc import Iterator
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import (
@@ -21,13 +22,18 @@ from tagkin.arrays import (
     check_features,
     check_finite,
     check_integer,
-    check_label_matrix,
     row_blocks,
     to_numpy,
 )
 from tagkin.errors import InvalidInput
+from tagkin.evaluation import mean_average_precision
+from tagkin.transfer._labels import as_labels, checked_names
+from tagkin.transfer._lists import on_device_of
 
 __all__ = ["LabelTransfer", "Suggestion"]
+
+N_BEST = 5  # labels per image where nothing else is asked for
+THRESHOLD = 0.5  # of a probability, from which on `predict` gives a label
 
 
 class Suggestion(NamedTuple):
@@ -37,84 +43,194 @@ class Suggestion(NamedTuple):
     """Column of Y."""
     score: float
     """As `decision_function` gives it; higher is better."""
+    name: Any
+    """Entry of `classes_`: the column of a DataFrame, or the column's number."""
 
 
 class LabelTransfer(BaseEstimator, ABC):
-    """Scores for labels from what images with labels look like: `fit`, then `suggest`.
+    """Scores for labels from images with labels: `fit`, then `suggest` or `predict`.
 
-    Z is an image's place in the semantic space, or any features; Y (N×D) its labels, dense or
-    sparse: nonzero where an image carries a label.
+    X (N×m) are embeddings in the semantic space, or any features. y (N×D) are labels, dense,
+    sparse or a DataFrame whose columns name them: above 0 where an image carries a label.
     """
 
     n_labels_: int
+    _label_names: np.ndarray | None
 
     @abstractmethod
-    def fit(self, Z: Array, Y: Array = None) -> Self:
-        """Learn from places Z (N×m) and labels Y (N×D)."""
+    def fit(self, X: Array, y: Array = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D)."""
 
     @abstractmethod
-    def decision_function(self, Z: Array) -> Array:
+    def decision_function(self, X: Array) -> Array:
         """Score of every label for every image, shape (n, D)."""
-
-    def suggest(
-        self, Z: Array, n: int | None = None, *, threshold: float | Array | None = None
-    ) -> list[list[Suggestion]]:
-        """The best labels of each image, best first; of equal scores the lower label first.
-
-        Parameters
-        ----------
-        Z : array of shape (n_images, m)
-        n : int, optional
-            How many labels an image gets (all of them where there are fewer); 5 unless a
-            threshold says which.
-        threshold : float or array of shape (D,), optional
-            The score that a label must reach, or one for each label; with `n`, the best of those
-            that do.
-        """
-        self._check_fitted()
-        d = self.n_labels_
-        if n is None:
-            n = 5 if threshold is None else d
-        check_integer("n", n)
-        bars = _thresholds(threshold, d)
-        scores = to_numpy(self.decision_function(Z))
-        suggestions = []
-        for rows in row_blocks(len(scores), 24 * d):
-            block = scores[rows]
-            passing = block >= bars
-            order = np.where(passing, -block, np.inf)
-            best = np.argsort(order, axis=1, kind="stable")[:, :n]
-            passing = np.take_along_axis(passing, best, axis=1)
-            suggestions += [
-                [Suggestion(int(t), float(row[t])) for t in labels[passed]]
-                for row, labels, passed in zip(block, best, passing, strict=True)
-            ]
-        return suggestions
 
     @abstractmethod
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""
 
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, shape (D,): columns of the DataFrame that was fitted, or their numbers."""
+        self._check_fitted()
+        names = self._known_names()
+        return np.arange(self.n_labels_) if names is None else names
+
+    # --- using ---------------------------------------------------------------------------
+
+    def suggest(
+        self,
+        X: Array,
+        n_best: int | None = None,
+        *,
+        threshold: float | Array | None = None,
+        min_score: float | Array | None = None,
+    ) -> list[list[Suggestion]]:
+        """The best labels of each image, best first; of equal scores the lower column first.
+
+        Parameters
+        ----------
+        X : array of shape (n, m)
+        n_best : int, optional
+            How many labels to suggest per image, at most; 5 unless a threshold or a least score
+            is given.
+        threshold : float or array of shape (D,), optional
+            The probability that a label must reach, or one for each label. Only for methods with
+            `predict_proba`.
+        min_score : float or array of shape (D,), optional
+            The score that a label must reach, or one for each label, such as
+            `LabelCalibrator.min_scores` gives them.
+
+        Returns
+        -------
+        suggestions : list of n lists of Suggestion
+        """
+        if n_best is None and threshold is None and min_score is None:
+            n_best = N_BEST
+        names = self.classes_.tolist()
+        return [
+            [Suggestion(int(t), float(row[t]), names[t]) for t in labels[passed]]
+            for block in self._best_labels(X, n_best, threshold, min_score)
+            for row, labels, passed in zip(*block, strict=True)
+        ]
+
+    def predict(
+        self, X: Array, *, n_best: int | None = None, threshold: float | Array | None = None
+    ) -> Array:
+        """The suggested labels of each image as an indicator matrix.
+
+        Parameters
+        ----------
+        X : array of shape (n, m)
+        n_best : int, optional
+            How many labels an image gets, at most.
+        threshold : float or array of shape (D,), optional
+            The probability that a label must reach. Only for methods with `predict_proba`.
+
+        Returns
+        -------
+        labels : int array of shape (n, D)
+            1 where a label is suggested, else 0. Without `n_best` and `threshold`, labels with a
+            probability of at least 0.5; of a method without probabilities, the 5 best.
+        """
+        if n_best is None and threshold is None:
+            if self._has_probabilities():
+                threshold = THRESHOLD
+            else:
+                n_best = N_BEST
+        parts = []
+        for scores, best, passing in self._best_labels(X, n_best, threshold, None):
+            chosen = np.zeros(scores.shape, dtype=np.int64)
+            np.put_along_axis(chosen, best, passing, axis=1)
+            parts.append(chosen)
+        return on_device_of(np.concatenate(parts), X)
+
+    @available_if(lambda self: self._has_probabilities())  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Array) -> Array:
+        """Probability of every label for every image, shape (n, D).
+
+        Labels do not exclude each other: rows need not add up to 1.
+        """
+        return self._probabilities(self.decision_function(X))
+
+    def score(self, X: Array, y: Array) -> float:
+        """Mean average precision (MAP) of the scores for X (n×m), given the labels y (n×D).
+
+        The mean is over the labels that some of these images carry.
+        """
+        scores = self.decision_function(X)
+        checked_names(self._known_names(), y, self.n_labels_)
+        return mean_average_precision(y, scores)
+
+    def _best_labels(
+        self,
+        X: Array,
+        n_best: int | None,
+        threshold: float | Array | None,
+        min_score: float | Array | None,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Block by block: scores (n×D), the best labels (n×k), and which of those pass."""
+        self._check_fitted()
+        d = self.n_labels_
+        n_best = d if n_best is None else check_integer("n_best", n_best)
+        least_score = _per_label("min_score", min_score, d)
+        least_probability = _per_label("threshold", threshold, d)
+        if threshold is not None:
+            self._check_threshold(least_probability)
+        scores = to_numpy(self.decision_function(X))
+        for rows in row_blocks(len(scores), 32 * d):
+            block = scores[rows]
+            passing = block >= least_score
+            if threshold is not None:
+                passing &= self._probabilities(block) >= least_probability
+            order = np.where(passing, -block, np.inf)
+            best = np.argsort(order, axis=1, kind="stable")[:, :n_best]
+            yield block, best, np.take_along_axis(passing, best, axis=1)
+
+    def _check_threshold(self, threshold: np.ndarray) -> None:
+        if not self._has_probabilities():
+            raise InvalidInput(
+                f"threshold is a probability, and this {type(self).__name__} has none. Use "
+                "min_score or n_best, or LabelCalibrator for probabilities."
+            )
+        if threshold.min() < 0 or threshold.max() > 1:
+            raise InvalidInput(
+                "threshold is a probability, from 0 to 1; found "
+                f"{threshold.min() if threshold.min() < 0 else threshold.max():g}. A score is "
+                "min_score."
+            )
+
     # --- for those who write a method ----------------------------------------------------
 
-    def _validated(self, Z: Array, Y: Array) -> tuple[Array, scipy.sparse.csr_array]:
-        """Places as an array, and labels as a sparse matrix of the project's own."""
-        places = _checked_places(Z)
-        return places, self._as_labels(Y, places.shape[0])
+    def _has_probabilities(self) -> bool:
+        """Whether `_probabilities` is there."""
+        return False
 
-    def _as_labels(self, Y: Array, n_rows: int) -> scipy.sparse.csr_array:
-        return as_labels(Y, n_rows)
+    def _probabilities(self, scores: Array) -> Array:
+        """Probabilities from scores (n×D), entry by entry and increasing with them."""
+        raise NotImplementedError
 
-    def _checked_queries(self, Z: Array) -> Array:
+    def _known_names(self) -> np.ndarray | None:
+        return getattr(self, "_label_names", None)  # models of 0.1 have none
+
+    def _validated(self, X: Array, y: Array) -> tuple[Array, scipy.sparse.csr_array]:
+        """Embeddings as an array, and labels as a sparse matrix that nobody else changes."""
+        embeddings = _checked_embeddings(X)
+        return embeddings, self._as_labels(y, embeddings.shape[0])
+
+    def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
+        return as_labels(y, n_rows)
+
+    def _checked_queries(self, X: Array) -> Array:
         self._check_fitted()
-        places = _checked_places(Z)
-        validate_data(self, Z, skip_check_array=True, reset=False)
-        return places
+        embeddings = _checked_embeddings(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return embeddings
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
-                f"This {type(self).__name__} is not fitted yet. Call fit(Z, Y) first."
+                f"This {type(self).__name__} is not fitted yet. Call fit(X, y) first."
             )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -128,96 +244,36 @@ class LabelTransfer(BaseEstimator, ABC):
         return tags
 
 
-def _checked_places(Z: Array) -> Array:
-    """Z as a 2-D array of finite numbers."""
-    places = check_features(Z, name="Z")
-    for rows in row_blocks(places.shape[0], 16 * places.shape[1], places):
-        block = as_block(places[rows], finite=False)
-        check_finite(block, "Z", rows=range(rows.start, rows.stop))
-    return places
+def _checked_embeddings(X: Array) -> Array:
+    """X as a 2-D array of finite numbers."""
+    embeddings = check_features(X)
+    for rows in row_blocks(embeddings.shape[0], 16 * embeddings.shape[1], embeddings):
+        block = as_block(embeddings[rows], finite=False)
+        check_finite(block, rows=range(rows.start, rows.stop))
+    return embeddings
 
 
-def as_labels(Y: Array, n_rows: int, *, weighted: bool = False) -> scipy.sparse.csr_array:
-    """A copy of Y (N×D) as a sparse matrix of float32; sorted, without explicit zeros.
-
-    Entries are one, or with `weighted` what they are.
-    """
-    checked = check_label_matrix(Y, n_rows)
-    if not scipy.sparse.issparse(checked):
-        checked = to_numpy(checked)
-    labels = scipy.sparse.csr_array(checked, copy=True)
-    if labels.dtype != bool and labels.nnz and labels.data.min() < 0:
-        row = int(np.searchsorted(labels.indptr, labels.data.argmin(), side="right")) - 1
-        raise InvalidInput(
-            f"Found a negative entry in row {row} of Y. A label is on an image (nonzero) or not "
-            "(0); leave out what is known to be wrong."
-        )
-    labels.eliminate_zeros()
-    labels.sum_duplicates()
-    return labels.astype(np.float32) if weighted else with_ones(labels)
-
-
-def with_ones(labels: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """The same labels, each of weight 1."""
-    ones = np.ones(labels.nnz, dtype=np.float32)
-    return scipy.sparse.csr_array((ones, labels.indices, labels.indptr), shape=labels.shape)
-
-
-def widened(labels: scipy.sparse.csr_array, n_labels: int) -> scipy.sparse.csr_array:
-    """The same labels among more, the new ones on no image."""
-    return scipy.sparse.csr_array(
-        (labels.data, labels.indices, labels.indptr), shape=(labels.shape[0], n_labels)
-    )
-
-
-def label_lists(labels: Any, n_images: int, n_labels: int) -> list[list[int]]:
-    """Labels for each image: from one list for all, or from one list an image."""
-    if hasattr(labels, "shape"):
-        labels = to_numpy(labels).tolist()
-    if not _is_list(labels):
-        raise InvalidInput(
-            f"labels must be a list of labels, or one list an image; found {labels!r}."
-        )
-    if not any(_is_list(entry) for entry in labels):
-        labels = [labels] * n_images
-    if len(labels) != n_images:
-        raise InvalidInput(f"Found {len(labels)} lists of labels for {n_images} images.")
-    return [[_label(t, n_labels) for t in (row if _is_list(row) else [row])] for row in labels]
-
-
-def _is_list(value: Any) -> bool:
-    one = isinstance(value, (str, Suggestion))
-    return isinstance(value, (Sequence, np.ndarray)) and not one
-
-
-def _label(found: Any, n_labels: int) -> int:
-    t = found.label if isinstance(found, Suggestion) else found
-    if isinstance(t, bool) or not isinstance(t, Integral) or not 0 <= int(t) < n_labels:
-        raise InvalidInput(f"Unknown label {t!r}: labels are the columns 0 to {n_labels - 1} of Y.")
-    return int(t)
-
-
-def score_dtype(Z: Array) -> np.dtype:
-    """The precision of scores for Z: float32 for float32 and narrower, else float64."""
-    wide = str(as_block(Z[:1], finite=False).dtype).endswith("64")
+def score_dtype(X: Array) -> np.dtype:
+    """The precision of scores for X: float32 for float32 and narrower, else float64."""
+    wide = str(as_block(X[:1], finite=False).dtype).endswith("64")
     return np.dtype(np.float64 if wide else np.float32)
 
 
-def _thresholds(threshold: float | Array | None, n_labels: int) -> np.ndarray:
-    if threshold is None:
+def _per_label(name: str, value: float | Array | None, n_labels: int) -> np.ndarray:
+    """A number for each label, shape (D,); −∞ where none is given."""
+    if value is None:
         return np.full(n_labels, -np.inf)
-    bars = np.asarray(to_numpy(threshold), dtype=float)
-    if bars.shape not in ((), (n_labels,)) or np.isnan(bars).any():
+    numbers = np.asarray(to_numpy(value), dtype=float)
+    if numbers.shape not in ((), (n_labels,)) or np.isnan(numbers).any():
         raise InvalidInput(
-            f"threshold must be a number or one for each of the {n_labels} labels; found shape "
-            f"{bars.shape}{', with NaN' if np.isnan(bars).any() else ''}."
+            f"{name} must be a number or one for each of the {n_labels} labels; found shape "
+            f"{numbers.shape}{', with NaN' if np.isnan(numbers).any() else ''}."
         )
-    return np.broadcast_to(bars, (n_labels,))
+    return np.broadcast_to(numbers, (n_labels,))
 
 
-def check_number(name: str, value: Any, *, above: float, inclusive: bool = False) -> None:
-    """Refuse a parameter that is not a number in its range."""
+def check_positive(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a finite number above 0."""
     fine = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not fine or value < above or (value == above and not inclusive):
-        relation = "at least" if inclusive else "above"
-        raise InvalidInput(f"{name} must be a number {relation} {above}; found {value!r}.")
+    if not fine or value <= 0:
+        raise InvalidInput(f"{name} must be a number above 0; found {value!r}.")

@@ -23,7 +23,8 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput
-from tagkin.transfer.base import LabelTransfer, check_number
+from tagkin.transfer._labels import label_names
+from tagkin.transfer.base import LabelTransfer, check_positive
 from tagkin.wording import count
 
 __all__ = ["LinearSVM", "RidgeTransfer"]
@@ -32,24 +33,28 @@ LOSSES = ("least-squares", "squared-hinge")
 
 
 class LinearTransfer(LabelTransfer):
-    """Scores that are linear in Z: f(I, t) = bₜ + ⟨wₜ, z⟩."""
+    """Scores that are linear in X: f(I, t) = bₜ + ⟨wₜ, z⟩."""
 
     coef_: np.ndarray
     intercept_: np.ndarray
 
-    def decision_function(self, Z: Array) -> Array:
+    def decision_function(self, X: Array) -> Array:
         """Score of every label for every image, shape (n, D)."""
-        places = self._checked_queries(Z)
-        xp = namespace(places)
-        one = as_block(places[:1], finite=False)
+        embeddings = self._checked_queries(X)
+        xp = namespace(embeddings)
+        one = as_block(embeddings[:1], finite=False)
         coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
-        scores = xp.empty((places.shape[0], coef.shape[1]), dtype=one.dtype, device=one.device)
-        for rows in row_blocks(places.shape[0], 8 * (places.shape[1] + coef.shape[1]), places):
-            scores[rows] = matmul(as_block(places[rows], finite=False), coef) + intercept
+        scores = xp.empty((embeddings.shape[0], coef.shape[1]), dtype=one.dtype, device=one.device)
+        for rows in row_blocks(
+            embeddings.shape[0], 8 * (embeddings.shape[1] + coef.shape[1]), embeddings
+        ):
+            scores[rows] = matmul(as_block(embeddings[rows], finite=False), coef) + intercept
         return scores
 
-    def _keep(self, Z: Array, coef: np.ndarray, intercept: np.ndarray) -> Self:
-        validate_data(self, Z, skip_check_array=True, reset=True)
+    def _keep(self, X: Array, y: Array, coef: np.ndarray, intercept: np.ndarray) -> Self:
+        names = label_names(y)
+        validate_data(self, X, skip_check_array=True, reset=True)
+        self._label_names = names
         self.coef_, self.intercept_ = coef, intercept
         self.n_labels_ = coef.shape[1]
         return self
@@ -79,20 +84,22 @@ class RidgeTransfer(LinearTransfer):
         mean − z̄ W.
     n_labels_ : int
         D.
+    classes_ : array of shape (D,)
+        Names of the labels (columns of a DataFrame y), or column numbers.
     """
 
     def __init__(self, regularization: float = 0.5):
         self.regularization = regularization
 
-    def fit(self, Z: Array, Y: Array = None) -> Self:
-        """Learn from places Z (N×m) and labels Y (N×D)."""
-        check_number("regularization", self.regularization, above=0)
-        places, labels = self._validated(Z, Y)
-        return self._keep(Z, *_least_squares(places, labels, self.regularization))
+    def fit(self, X: Array, y: Array = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D)."""
+        check_positive("regularization", self.regularization)
+        embeddings, labels = self._validated(X, y)
+        return self._keep(X, y, *_least_squares(embeddings, labels, self.regularization))
 
     @classmethod
     def of_space(cls, space: Any) -> Self:
-        """The kernel ridge regression that a fitted `SemanticSpace` holds, read off its places.
+        """The kernel ridge regression that a fitted `SemanticSpace` holds, read off its embeddings.
 
         The labels are those of the space (with another textual view than the indicator, its text
         features). Where the space keeps all its dimensions, the scores for ``space.transform(X)``
@@ -106,7 +113,7 @@ class RidgeTransfer(LinearTransfer):
 
 
 class LinearSVM(LinearTransfer):
-    """One linear classifier a label: f(I, t) = bₜ + ⟨wₜ, z⟩.
+    """One linear classifier per label: f(I, t) = bₜ + ⟨wₜ, z⟩.
 
     It minimises ‖w‖²/2 + C Σ loss(yᵢ (b + ⟨w, zᵢ⟩)), y = ±1.
 
@@ -126,6 +133,8 @@ class LinearSVM(LinearTransfer):
         bₜ. It is not regularised (squared hinge: hardly).
     n_labels_ : int
         D.
+    classes_ : array of shape (D,)
+        Names of the labels (columns of a DataFrame y), or column numbers.
 
     Notes
     -----
@@ -136,21 +145,21 @@ class LinearSVM(LinearTransfer):
         self.C = C
         self.loss = loss
 
-    def fit(self, Z: Array, Y: Array = None) -> Self:
-        """Learn from places Z (N×m) and labels Y (N×D)."""
-        check_number("C", self.C, above=0)
+    def fit(self, X: Array, y: Array = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D)."""
+        check_positive("C", self.C)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")
-        places, labels = self._validated(Z, Y)
+        embeddings, labels = self._validated(X, y)
         if self.loss == "least-squares":
-            coef, intercept = _least_squares(places, labels, 1 / self.C)
-            return self._keep(Z, 2 * coef, 2 * intercept - 1)  # from 0 and 1 to −1 and 1
-        return self._keep(Z, *self._hinged(places, labels))
+            coef, intercept = _least_squares(embeddings, labels, 1 / self.C)
+            return self._keep(X, y, 2 * coef, 2 * intercept - 1)  # from 0 and 1 to −1 and 1
+        return self._keep(X, y, *self._hinged(embeddings, labels))
 
     def _hinged(
-        self, places: Array, labels: scipy.sparse.csr_array
+        self, embeddings: Array, labels: scipy.sparse.csr_array
     ) -> tuple[np.ndarray, np.ndarray]:
-        rows = to_numpy(as_block(places, double=True, finite=False))
+        rows = to_numpy(as_block(embeddings, double=True, finite=False))
         mean = rows.mean(axis=0)
         rows = rows - mean  # about the origin intercepts are small, and hardly regularised
         by_label = labels.tocsc()
@@ -171,19 +180,19 @@ class LinearSVM(LinearTransfer):
 
 
 def _least_squares(
-    places: Array, labels: scipy.sparse.csr_array, regularization: float
+    embeddings: Array, labels: scipy.sparse.csr_array, regularization: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients (m×D) and intercepts (D,) of ridge regression, in blocks, in float64."""
-    n, m = places.shape
-    xp = namespace(places)
-    some = as_block(places[:: -(-n // 256)], double=True, finite=False)
+    n, m = embeddings.shape
+    xp = namespace(embeddings)
+    some = as_block(embeddings[:: -(-n // 256)], double=True, finite=False)
     shift = xp.mean(some, axis=0)  # near the mean, so that little cancels below
     gram, cross, total = np.zeros((m, m)), np.zeros((m, labels.shape[1])), np.zeros(m)
-    on_device = on_accelerator(places)
-    for rows in row_blocks(n, 24 * m + (8 * labels.shape[1] if on_device else 0), places):
-        shifted = as_block(places[rows], double=True, finite=False) - shift
+    on_device = on_accelerator(embeddings)
+    for rows in row_blocks(n, 24 * m + (8 * labels.shape[1] if on_device else 0), embeddings):
+        shifted = as_block(embeddings[rows], double=True, finite=False) - shift
         gram += to_numpy(matmul(shifted.T, shifted))
-        if on_device:  # the labels go there rather than the places here
+        if on_device:  # the labels go there rather than the embeddings here
             total += to_numpy(xp.sum(shifted, axis=0))
             cross += to_numpy(matmul(shifted.T, like(labels[rows], shifted)))
             continue

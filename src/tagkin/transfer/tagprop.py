@@ -1,4 +1,4 @@
-"""TagProp: neighbours' weights learned by maximum likelihood."""
+"""TagProp: weights of the neighbours, learned by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tagkin.transfer._likelihood import (
     Sigmoids,
     distance_weights,
     fit_distance_weights,
+    fit_label_sigmoids,
     fit_rank_weights,
-    fit_sigmoids,
     likelihood_loss,
     rank_weights,
     smoothed,
 )
-from tagkin.transfer._lists import beside, on_host, where_used
+from tagkin.transfer._lists import on_device_of, on_host, on_host_or_accelerator
 from tagkin.transfer._pairs import Pairs
-from tagkin.transfer.kin import NeighborTransfer
+from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
 __all__ = ["TagProp"]
 
 WEIGHTS = ("rank", "distance")
 _ROUNDS = 5  # of weights and sigmoids in turn
-_SETTLED = 1e-6  # a round that gains less ends it
+_CONVERGED = 1e-6  # a round that gains less ends it
 
 
 class TagProp(NeighborTransfer):
@@ -70,16 +70,27 @@ class TagProp(NeighborTransfer):
         The labels that pass to others.
     n_labels_ : int
         D.
+    classes_ : array of shape (D,)
+        Names of the labels (columns of a DataFrame y), or column numbers.
 
     Notes
     -----
+    The defaults are the paper's. `Annotator` takes ``weights="distance", sigmoids=False``: without
+    sigmoids, which lift rare labels, the labels of one image are ranked better, and what each
+    neighbour adds to a score is plain to see. Compare both on your own images.
+
+    Since present and absent labels weigh the same in sum, scores with sigmoids are probabilities
+    as if half of all labels were present. `predict_proba` takes that back: the odds are multiplied
+    by n₊/n₋ of the labels that are known. The order of labels stays. Without sigmoids the
+    probability is the weighted share of the neighbours that carry a label.
+
     `partial_fit` adds images and leaves weights and sigmoids as they are; a label that comes to its
     first images, with them or through `relabel`, gets the median sigmoid of the others. With
     sigmoids, a label that was never on an image scores 0. Where an image lacks neighbours (index
     −1), the weights of those that it has are brought to a sum of 1, but not while weights by rank
     are being learned. Memory for `fit`: 12 bytes (16 on an accelerator) for each label that a
-    neighbour carries, N × K × labels an image, and a few times that while the table is made. Where
-    an accelerator's is too small for it, the weights are learned on the host.
+    neighbour carries, N × K × labels per image, and a few times that while the table is built.
+    Where an accelerator's is too small for it, the weights are learned on the host.
 
     References
     ----------
@@ -115,15 +126,15 @@ class TagProp(NeighborTransfer):
                 f"weights must be one of {', '.join(WEIGHTS)}; found {self.weights!r}."
             )
 
-    def _neighbors_of_fitted(self, index: NeighborIndex, places: Array) -> Neighbors:
-        n = places.shape[0]
+    def _neighbors_of_fitted(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
+        n = embeddings.shape[0]
         if n < 2:
             raise InvalidInput(
                 f"Found {n} sample(s), that is images; TagProp learns from the neighbours of each "
                 "image among the others. Pass at least 2."
             )
         k = min(self.n_neighbors, n - 1)
-        return where_used(index.kneighbors(places, k, exclude=np.arange(n)))
+        return on_host_or_accelerator(index.kneighbors(embeddings, k, exclude=np.arange(n)))
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         assert neighbors is not None
@@ -134,11 +145,11 @@ class TagProp(NeighborTransfer):
             )
         with blas_threads_for(math.prod(neighbors.indices.shape)):  # its products are of vectors
             try:
-                return self._most_likely(self._cut(neighbors), labels)
+                return self._most_likely(self._used_neighbors(neighbors), labels)
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-            return self._most_likely(on_host(self._cut(neighbors)), labels)
+            return self._most_likely(on_host(self._used_neighbors(neighbors)), labels)
 
     def _most_likely(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         """Weights and sigmoids of least loss, where the neighbours are: host or accelerator."""
@@ -166,13 +177,13 @@ class TagProp(NeighborTransfer):
         if not self.sigmoids:
             better_weights(None)
         for _ in range(_ROUNDS if self.sigmoids else 0):
-            sigmoids = fit_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
+            sigmoids = fit_label_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
             before = loss()
             better_weights(sigmoids)
-            if before - loss() < _SETTLED:
+            if before - loss() < _CONVERGED:
                 break
         if self.sigmoids:
-            sigmoids = fit_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
+            sigmoids = fit_label_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
         learned = {
             "rank_weights_": rank_weights(penalties) if by_rank else None,
             "decay_": None if by_rank else decay,
@@ -206,20 +217,31 @@ class TagProp(NeighborTransfer):
         of_ranks = np.zeros(found.indices.shape[1])
         known = min(len(of_ranks), len(self.rank_weights_))
         of_ranks[:known] = self.rank_weights_[:known]
-        weights = beside(of_ranks, found.indices) * (found.indices >= 0)
+        weights = on_device_of(of_ranks, found.indices) * (found.indices >= 0)
         total = xp.sum(weights, axis=1, keepdims=True)
         return weights / xp.where(total > 0, total, xp.ones_like(total))
 
     def _scores(self, votes: Array, found: Neighbors) -> Array:
         if self.slopes_ is None or self.offsets_ is None:
             return smoothed(votes)
-        return expit(beside(self.slopes_, votes) * votes + beside(self.offsets_, votes))
+        return expit(on_device_of(self.slopes_, votes) * votes + on_device_of(self.offsets_, votes))
+
+    def _has_probabilities(self) -> bool:
+        return True
+
+    def _probabilities(self, scores: Array) -> Array:
+        if self.slopes_ is None:
+            return scores
+        n, d = self.labels_.shape
+        n_present = self.labels_.nnz
+        present = scores * n_present
+        return present / (present + (1 - scores) * (n * d - n_present))
 
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""
         if self.rank_weights_ is not None:
             first = ", ".join(f"{w:.3f}" for w in self.rank_weights_[:5])
-            learned = f"Weights by rank; the nearest weigh {first}."
+            learned = f"Weights by rank; those of the nearest are {first}."
         else:
             learned = f"Weights fall with distance at the rate {self.decay_:.3g}."
         return [*super().describe(), learned]

@@ -1,4 +1,4 @@
-"""2PKNN: a neighbourhood in which every label has its say."""
+"""2PKNN: a neighbourhood in which every label is represented."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from tagkin.arrays import Array, as_block, namespace, row_blocks
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors, unit_rows
+from tagkin.transfer._labels import label_names
 from tagkin.transfer._lists import (
-    beside,
     compressed,
     first_of_each,
     label_rows,
     nearest_first,
+    on_device_of,
     on_host,
+    on_host_or_accelerator,
     stacked,
-    where_used,
 )
 from tagkin.transfer._margins import learn_dimension_weights, sample_size
-from tagkin.transfer.base import check_number
-from tagkin.transfer.kin import NeighborTransfer
+from tagkin.transfer.base import check_positive
+from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
 __all__ = ["TwoPassKNN"]
 
@@ -34,8 +35,8 @@ FORMS = ("paper", "authors")
 class TwoPassKNN(NeighborTransfer):
     """2PKNN: f(I, t) = Σ exp(−w d(I, Iⱼ)) y(j, t) over a balanced neighbourhood.
 
-    Pass 1 collects for every label the K₁ nearest images that carry it; pass 2 lets their union
-    speak, the nearer the louder. Rare labels are heard as frequent ones are.
+    Pass 1 collects for every label the K₁ nearest images that carry it; pass 2 adds up their
+    labels, nearer images with more weight. Rare labels are represented as frequent ones are.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class TwoPassKNN(NeighborTransfer):
         2PKNN-ML: learn a weight for each dimension, so that images with common labels come
         nearer than others by a margin; distances are then weighted squared Euclidean ones.
     metric : "cosine" or "euclidean"
-        How far images are apart. With metric learning the cosine stands for places of unit
+        How far images are apart. With metric learning, "cosine" scales embeddings to unit
         length.
     random_state : int or None, default 0
         Seed of the sample of images that metric learning uses.
@@ -67,6 +68,8 @@ class TwoPassKNN(NeighborTransfer):
         The labels that pass to others.
     n_labels_ : int
         D.
+    classes_ : array of shape (D,)
+        Names of the labels (columns of a DataFrame y), or column numbers.
 
     Notes
     -----
@@ -101,64 +104,65 @@ class TwoPassKNN(NeighborTransfer):
 
     def _check_parameters(self) -> None:
         check_n_neighbors(self.n_per_label, np.inf)
-        check_number("decay", self.decay, above=0)
+        check_positive("decay", self.decay)
         if not isinstance(self.form, str) or self.form not in FORMS:
             raise InvalidInput(f"form must be one of {', '.join(FORMS)}; found {self.form!r}.")
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, Z: Array, Y: Array = None) -> Self:
-        """Take places Z (N×m) and labels Y (N×D); with metric learning, learn weights.
+    def fit(self, X: Array, y: Array = None) -> Self:
+        """Take embeddings X (N×m) and labels y (N×D); with metric learning, learn weights.
 
         If it fails, what was learned before stays.
         """
         self._check_parameters()
-        places, labels = self._validated(Z, Y)
-        weights = self._learned_weights(places, labels) if self.metric_learning else None
+        embeddings, labels = self._validated(X, y)
+        names = label_names(y)
+        weights = self._learned_weights(embeddings, labels) if self.metric_learning else None
         index = ExactNeighbors(self.metric if weights is None else "euclidean")
-        index.fit(self._weighted(places, weights))
-        validate_data(self, Z, skip_check_array=True, reset=True)
-        return self._keep(index, labels, {"dimension_weights_": weights})
+        index.fit(self._weighted(embeddings, weights))
+        validate_data(self, X, skip_check_array=True, reset=True)
+        return self._keep(index, labels, {"dimension_weights_": weights}, names)
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         if self.metric_learning:
             raise InvalidInput(
-                "Metric learning needs the places of the images, not only their neighbours: use "
-                "fit(Z, Y), or metric_learning=False."
+                "Metric learning needs embeddings, not only neighbours: use fit(X, y), or "
+                "metric_learning=False."
             )
         return {"dimension_weights_": None}
 
-    def _learned_weights(self, places: Array, labels: scipy.sparse.csr_array) -> np.ndarray:
+    def _learned_weights(self, embeddings: Array, labels: scipy.sparse.csr_array) -> np.ndarray:
         """Weights from the balanced neighbourhoods of a sample of the images with labels."""
         check_metric(self.metric)
-        flat = self._weighted(places, np.ones(places.shape[1]))
+        flat = self._weighted(embeddings, np.ones(embeddings.shape[1]))
         labelled = np.flatnonzero(np.diff(labels.indptr))
         rng = np.random.default_rng(self.random_state)
-        sample = np.sort(rng.permutation(labelled)[: sample_size(places.shape[1])])
+        sample = np.sort(rng.permutation(labelled)[: sample_size(embeddings.shape[1])])
         if not len(sample):
-            return np.ones(places.shape[1])
+            return np.ones(embeddings.shape[1])
         index = ExactNeighbors("euclidean").fit(flat)
         # one more, since each image is the nearest to itself
-        found = _balanced(index, flat[beside(sample, flat)], labels, self.n_per_label + 1)
+        found = _balanced(index, flat[on_device_of(sample, flat)], labels, self.n_per_label + 1)
         return learn_dimension_weights(flat, labels, sample, on_host(found))
 
-    def _placed(self, places: Array) -> Array:
-        return self._weighted(places, self.dimension_weights_)
+    def _as_searched(self, embeddings: Array) -> Array:
+        return self._weighted(embeddings, self.dimension_weights_)
 
-    def _weighted(self, places: Array, weights: np.ndarray | None) -> Array:
-        """Places as they are searched: with learned weights, each dimension times its root."""
+    def _weighted(self, embeddings: Array, weights: np.ndarray | None) -> Array:
+        """Embeddings as they are searched: with learned weights, each dimension times its root."""
         if weights is None:
-            return places
+            return embeddings
         if self.metric == "cosine":
-            places = unit_rows(places, "Z")
-        return as_block(places, double=True) * beside(np.sqrt(weights), places)
+            embeddings = unit_rows(embeddings, "X")
+        return as_block(embeddings, double=True) * on_device_of(np.sqrt(weights), embeddings)
 
     # --- pass 1 --------------------------------------------------------------------------
 
-    def _found(self, index: NeighborIndex, places: Array) -> Neighbors:
+    def _neighbors_of(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
         """The union of the `n_per_label` nearest images of every label, nearest first."""
         assert isinstance(index, ExactNeighbors)
-        found = _balanced(index, self._placed(places), self.labels_, self.n_per_label)
+        found = _balanced(index, self._as_searched(embeddings), self.labels_, self.n_per_label)
         if self.dimension_weights_ is None:
             return found
         return Neighbors(found.indices, found.distances**2)
@@ -167,7 +171,7 @@ class TwoPassKNN(NeighborTransfer):
         carriers = np.bincount(self.labels_.indices, minlength=1)
         return min(int(np.minimum(carriers, self.n_per_label).sum()), self.labels_.shape[0])
 
-    def _cut(self, found: Neighbors) -> Neighbors:
+    def _used_neighbors(self, found: Neighbors) -> Neighbors:
         """Pass 1 within the lists that are given."""
         (n, k), d = found.indices.shape, self.labels_.shape[1]
         carried = label_rows(self.labels_, found.indices.ravel())
@@ -175,10 +179,10 @@ class TwoPassKNN(NeighborTransfer):
         key = slot // k * d + carried.indices
         order = np.argsort(key, kind="stable")  # by image and label, the nearest first
         fresh = np.flatnonzero(np.diff(key[order], prepend=-1))
-        place = np.arange(len(key)) - np.repeat(fresh, np.diff(np.append(fresh, len(key))))
-        speaking = np.zeros(n * k, dtype=bool)
-        speaking[slot[order][place < self.n_per_label]] = True
-        return compressed(found, speaking.reshape(n, k))
+        rank = np.arange(len(key)) - np.repeat(fresh, np.diff(np.append(fresh, len(key))))
+        used = np.zeros(n * k, dtype=bool)
+        used[slot[order][rank < self.n_per_label]] = True
+        return compressed(found, used.reshape(n, k))
 
     # --- pass 2 --------------------------------------------------------------------------
 
@@ -206,7 +210,7 @@ class TwoPassKNN(NeighborTransfer):
             votes /= xp.where(total > 0, total, xp.ones_like(total))
         return votes
 
-    def _finished(self, scores: Array) -> Array:
+    def _rescaled(self, scores: Array) -> Array:
         if self.label_maximum:
             xp = namespace(scores)
             most = xp.max(scores, axis=0)
@@ -214,7 +218,7 @@ class TwoPassKNN(NeighborTransfer):
         return scores
 
     def _describe_neighbors(self) -> str:
-        return f"Each image is spoken for by the {self.n_per_label} nearest of every label."
+        return f"Labels come from the {self.n_per_label} nearest neighbours that carry each label."
 
 
 def _balanced(
@@ -229,7 +233,7 @@ def _balanced(
     parts = []
     for rows in row_blocks(queries.shape[0], 64 * max(width, 1), queries):
         found = index.kneighbors_by_group(queries[rows], groups, n_per_label)
-        parts.append(_union([where_used(one) for one in found], rows.stop - rows.start))
+        parts.append(_union([on_host_or_accelerator(one) for one in found], rows.stop - rows.start))
     return stacked(parts)
 
 

@@ -1,10 +1,9 @@
-"""Methods that let an image's neighbours speak for their labels."""
+"""What all methods share that take labels from an image's neighbours."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -27,35 +26,21 @@ from tagkin.arrays import (
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._lists import beside, checked_neighbors, on_host, where_used
-from tagkin.transfer.base import LabelTransfer, label_lists, score_dtype, widened
+from tagkin.transfer._labels import checked_names, label_names, widened
+from tagkin.transfer._lists import checked_neighbors, on_device_of, on_host, on_host_or_accelerator
+from tagkin.transfer.base import LabelTransfer, score_dtype
+from tagkin.transfer.evidence import Evidence, label_lists, supporting_neighbors
 from tagkin.wording import count
 
-__all__ = ["Evidence", "NeighborTransfer"]
+__all__ = ["NeighborTransfer"]
 
 
-# Labels as accelerators read them, made at first use; no part of a model.
+# Labels as accelerators read them, built at first use; no part of a model.
 _TABLES: WeakKeyDictionary[LabelTransfer, tuple[Any, Any]] = WeakKeyDictionary()
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Why a label has its score for an image: the kin that carry it."""
-
-    label: int
-    """Column of Y."""
-    score: float
-    """The label's score; the shares add up to it."""
-    indices: np.ndarray
-    """The neighbours that carry the label, the heaviest first; rows of what was fitted."""
-    shares: np.ndarray
-    """Each neighbour's share of the score."""
-    distances: np.ndarray
-    """How far each neighbour is."""
-
-
 class NeighborTransfer(LabelTransfer):
-    """What all methods by neighbours share.
+    """A method that takes labels from an image's neighbours.
 
     A method gives every neighbour a weight; the weights of those that carry a label add up to
     the label's votes, and votes become the score. Methods differ in `_weights` and `_scores`,
@@ -71,57 +56,60 @@ class NeighborTransfer(LabelTransfer):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, Z: Array, Y: Array = None) -> Self:
-        """Take places Z (N×m) and labels Y (N×D), and learn what the method needs to.
+    def fit(self, X: Array, y: Array = None) -> Self:
+        """Take embeddings X (N×m) and labels y (N×D), and learn what the method needs to.
 
         If it fails, what was learned before stays.
         """
         self._check_parameters()
-        places, labels = self._validated(Z, Y)
-        index = self._fresh_index().fit(places)
-        learned = self._learn(self._neighbors_of_fitted(index, places), labels)
-        validate_data(self, Z, skip_check_array=True, reset=True)
-        return self._keep(index, labels, learned)
+        embeddings, labels = self._validated(X, y)
+        names = label_names(y)
+        index = self._new_index().fit(embeddings)
+        learned = self._learn(self._neighbors_of_fitted(index, embeddings), labels)
+        validate_data(self, X, skip_check_array=True, reset=True)
+        return self._keep(index, labels, learned, names)
 
-    def partial_fit(self, Z: Array, Y: Array = None) -> Self:
+    def partial_fit(self, X: Array, y: Array = None) -> Self:
         """Add images, perhaps with new labels, and learn nothing anew.
 
-        Y has all columns known so far, and those of new labels after them; images from before
+        y has all columns known so far, and those of new labels after them; images from before
         do not carry those. A new label can be suggested at once.
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(Z, Y)
+            return self.fit(X, y)
         self._check_parameters()
-        index = self._searchable()
-        places = self._checked_queries(Z)
-        added = self._as_labels(Y, places.shape[0])
+        index = self._fitted_index()
+        embeddings = self._checked_queries(X)
+        added = self._as_labels(y, embeddings.shape[0])
         known = self.labels_.shape[1]
         if added.shape[1] < known:
             raise InvalidInput(
                 f"Found {added.shape[1]} labels where {known} are known. Pass all columns, with "
                 "those of new labels at the end."
             )
+        names = checked_names(self._known_names(), y, added.shape[1])
         old = widened(self.labels_, added.shape[1])
         labels = scipy.sparse.vstack([old, added], format="csr")
         learned = self._widened(added)
-        index.add(self._placed(places))
-        return self._keep(index, labels, learned)
+        index.add(self._as_searched(embeddings))
+        return self._keep(index, labels, learned, names)
 
-    def relabel(self, Y: Array) -> Self:
-        """Give the images that were fitted other labels Y (N×D), and learn nothing anew.
+    def relabel(self, y: Array) -> Self:
+        """Give the images that were fitted other labels y (N×D), and learn nothing anew.
 
         D stays as it is: `partial_fit` brings new labels.
         """
         self._check_fitted()
-        labels = self._as_labels(Y, self.labels_.shape[0])
+        labels = self._as_labels(y, self.labels_.shape[0])
         if labels.shape[1] != self.n_labels_:
             raise InvalidInput(
                 f"Found {labels.shape[1]} labels where {self.n_labels_} are known. Pass the same "
                 "columns; partial_fit adds new ones."
             )
-        return self._keep(self.index_, labels, self._widened(labels))
+        names = checked_names(self._known_names(), y, self.n_labels_)
+        return self._keep(self.index_, labels, self._widened(labels), names)
 
-    def fit_neighbors(self, indices: Array, distances: Array, Y: Array) -> Self:
+    def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
         """Learn from neighbours that are known already.
 
         Parameters
@@ -130,55 +118,61 @@ class NeighborTransfer(LabelTransfer):
             Neighbours of each image among the others, nearest first, as `kneighbors` of
             `tagkin.neighbors` gives them; the first `n_neighbors` are used. Index −1 stands for
             none.
-        Y : array of shape (N, D)
+        y : array of shape (N, D)
 
         Notes
         -----
-        Without places there is nothing to search: use `score_neighbors` then.
+        Without embeddings there is nothing to search: use `score_neighbors` then.
         """
         self._check_parameters()
         n = np.shape(indices)[0] if np.ndim(indices) else 0
-        labels = self._as_labels(Y, n)
+        labels = self._as_labels(y, n)
         learned = self._learn(checked_neighbors(indices, distances, n), labels)
+        names = label_names(y)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        return self._keep(None, labels, learned)
+        return self._keep(None, labels, learned, names)
 
     def _keep(
-        self, index: NeighborIndex | None, labels: scipy.sparse.csr_array, learned: dict[str, Any]
+        self,
+        index: NeighborIndex | None,
+        labels: scipy.sparse.csr_array,
+        learned: dict[str, Any],
+        names: np.ndarray | None,
     ) -> Self:
         """Replace what was learned, when all of it has succeeded."""
         self.index_, self.labels_, self.n_labels_ = index, labels, labels.shape[1]
+        self._label_names = names
         for name, value in learned.items():
             setattr(self, name, value)
         return self
 
-    def _neighbors_of_fitted(self, index: NeighborIndex, places: Array) -> Neighbors | None:
+    def _neighbors_of_fitted(self, index: NeighborIndex, embeddings: Array) -> Neighbors | None:
         """Neighbours of the labelled images among the others, for methods that learn from them."""
         return None
 
     # --- using ---------------------------------------------------------------------------
 
-    def kneighbors(self, Z: Array) -> Neighbors:
-        """The neighbours that speak for each image: `n_neighbors`, or all if there are fewer.
+    def kneighbors(self, X: Array) -> Neighbors:
+        """The neighbours that each image's labels come from: `n_neighbors`, or all if fewer.
 
         Where an approximate index finds fewer, lists end with index −1 at distance ∞.
         """
         self._check_parameters()
-        index = self._searchable()
-        places = self._checked_queries(Z)
-        found = self._found(index, places)
-        return Neighbors(*(beside(part, places) for part in found))
+        index = self._fitted_index()
+        embeddings = self._checked_queries(X)
+        found = self._neighbors_of(index, embeddings)
+        return Neighbors(*(on_device_of(part, embeddings) for part in found))
 
-    def nearest(self, Z: Array, n_neighbors: int) -> Neighbors:
+    def nearest(self, X: Array, n_neighbors: int) -> Neighbors:
         """The nearest of all images that were fitted, whatever they carry, on the host.
 
         Distances are those of the search: by `metric`, or with learned weights Euclidean.
         """
-        index = self._searchable()
-        places = self._placed(self._checked_queries(Z))
+        index = self._fitted_index()
+        embeddings = self._as_searched(self._checked_queries(X))
         check_n_neighbors(n_neighbors, np.inf)
-        return on_host(index.kneighbors(places, min(int(n_neighbors), index.n_points_)))
+        return on_host(index.kneighbors(embeddings, min(int(n_neighbors), index.n_points_)))
 
     def score_neighbors(self, indices: Array, distances: Array) -> Array:
         """Score of every label, shape (n, D), given the neighbours.
@@ -193,40 +187,43 @@ class NeighborTransfer(LabelTransfer):
         found = checked_neighbors(indices, distances, self.labels_.shape[0])
         scores = np.empty((len(found.indices), self.n_labels_), score_dtype(found.distances))
         for rows in row_blocks(len(scores), self._bytes_per_image(found.indices.shape[1])):
-            some = self._cut(Neighbors(found.indices[rows], found.distances[rows]))
+            some = self._used_neighbors(Neighbors(found.indices[rows], found.distances[rows]))
             scores[rows], _ = self._scored(some)
-        return beside(self._finished(scores), distances)
+        return on_device_of(self._rescaled(scores), distances)
 
-    def decision_function(self, Z: Array) -> Array:
+    def decision_function(self, X: Array) -> Array:
         """Score of every label for every image, shape (n, D)."""
         self._check_parameters()
-        index = self._searchable()
-        places = self._checked_queries(Z)
-        scores = _empty_scores(places, self.n_labels_)
-        for rows, found in self._found_in_blocks(index, places):
-            scores[rows] = beside(self._scored(found)[0], scores)
-        return beside(self._finished(scores), places)
+        index = self._fitted_index()
+        embeddings = self._checked_queries(X)
+        scores = _empty_scores(embeddings, self.n_labels_)
+        for rows, found in self._neighbors_in_blocks(index, embeddings):
+            scores[rows] = on_device_of(self._scored(found)[0], scores)
+        return on_device_of(self._rescaled(scores), embeddings)
 
-    def explain(self, Z: Array, labels: Any) -> list[list[Evidence]]:
-        """Which neighbours speak for each label, and how much of its score each one gives.
+    def explain(self, X: Array, labels: Any) -> list[list[Evidence]]:
+        """Which neighbours support each label, and how much of its score each one gives.
 
         Parameters
         ----------
-        Z : array of shape (n, m)
+        X : array of shape (n, m)
         labels : one list of labels for all images, or a list for each
-            Columns of Y, or what `suggest` returned.
+            Columns of Y, names of `classes_`, or what `suggest` returned.
 
         Returns
         -------
-        evidence : for each image, one `Evidence` a label
+        evidence : for each image, one `Evidence` per label
             Shares are the neighbours' weights, scaled to add up to the score. A label that none
             of the neighbours carries has no evidence: its lists are empty.
         """
         self._check_parameters()
-        index = self._searchable()
-        places = self._checked_queries(Z)
+        index = self._fitted_index()
+        embeddings = self._checked_queries(X)
         return self._explained(
-            self._found_in_blocks(index, places), places.shape[0], score_dtype(places), labels
+            self._neighbors_in_blocks(index, embeddings),
+            embeddings.shape[0],
+            score_dtype(embeddings),
+            labels,
         )
 
     def explain_neighbors(
@@ -238,7 +235,7 @@ class NeighborTransfer(LabelTransfer):
         found = checked_neighbors(indices, distances, self.labels_.shape[0])
         n, k = found.indices.shape
         blocks = (
-            (rows, self._cut(Neighbors(found.indices[rows], found.distances[rows])))
+            (rows, self._used_neighbors(Neighbors(found.indices[rows], found.distances[rows])))
             for rows in row_blocks(n, self._bytes_per_image(k))
         )
         return self._explained(blocks, n, score_dtype(found.distances), labels)
@@ -246,35 +243,23 @@ class NeighborTransfer(LabelTransfer):
     def _explained(
         self, blocks: Iterable[tuple[slice, Neighbors]], n: int, dtype: np.dtype, labels: Any
     ) -> list[list[Evidence]]:
-        wanted = label_lists(labels, n, self.n_labels_)
+        names = self.classes_.tolist()
+        wanted = label_lists(labels, n, names)
         scores = np.empty((n, self.n_labels_), dtype)
-        voices: list[list[Evidence]] = []
+        evidence: list[list[Evidence]] = []
         for rows, listed in blocks:
             found = on_host(listed)
             scores[rows], weights = self._scored(found)
             for i, asked in enumerate(wanted[rows]):
                 one = Neighbors(found.indices[i], found.distances[i])
-                voices.append(self._voices(one, weights[i], asked))
-        scores = self._finished(scores)
+                evidence.append(
+                    list(supporting_neighbors(one, weights[i], self.labels_, asked, names))
+                )
+        scores = self._rescaled(scores)
         return [
-            [_with_score(voice, float(scores[i, voice.label])) for voice in asked]
-            for i, asked in enumerate(voices)
+            [one.with_score(float(row[one.label])) for one in of_image]
+            for row, of_image in zip(scores, evidence, strict=True)
         ]
-
-    def _voices(self, found: Neighbors, weights: np.ndarray, labels: list[int]) -> list[Evidence]:
-        """For each label the neighbours (k,) of one image that carry it, with their weights."""
-        speaking = np.flatnonzero((found.indices >= 0) & (weights > 0))
-        carried = self.labels_[found.indices[speaking]].tocsc()
-        evidence = []
-        for t in labels:
-            entries = slice(carried.indptr[t], carried.indptr[t + 1])
-            carriers = speaking[carried.indices[entries]]
-            voice = weights[carriers] * carried.data[entries]
-            order = np.lexsort((carriers, -voice))
-            carriers = carriers[order]
-            parts = found.indices[carriers], voice[order], found.distances[carriers]
-            evidence.append(Evidence(t, np.nan, *parts))
-        return evidence
 
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""
@@ -303,47 +288,49 @@ class NeighborTransfer(LabelTransfer):
         """Fitted attributes with room for the labels of images that are added or relabelled."""
         return {}
 
-    def _placed(self, places: Array) -> Array:
-        """Places as they are searched."""
-        return places
+    def _as_searched(self, embeddings: Array) -> Array:
+        """Embeddings as they are searched."""
+        return embeddings
 
-    def _found(self, index: NeighborIndex, places: Array) -> Neighbors:
-        """The neighbours that speak, on the host or on an accelerator."""
-        return where_used(index.kneighbors(places, min(self.n_neighbors, index.n_points_)))
+    def _neighbors_of(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
+        """The neighbours whose labels count, on the host or on an accelerator."""
+        return on_host_or_accelerator(
+            index.kneighbors(embeddings, min(self.n_neighbors, index.n_points_))
+        )
 
-    def _cut(self, found: Neighbors) -> Neighbors:
-        """The neighbours that speak, of those given."""
+    def _used_neighbors(self, found: Neighbors) -> Neighbors:
+        """The neighbours whose labels count, of those given."""
         return Neighbors(*(part[:, : self.n_neighbors] for part in found))
 
     @abstractmethod
     def _weights(self, found: Neighbors) -> Array:
-        """What each neighbour's voice counts, shape (n, k), in float64; 0 for none."""
+        """The weight of each neighbour, shape (n, k), in float64; 0 for none."""
 
     def _scores(self, votes: Array, found: Neighbors) -> Array:
         """Scores from votes (n×D), which may be changed in place."""
         return votes
 
-    def _finished(self, scores: Array) -> Array:
+    def _rescaled(self, scores: Array) -> Array:
         """Scores of all images of a call, where they depend on each other."""
         return scores
 
     def _list_length(self) -> int:
-        """How many neighbours speak for an image, at most."""
+        """How many neighbours an image's labels come from, at most."""
         return min(self.n_neighbors, self.labels_.shape[0])
 
-    def _found_in_blocks(
-        self, index: NeighborIndex, places: Array
+    def _neighbors_in_blocks(
+        self, index: NeighborIndex, embeddings: Array
     ) -> Iterator[tuple[slice, Neighbors]]:
         per_image = self._bytes_per_image(self._list_length())
-        for rows in row_blocks(places.shape[0], per_image, places):
-            yield rows, self._found(index, places[rows])
+        for rows in row_blocks(embeddings.shape[0], per_image, embeddings):
+            yield rows, self._neighbors_of(index, embeddings[rows])
 
     def _bytes_per_image(self, list_length: int) -> int:
         return 64 * list_length + 40 * self.n_labels_
 
     def _scored(self, found: Neighbors) -> tuple[Array, Array]:
         """Scores (n×D) in float64, and the weights (n×k) that they come from."""
-        table = self._labels_beside(found.indices)
+        table = self._labels_on_device_of(found.indices)
         if table is None:
             found = on_host(found)
         weights = self._weights(found)
@@ -354,13 +341,13 @@ class NeighborTransfer(LabelTransfer):
         if table is not None:
             return weighted_rows(table, namespace(indices).clip(indices, 0, None), weights)
         n, k = indices.shape
-        speakers = scipy.sparse.csr_array(
+        neighbors = scipy.sparse.csr_array(
             (weights.ravel(), np.maximum(indices, 0).ravel(), np.arange(0, n * k + 1, k)),
             shape=(n, self.labels_.shape[0]),
         )
-        return (speakers @ self.labels_).toarray()
+        return (neighbors @ self.labels_).toarray()
 
-    def _labels_beside(self, indices: Array) -> Array | None:
+    def _labels_on_device_of(self, indices: Array) -> Array | None:
         """The labels (N×D), dense, on the accelerator of the neighbours' lists, if they fit."""
         if not on_accelerator(indices):
             return None
@@ -374,34 +361,27 @@ class NeighborTransfer(LabelTransfer):
             _TABLES[self] = self.labels_, table
         return table
 
-    def _fresh_index(self) -> NeighborIndex:
+    def _new_index(self) -> NeighborIndex:
         if self.index is None:
             return ExactNeighbors(self.metric)
         if not all(hasattr(self.index, name) for name in ("fit", "add", "kneighbors")):
             raise InvalidInput(f"index must be an index of tagkin.neighbors; found {self.index!r}.")
         return clone(self.index)
 
-    def _searchable(self) -> NeighborIndex:
+    def _fitted_index(self) -> NeighborIndex:
         self._check_fitted()
         if self.index_ is None:
             raise NotFittedError(
-                f"This {type(self).__name__} was fitted from neighbours and has no places to "
-                "search. Use score_neighbors(indices, distances), or fit(Z, Y)."
+                f"This {type(self).__name__} was fitted from neighbours and has no embeddings to "
+                "search. Use score_neighbors(indices, distances), or fit(X, y)."
             )
         return self.index_
 
 
-def _empty_scores(places: Array, n_labels: int) -> Array:
-    """Room for scores (n×D): on the places' accelerator, else on the host."""
-    n = places.shape[0]
-    if not on_accelerator(places):
-        return np.empty((n, n_labels), score_dtype(places))
-    dtype = as_block(places[:1], finite=False).dtype
-    return namespace(places).empty((n, n_labels), dtype=dtype, device=places.device)
-
-
-def _with_score(voice: Evidence, score: float) -> Evidence:
-    """Evidence whose weights are scaled to add up to the score."""
-    total = voice.shares.sum()
-    shares = voice.shares * (score / total) if total > 0 else voice.shares
-    return replace(voice, score=score, shares=shares)
+def _empty_scores(embeddings: Array, n_labels: int) -> Array:
+    """Room for scores (n×D): on the embeddings' accelerator, else on the host."""
+    n = embeddings.shape[0]
+    if not on_accelerator(embeddings):
+        return np.empty((n, n_labels), score_dtype(embeddings))
+    dtype = as_block(embeddings[:1], finite=False).dtype
+    return namespace(embeddings).empty((n, n_labels), dtype=dtype, device=embeddings.device)
