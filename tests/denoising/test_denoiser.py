@@ -227,7 +227,7 @@ def test_a_fit_that_fails_keeps_what_was_learned(collection):
         denoiser.fit(broken, Y)
     with pytest.raises(InvalidInput, match="150 rows in X and 149"):
         denoiser.fit(X[:, :5], Y[1:])
-    with pytest.raises(InvalidInput, match="of tag 0 on image 0"):
+    with pytest.raises(InvalidInput, match="negative entry in row 0 of Y"):
         denoiser.fit(X[:, :5], -np.ones((150, 2)))
     np.testing.assert_array_equal(denoiser.transform(X_new).toarray(), expected)
 

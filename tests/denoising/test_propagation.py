@@ -151,9 +151,15 @@ def test_tags_may_be_a_tensor():
         np.testing.assert_array_equal(as_tags(torch.eye(3).to(dtype), 3).toarray(), np.eye(3))
 
 
-@pytest.mark.parametrize("weight", [-1.0, 1e300])
-def test_weights_that_make_no_sense_are_named(weight):
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-1.0, "negative entry in row 2 of Y"),
+        (1e300, "of tag 1 on image 2; weights are positive"),
+    ],
+)
+def test_weights_that_make_no_sense_are_named(weight, message):
     Y = np.eye(4)
     Y[2, 1] = weight
-    with pytest.raises(InvalidInput, match="of tag 1 on image 2; weights are positive"):
+    with pytest.raises(InvalidInput, match=message):
         as_tags(Y, 4)

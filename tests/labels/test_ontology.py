@@ -9,6 +9,7 @@ from tagkin.labels.ontology import OntologyView, psd_factor
 from tagkin.lexicons.wordnet import WordNet
 from tagkin.space.views import TextView, as_text_view
 from tests.conftest import (
+    GivenFeatures,
     assert_same,
     make_collection,
     needs_torch,
@@ -169,7 +170,8 @@ def test_a_space_takes_the_meaning_of_labels_in(wordnet):
     values, vectors = np.linalg.eigh(S)
     root = vectors * np.sqrt(values) @ vectors.T
     found = SemanticSpace(text_view=OntologyView(NAMES, wordnet)).fit(X, Y).transform(X_new)
-    expected = SemanticSpace().fit(X, Y @ root).transform(X_new)
+    view = GivenFeatures(Y @ root)
+    expected = SemanticSpace(text_view=view).fit(X, Y).transform(X_new)
     plain = SemanticSpace().fit(X, Y).transform(X_new)
     assert relative_error(found @ found.T, expected @ expected.T) < 1e-9
     assert relative_error(found @ found.T, plain @ plain.T) > 1e-3

@@ -13,7 +13,7 @@ from tagkin.errors import InvalidInput
 from tagkin.labels import WordVectorView
 from tagkin.lexicons.word_vectors import WordVectors
 from tagkin.space.views import TextView, as_text_view
-from tests.conftest import assert_same, make_collection, needs_torch
+from tests.conftest import GivenFeatures, assert_same, make_collection, needs_torch
 from tests.lexicons.test_word_vectors import needs_words
 
 NAMES = ["dog", "gnu", "light", "traffic light"]
@@ -104,7 +104,7 @@ def test_what_cannot_be_used_is_said(path, view):
     with pytest.raises(InvalidInput, match="vectors contains NaN"):
         WordVectorView(NAMES, np.full((4, 3), np.nan)).fit(Y)
     for wrong in (-Y, scipy.sparse.csr_array(-Y)):
-        with pytest.raises(InvalidInput, match="weights from 0; found negative"):
+        with pytest.raises(InvalidInput, match="negative entry in row 0 of Y"):
             view.transform(wrong)
     with pytest.raises(InvalidInput, match="Found 3 labels where 4 were fitted"):
         view.transform(np.eye(3))
@@ -127,7 +127,8 @@ def test_a_space_on_means_is_the_space_on_the_same_features(path):
     assert as_text_view(space.text_view) is not space.text_view
 
     features = loop(Y, space.text_view_.vectors_, space.text_view_.known_)
-    plain = SemanticSpace(n_landmarks=40, random_state=0).fit(X, features)
+    view = GivenFeatures(features)
+    plain = SemanticSpace(n_landmarks=40, random_state=0, text_view=view).fit(X, Y)
     np.testing.assert_allclose(space.transform(X_new), plain.transform(X_new), atol=1e-9)
     assert space.n_components_ <= 3
 

@@ -150,11 +150,11 @@ def test_where_all_images_carry_the_same_tags_all_are_alike(Y):
 
 def test_what_cannot_be_used_is_said():
     Y = tag_vectors()
-    with pytest.raises(InvalidInput, match="non-negative values; found negative"):
+    with pytest.raises(InvalidInput, match="negative entry in row 0 of Y"):
         Chi2View().fit(-Y)
     view = Chi2View().fit(Y)
     for wrong in (-Y, scipy.sparse.csr_array(-Y)):
-        with pytest.raises(InvalidInput, match="non-negative values; found negative"):
+        with pytest.raises(InvalidInput, match="negative entry in row 0 of Y"):
             view.transform(wrong)
     with pytest.raises(InvalidInput, match="Found 3 labels where 8 were fitted"):
         view.transform(Y[:, :3])

@@ -113,8 +113,6 @@ class WordVectorView(TransformerMixin, BaseEstimator):
 
     def _means(self, Y: Any) -> Array:
         sums_of = Y.data if scipy.sparse.issparse(Y) else Y
-        if bool((sums_of < 0).any()):
-            raise InvalidInput("A mean of word vectors needs weights from 0; found negative ones.")
         xp = namespace(sums_of)
         totals = Y @ like(self.known_, sums_of)
         means = Y @ like(self.vectors_, sums_of)

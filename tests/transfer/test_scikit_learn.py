@@ -1,0 +1,195 @@
+"""Methods of label transfer as parts of scikit-learn: pipelines, grids, cross-validation."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import tagkin
+from tagkin import SemanticSpace
+from tagkin.errors import InvalidInput
+from tagkin.evaluation import mean_average_precision
+from tagkin.neighbors import ExactNeighbors
+from tagkin.transfer import (
+    LinearSVM,
+    NeighborVoting,
+    RidgeTransfer,
+    TagProp,
+    TagRelevance,
+    TwoPassKNN,
+)
+from tests.conftest import make_collection
+
+METHODS = [
+    NeighborVoting(7),
+    TagRelevance(7),
+    TagProp(7),
+    TagProp(7, sigmoids=False),
+    TwoPassKNN(),
+    LinearSVM(),
+    RidgeTransfer(),
+]
+NAMES = ["beach", "boat", "dog", "harbour", "night", "people"]
+
+each_method = pytest.mark.parametrize("method", METHODS, ids=repr)
+as_dense, as_sparse = np.asarray, scipy.sparse.csr_array
+each_kind = pytest.mark.parametrize("kind", [as_dense, as_sparse], ids=["dense", "sparse"])
+
+
+def frames(collection):
+    """X, Y and X_new as data frames with named columns."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    features = [f"f{i}" for i in range(collection.X.shape[1])]
+    return (
+        pandas.DataFrame(collection.X, columns=features),
+        pandas.DataFrame(collection.Y.astype(int), columns=NAMES),
+        pandas.DataFrame(collection.X_new, columns=features),
+    )
+
+
+def pipeline_of(method) -> Pipeline:
+    return make_pipeline(SemanticSpace(), clone(method))
+
+
+@each_method
+@each_kind
+def test_a_pipeline_of_a_space_and_a_method(method, kind, collection):
+    X, Y, X_new = collection
+    pipeline = pipeline_of(method).fit(X, y=kind(Y))
+    space = SemanticSpace().fit(X, Y)
+    alone = clone(method).fit(space.transform(X), y=Y)
+    scores = alone.decision_function(space.transform(X_new))
+    np.testing.assert_allclose(pipeline.decision_function(X_new), scores, atol=1e-8)
+    np.testing.assert_array_equal(pipeline.predict(X_new), alone.predict(space.transform(X_new)))
+    assert hasattr(pipeline, "predict_proba") == hasattr(alone, "predict_proba")
+    assert pipeline.score(X, kind(Y)) == pytest.approx(
+        mean_average_precision(Y, pipeline.decision_function(X))
+    )
+
+
+@each_method
+def test_data_frames_all_the_way(method, collection):
+    X, Y, X_new = frames(collection)
+    pipeline = pipeline_of(method).fit(X, Y)
+    assert pipeline.classes_.tolist() == NAMES
+    assert pipeline.predict(X_new).shape == (40, 6)
+    assert 0 < pipeline.score(X, Y) <= 1
+    (suggestions,) = tagkin.suggest(pipeline, X_new[:1], n_best=2)
+    assert [s.name for s in suggestions] == [NAMES[s.label] for s in suggestions]
+
+
+@each_kind
+def test_a_grid_of_settings(kind, collection):
+    X, Y, _ = collection
+    grid = {
+        "semanticspace__regularization": [0.1, 1.0],
+        "neighborvoting__n_neighbors": [1, 15],
+    }
+    search = GridSearchCV(pipeline_of(NeighborVoting()), grid, cv=3).fit(X, kind(Y))
+    assert search.best_params_["neighborvoting__n_neighbors"] == 15
+    assert search.score(X, Y) == search.best_estimator_.score(X, Y)
+    expected = cross_val_score(search.best_estimator_, X, Y, cv=3).mean()
+    assert search.best_score_ == pytest.approx(expected)
+
+
+@each_method
+def test_cross_validated_predictions(method, collection):
+    X, Y, _ = collection
+    method = clone(method)
+    wanted = ["predict", "decision_function"]
+    wanted += ["predict_proba"] if hasattr(method, "predict_proba") else []
+    for name in wanted:
+        found = cross_val_predict(method, X, Y.astype(int), cv=3, method=name)
+        assert found.shape == Y.shape
+        first = clone(method).fit(X[50:], Y[50:])
+        np.testing.assert_allclose(found[:50], getattr(first, name)(X[:50]), atol=1e-9)
+
+
+def test_cross_validated_predictions_of_sparse_labels(collection):
+    X, Y, _ = collection
+    method = NeighborVoting(7)
+    found = cross_val_predict(method, X, scipy.sparse.csr_array(Y), cv=3)
+    np.testing.assert_array_equal(found, cross_val_predict(method, X, Y, cv=3))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        NeighborVoting(3, "euclidean", ExactNeighbors("euclidean"), True),
+        TagRelevance(3, "euclidean", ExactNeighbors("euclidean"), True),
+        TagProp(3, "distance", False, False, "euclidean", ExactNeighbors("euclidean")),
+        TwoPassKNN(3, 2.0, "authors", True, True, "euclidean", 7),
+        LinearSVM(0.1, "squared-hinge"),
+        RidgeTransfer(2.0),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_a_clone_has_every_parameter(estimator, collection):
+    fitted = estimator.fit(collection.X, collection.Y)
+    again = clone(fitted)
+    given, kept = fitted.get_params(deep=False), again.get_params(deep=False)
+    defaults = type(estimator)().get_params(deep=False)
+    for name, value in given.items():
+        assert value != defaults[name], f"{name} is as it is by default: the test says nothing"
+        if not hasattr(value, "get_params"):
+            assert kept[name] == value
+    if "index" in given:
+        assert kept["index"] is not given["index"]
+        assert kept["index"].get_params() == given["index"].get_params()
+    np.testing.assert_allclose(
+        again.fit(collection.X, collection.Y).decision_function(collection.X_new),
+        fitted.decision_function(collection.X_new),
+        atol=1e-9,
+    )
+
+
+# --- suggest and explain through a pipeline ----------------------------------------------
+
+
+@pytest.mark.parametrize("before", [[], [StandardScaler()], [StandardScaler(), SemanticSpace()]])
+def test_suggestions_and_evidence_of_a_pipeline(before, collection):
+    X, Y, X_new = collection
+    pipeline = make_pipeline(*(clone(step) for step in before), NeighborVoting(7)).fit(X, Y)
+    embeddings = pipeline[:-1].transform(X_new) if before else X_new
+    suggestions = tagkin.suggest(pipeline, X_new, 2, min_score=2.0)
+    assert suggestions == pipeline[-1].suggest(embeddings, 2, min_score=2.0)
+    assert any(suggestions)
+    assert tagkin.suggest(pipeline, X_new, threshold=0.5) == pipeline[-1].suggest(
+        embeddings, threshold=0.5
+    )
+    for one, other in zip(
+        tagkin.explain(pipeline, X_new, suggestions),
+        pipeline[-1].explain(embeddings, suggestions),
+        strict=True,
+    ):
+        assert [e.score for e in one] == [e.score for e in other]
+        assert [e.indices.tolist() for e in one] == [e.indices.tolist() for e in other]
+
+
+def test_a_method_alone_is_taken_as_well(collection):
+    X, Y, X_new = collection
+    model = NeighborVoting(7).fit(X, Y)
+    assert tagkin.suggest(model, X_new) == model.suggest(X_new)
+    assert (
+        tagkin.explain(model, X_new[:1], [0])[0][0].score
+        == model.explain(X_new[:1], [0])[0][0].score
+    )
+
+
+def test_what_cannot_explain_says_so(collection):
+    X, Y, X_new = collection
+    pipeline = pipeline_of(RidgeTransfer()).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"RidgeTransfer has no explain.*with neighbours"):
+        tagkin.explain(pipeline, X_new, [0])
+    with pytest.raises(InvalidInput, match="StandardScaler has no suggest"):
+        tagkin.suggest(StandardScaler(), X_new)
+
+
+def test_a_score_is_the_mean_average_precision():
+    X, Y, _ = make_collection(200)
+    model = NeighborVoting(15).fit(X[:150], Y[:150])
+    scores = model.decision_function(X[150:])
+    assert model.score(X[150:], Y[150:]) == mean_average_precision(Y[150:], scores)
