@@ -34,7 +34,7 @@ ESTIMATORS: dict[str, list[BaseEstimator]] = {
 }
 
 # What these share with others; they are not used by themselves.
-BASES = {"LabelTransfer", "LinearTransfer", "NeighborTransfer"}
+BASES = {"LabelTransfer", "LinearTransfer", "NeighborTransfer", "PhotographFeatures"}
 
 # Text views take label matrices, which may be sparse, and no features: the battery, which
 # feeds them features, does not apply. Nor does it to a vocabulary, which takes lists of tags, or
