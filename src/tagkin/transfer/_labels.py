@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, check_label_matrix, to_numpy
+from tagkin.arrays import check_label_matrix, to_numpy
 from tagkin.errors import InvalidInput
 
 __all__ = ["as_labels", "checked_names", "label_names", "widened"]
 
 
-def as_labels(Y: Array, n_rows: int, *, weighted: bool = False) -> scipy.sparse.csr_array:
+def as_labels(Y: Any, n_rows: int, *, weighted: bool = False) -> scipy.sparse.csr_array:
     """A copy of Y (N×D) as a sparse matrix of float32; sorted, without explicit zeros.
 
     Entries are one, or with `weighted` what they are.
@@ -37,7 +38,7 @@ def widened(labels: scipy.sparse.csr_array, n_labels: int) -> scipy.sparse.csr_a
     )
 
 
-def label_names(Y: Array) -> np.ndarray | None:
+def label_names(Y: Any) -> np.ndarray | None:
     """The columns of a DataFrame Y where they are text, shape (D,); None where there are none."""
     names = list(getattr(Y, "columns", ()))
     if not names or not all(isinstance(name, str) for name in names):
@@ -48,7 +49,7 @@ def label_names(Y: Array) -> np.ndarray | None:
     return np.array(names, dtype=object)
 
 
-def checked_names(known: np.ndarray | None, Y: Array, n_labels: int) -> np.ndarray | None:
+def checked_names(known: np.ndarray | None, Y: Any, n_labels: int) -> np.ndarray | None:
     """Names of `n_labels` labels, the first of which are `known`, given Y (n×n_labels)."""
     names = label_names(Y)
     if known is None:
