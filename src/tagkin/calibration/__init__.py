@@ -1,4 +1,4 @@
-"""Probabilities that hold: calibration, thresholds for a wanted precision, reliability."""
+"""Calibrated probabilities, least scores for a wanted precision, and reliability."""
 
 from tagkin.calibration.calibrator import LabelCalibrator
 from tagkin.calibration.reliability import (

@@ -1,4 +1,4 @@
-"""From scores to probabilities, so that the number of labels can fit each image."""
+"""From scores to calibrated probabilities, so that each image gets as many labels as are sure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tagkin.wording import count
 
 __all__ = ["LabelCalibrator"]
 
-# Images that the calibrated probability counts for beside the held-out images themselves. On
-# fresh images of Corel5k, votes reached .76 with 10 where .8 was wanted, and .83 with 30.
+# Weight of the calibrated probability, in images, beside the held-out images themselves. On new
+# images of Corel5k, votes reached a precision of .76 with 10 where .8 was wanted, and .83 with 30.
 _PRIOR_IMAGES = 30
 
 
@@ -26,10 +26,10 @@ class LabelCalibrator(BaseEstimator):
     """Probabilities of labels, learned from scores of images that were held out.
 
     P(t | s) = σ(aₜ g(s) + bₜ). The link g is one increasing function for all labels: the log-odds
-    at each score, by isotonic regression. Slope aₜ ≥ 0 and intercept bₜ are the label's own,
-    drawn towards those of all labels as far as the labels agree with each other (empirical
-    Bayes). A label with many positives is fit by them; one with few or none by what holds for
-    the others. Probabilities never fall as the score rises.
+    at each score, by isotonic regression. Slope aₜ ≥ 0 and intercept bₜ are the label's own, shrunk
+    towards those of all labels as far as the labels agree with each other (empirical Bayes). A
+    label with many positives is fitted by them; one with few or none by what holds for the others.
+    Probabilities never decrease with the score.
 
     Fit it on images that the scores were not learned from: scores of training images are too
     good.
@@ -52,8 +52,8 @@ class LabelCalibrator(BaseEstimator):
     -----
     On neighbours' votes and ridge scores of Flickr8k, COCO and Corel5k the held-out log-loss was
     below that of a sigmoid for each label (Platt) with the same pooling, and below that of an
-    isotonic regression for each label. Scores that were brought to one scale label by label gain
-    nothing from a common link: there a pooled sigmoid did as well, and better on Corel5k.
+    isotonic regression for each label. Scores that were scaled label by label gain nothing from a
+    common link: there a pooled sigmoid did as well, and better on Corel5k.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class LabelCalibrator(BaseEstimator):
         return self
 
     def extend(self, n_labels: int) -> Self:
-        """Make room for labels that came later, after those fitted: D is `n_labels` from now on.
+        """Add labels after those that were fitted: D is `n_labels` from now on.
 
         They get the median slope and intercept of the others, and for least scores the precision
         that their probability promises at the cut itself, which is no more than that above it.

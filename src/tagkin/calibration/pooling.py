@@ -1,4 +1,4 @@
-"""Probabilities from scores when most labels are rare: what they share is learned from all.
+"""Probabilities from scores when most labels are rare: what labels share is learned from all.
 
 A label's scores are summarised by a hundred groups of neighbouring ranks; everything else is
 computed from those (D, G) tables, whatever the number of images.
@@ -38,7 +38,7 @@ class ScoreTable:
 def summarize(S: Array, labels: csr_array) -> ScoreTable:
     """Group every label's images by rank: one by one at the top, wider further down."""
     n, n_labels = S.shape
-    # positives stand at the top: group sizes grow with the rank
+    # positives are at the top: group sizes grow with the rank
     ends = np.unique(np.ceil(np.geomspace(1, n, _GROUPS)).astype(np.intp))
     tables = np.empty((4, n_labels, len(ends)))
     by_label = csr_array(labels.T)
@@ -66,17 +66,17 @@ def _summarize_rows(scores: np.ndarray, positives: csr_array, ends: np.ndarray) 
 
     row = np.repeat(np.arange(n_rows), np.diff(positives.indptr))
     reached = count_below(lowest[:, ::-1], row, scores[row, positives.indices], or_equal=True)
-    place = row * len(ends) + len(ends) - reached
-    found = np.bincount(place, minlength=n_rows * len(ends)).reshape(shape)
+    group = row * len(ends) + len(ends) - reached
+    found = np.bincount(group, minlength=n_rows * len(ends)).reshape(shape)
     return np.stack([lowest, mean, count, found])
 
 
 def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
     """The increasing function from scores to log-odds that serves all labels together.
 
-    Isotonic regression on all labels' groups. Each of its steps counts one image of the
-    average kind more, so that no log-odds are infinite, and stands at its mean score; between
-    steps the function is linear.
+    Isotonic regression on all labels' groups. One image with the average rate is added to each of
+    its steps, so that no log-odds are infinite. A step is placed at its mean score; between steps
+    the function is linear.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
     count = np.bincount(inverse, table.count[used])
     positives = np.bincount(inverse, table.positives[used])
     average = (positives.sum() + 0.5) / (count.sum() + 1)
-    for extra in (0, 1):  # one image more may undo the order of small steps: twice, then
+    for extra in (0, 1):  # twice, since one image more may undo the order of small steps
         rate = (positives + extra * average) / (count + extra)
         steps = isotonic_regression(rate, weights=count + extra)
         first = steps.blocks[:-1]
@@ -99,9 +99,9 @@ def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
 def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
     """Slope and intercept of every label, P = σ(a z + b), partially pooled.
 
-    The pairs (a, b) are drawn towards a normal distribution, which is learned with them
-    (expectation maximisation with Laplace's approximation, empirical Bayes): a label with many
-    positives goes its own way, a rare one that of the others.
+    The pairs (a, b) have a normal prior, which is learned with them (empirical Bayes by
+    expectation maximisation with Laplace's approximation): a label with many positives is fitted
+    by its own, a rare one by the others'.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
     for _ in range(_ROUNDS):
         precision = np.linalg.inv(covariance)
         sigmoids, curvature = _descend(sigmoids, z, table, mean, precision)
-        # one more label, at the link with unit spread, keeps a vocabulary of one label sane
+        # one more label, at the link with unit variance, regularises a vocabulary of one label
         mean = (sigmoids.sum(axis=0) + link) / (n_labels + 1)
         offset = sigmoids - mean
         spread = offset.T @ offset + np.linalg.inv(curvature).sum(axis=0)
@@ -131,7 +131,7 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
 def _descend(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's method for all labels at once, slopes kept from falling below 0."""
+    """Newton's method for all labels at once; slopes stay at 0 or above."""
     loss = _loss(sigmoids, z, table, mean, precision)
     for _ in range(50):
         gradient, curvature = _derivatives(sigmoids, z, table, mean, precision)

@@ -1,4 +1,4 @@
-"""Are probabilities what they say? Reliability curves and the calibration error."""
+"""Are probabilities calibrated? Reliability curves and the expected calibration error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReliabilityCurve(NamedTuple):
 
 
 def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
-    """How often labels are there, against how probable they were said to be.
+    """Observed frequency of labels against their predicted probability.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
     P : array of shape (n, D)
         Probabilities.
     n_bins : int
-        Bins of equal width from 0 to 1. (Bins of equal mass would all but one lie at 0, where
+        Bins of equal width from 0 to 1. (Of bins of equal mass, all but one would be at 0, where
         nearly all pairs of an image and a label are.)
 
     Returns

@@ -15,8 +15,8 @@ def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
     """Average precision of each row, its expectation over random orders of equal scores.
 
     A group of m equal scores, p of them positive, below A entries with Q positives, adds
-    Σᵢ (p/m) (Q + 1 + (i−1) c) / (A+i) over its places i = 1…m, where c = (p−1)/(m−1): at place i
-    stands a positive with chance p/m, and then (i−1) c of the others are expected above it.
+    Σᵢ (p/m) (Q + 1 + (i−1) c) / (A+i) over its ranks i = 1…m, where c = (p−1)/(m−1): rank i holds a
+    positive with probability p/m, and then (i−1) c of the others are expected above it.
     With H = Σᵢ 1/(A+i) the sum is (p/m) (c m + (Q + 1 − c (A+1)) H).
 
     Parameters
@@ -71,17 +71,17 @@ def stable_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
 def best_in_rows(scores: np.ndarray, n: int) -> np.ndarray:
     """Columns of the n ≤ m highest scores of each row, best first, equal ones by column.
 
-    A partition finds the n-th highest score only: which of the equal scores it would put
-    before the cut is not defined, so they are counted from the left.
+    A partition only finds the n-th highest score. Which of several equal scores it puts first is
+    undefined, so they are counted from the left.
     """
     m = scores.shape[1]
     cut = np.partition(scores, m - n, axis=1)[:, m - n, None]
     chosen = scores > cut
     level = scores == cut
-    room = n - np.count_nonzero(chosen, axis=1)
-    # most rows need no counting: the scores at the cut just fill the room
-    crowded = np.flatnonzero(np.count_nonzero(level, axis=1) > room)
-    level[crowded] &= np.cumsum(level[crowded], axis=1, dtype=np.int32) <= room[crowded, None]
+    missing = n - np.count_nonzero(chosen, axis=1)
+    # most rows need no counting: the scores at the cut are as many as are missing
+    tied = np.flatnonzero(np.count_nonzero(level, axis=1) > missing)
+    level[tied] &= np.cumsum(level[tied], axis=1, dtype=np.int32) <= missing[tied, None]
     columns = np.nonzero(chosen | level)[1].reshape(len(scores), n)
     order = _descending(np.take_along_axis(scores, columns, axis=1))
     return np.take_along_axis(columns, order, axis=1)

@@ -1,6 +1,6 @@
-"""How good are scores? Average precision, and precision and recall of the n best labels.
+"""How good are scores? Average precision, and precision and recall at n labels.
 
-Y (n×D) says which image carries which label: dense or sparse, everything but zero counts.
+Y (n×D) says which image carries which label: dense or sparse, any non-zero entry counts.
 S (n×D) holds scores, higher is better: NumPy or torch, of any real dtype. Infinite scores
 rank like others (−∞ is "never"); NaN is refused. S is read in blocks under the memory budget.
 """
@@ -38,8 +38,8 @@ _TIES = {"expected": expected_precision, "stable": stable_precision}
 def average_precision(Y: Array, S: Array, *, ties: str = "expected") -> np.ndarray:
     """Average precision of every label: all images ranked by its score.
 
-    AP(t) = 1/n₊ Σ_k (positives among the first k) / k, summed over the ranks k at which an
-    image that carries t stands; not interpolated.
+    AP(t) = 1/n₊ Σ_k (positives among the first k) / k, summed over the ranks k of the images that
+    carry t; not interpolated.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _image_precision(labels: csr_array, S: Array, ties: str) -> np.ndarray:
 
 
 def _ranking_bytes(positives: csr_array) -> int:
-    """Memory that a row takes: four numbers an entry, and a dozen a positive."""
+    """Bytes per row: four numbers per entry, and a dozen per positive."""
     n_rows, length = positives.shape
     return 32 * length + 96 * positives.nnz // n_rows
 
@@ -111,8 +111,8 @@ def _rule(ties: str) -> Callable[[np.ndarray, csr_array], np.ndarray]:
 def _mean(precision: np.ndarray) -> float:
     if np.isnan(precision).all():
         raise InvalidInput(
-            "No image carries any label: Y is zero everywhere. There is nothing to be precise "
-            "about; check that Y and S are of the same images."
+            "No image carries any label: Y is zero everywhere, so that nothing can be measured. "
+            "Check that Y and S are of the same images."
         )
     return float(np.nanmean(precision))
 
@@ -167,8 +167,8 @@ def precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[float, float]:
     """The paper's Prec@n and Rec@n: `label_precision_recall_at`, mean over all labels.
 
     These are macro figures: every label counts alike, and one that is never given, or that no
-    image carries, counts as 0. Where most labels are rare they lie far below what is right on an
-    image, for which see `image_precision_recall_at`.
+    image carries, counts as 0. Where most labels are rare, they are far below the figures per
+    image (`image_precision_recall_at`).
     """
     precision, recall = label_precision_recall_at(Y, S, n)
     return float(precision.mean()), float(recall.mean())
@@ -177,8 +177,8 @@ def precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[float, float]:
 def image_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
     """Precision and recall of every image when it is given its n best labels.
 
-    What a person meets who looks at one image after the other. An image with two labels reaches
-    a precision of 2/n at most.
+    What a person sees who goes through the images. The precision of an image with two labels is at
+    most 2/n.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def n_plus(Y: Array, S: Array, n: int = 5) -> int:
 
 
 def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
-    """What suggestions are worth: per image, and by the paper's protocol.
+    """All measures of suggestions: per image, and by the paper's protocol.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def assign_best(S: Array, n: int) -> csr_array:
 
 
 def precision_recall(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Per-label precision and recall (D,) of assigned labels; 0 where there is nothing to count."""
+    """Per-label precision and recall (D,) of assigned labels; 0 where undefined."""
     hits = label_counts(labels.multiply(assigned))
     return (
         hits / np.maximum(label_counts(assigned), 1),
@@ -267,7 +267,7 @@ def precision_recall(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray
 def _image_precision_recall(
     labels: csr_array, assigned: csr_array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Per-image precision and recall (n_images,); NaN where there is no label to be right about."""
+    """Per-image precision and recall (n_images,); NaN for images without labels."""
     carried = np.diff(labels.indptr)
     hits = np.where(carried > 0, np.diff(labels.multiply(assigned).tocsr().indptr), np.nan)
     return hits / np.diff(assigned.indptr), hits / np.maximum(carried, 1)

@@ -1,4 +1,4 @@
-"""Are an image's neighbours about the same things? The overlap of their label sets."""
+"""Do neighbours show the same things? The overlap of their label sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def neighborhood_jaccard(
     Parameters
     ----------
     Y_query : array or sparse matrix of shape (n, D)
-        Labels of the images; everything but zero counts.
+        Labels of the images; any non-zero entry counts.
     Y_known : array or sparse matrix of shape (N, D)
         Labels of the collection that the neighbours are from.
     indices : int array of shape (n, K)
@@ -50,22 +50,22 @@ def neighborhood_jaccard(
             f"Y_query and Y_known must have the same labels; found {query.shape[1]} and "
             f"{known.shape[1]} columns."
         )
-    kin = _check_indices(to_numpy(indices), query.shape[0], known.shape[0])
-    n, k = kin.shape
+    neighbors = _check_indices(to_numpy(indices), query.shape[0], known.shape[0])
+    n, k = neighbors.shape
     sizes_ = _check_sizes([k] if sizes is None else sizes, k)
 
     per_image = (query.nnz // n + known.nnz // max(1, known.shape[0]) + 2) * 32 * k
     total = np.zeros(k)
     for rows in row_blocks(n, per_image):
-        total += _overlaps(query[rows], known, kin[rows]).sum(axis=0)
+        total += _overlaps(query[rows], known, neighbors[rows]).sum(axis=0)
     curve = np.cumsum(total / n) / np.arange(1, k + 1)
     return float(curve[-1]) if sizes is None else curve[sizes_ - 1]
 
 
-def _overlaps(query: csr_array, known: csr_array, kin: np.ndarray) -> np.ndarray:
-    """Jaccard index of every image and each of its neighbours, of the shape of `kin`."""
-    n, k = kin.shape
-    theirs = known[kin.ravel()]
+def _overlaps(query: csr_array, known: csr_array, neighbors: np.ndarray) -> np.ndarray:
+    """Jaccard index of every image and each of its neighbours, of the shape of `neighbors`."""
+    n, k = neighbors.shape
+    theirs = known[neighbors.ravel()]
     shared = theirs.multiply(query[np.repeat(np.arange(n), k)]).sum(axis=1, dtype=np.intp)
     shared = np.asarray(shared).reshape(n, k)
     own_size = np.diff(query.indptr)[:, None]
@@ -76,7 +76,7 @@ def _overlaps(query: csr_array, known: csr_array, kin: np.ndarray) -> np.ndarray
 def _check_indices(indices: np.ndarray, n: int, n_known: int) -> np.ndarray:
     if indices.ndim != 2 or indices.shape[0] != n or indices.size == 0:
         raise InvalidInput(
-            "indices must have one row for each image of Y_query and one column a neighbour; "
+            "indices must have one row for each image of Y_query and one column per neighbour; "
             f"found shape {indices.shape} for {n} images."
         )
     if indices.dtype.kind not in "iu":
@@ -97,6 +97,6 @@ def _check_sizes(sizes: Sequence[int], k: int) -> np.ndarray:
     if checked.size and checked.max() > k:
         raise InvalidInput(
             f"A neighbourhood of {checked.max()} was asked for, but indices holds {k} neighbours "
-            "an image. Search for more neighbours."
+            "per image. Search for more neighbours."
         )
     return checked

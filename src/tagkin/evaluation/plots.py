@@ -36,7 +36,7 @@ def draw_labels(
     Parameters
     ----------
     names : str array of shape (D,)
-        In the order in which they are to stand.
+        In the order in which they are shown.
     precision : array of shape (D,)
         Average precision; labels with NaN are left out and counted.
     support : int array of shape (D,)
@@ -78,7 +78,7 @@ def draw_labels(
 
 
 def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
-    """How often labels are there against how probable they were said to be.
+    """A reliability diagram: observed frequency against predicted probability.
 
     Parameters
     ----------
@@ -120,13 +120,13 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _families(texts: Sequence[str]) -> list[str]:
-    """The families of fonts that have the characters of the texts between them."""
+    """Font families that together have all characters of the texts."""
     from matplotlib import font_manager, rcParams
 
     usual = font_manager.findfont(font_manager.FontProperties())
     families = list(rcParams["font.family"])
     for path in fonts_for(c for text in texts for c in text if not has_glyph(usual, c)):
-        # it lists fonts once and keeps the list: later ones are not in it
+        # matplotlib lists fonts once: fonts installed later are not in its list
         font_manager.fontManager.addfont(path)
         families.append(font_manager.get_font(path).family_name)
     return families
@@ -140,9 +140,9 @@ def _choose(precision: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarra
     if len(measured) <= n_labels:
         return measured, np.arange(len(measured)), None
     n_first = (n_labels + 1) // 2
-    place = np.arange(n_labels)
-    shown = np.where(place < n_first, measured[:n_labels], measured[-n_labels:])
-    return shown, place + 2 * (place >= n_first), n_first + 0.5
+    row = np.arange(n_labels)
+    shown = np.where(row < n_first, measured[:n_labels], measured[-n_labels:])
+    return shown, row + 2 * (row >= n_first), n_first + 0.5
 
 
 def _write(axes: Any, row: float, value: float, text: str) -> None:

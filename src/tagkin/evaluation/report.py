@@ -1,4 +1,4 @@
-"""Label by label: what is found, what is missed, and what is said instead."""
+"""Label by label: what is found, what is missed, and what is suggested instead."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tagkin.evaluation.metrics import (
 __all__ = ["LabelReport", "label_report"]
 
 _CONFUSED = 3
-_PRIOR_IMAGES = 10  # of mean quality, that a label's own images are weighed against
+_PRIOR_IMAGES = 10  # images of mean quality that are added to each label's own
 
 
 @dataclass(frozen=True, eq=False)
 class LabelReport:
-    """One entry for each of D labels; `label_report` makes it.
+    """One entry for each of D labels, computed by `label_report`.
 
     Attributes are in the order of the columns of Y. Tables and figures have the rows in `order`.
 
@@ -49,9 +49,8 @@ class LabelReport:
     threshold : float64 array of shape (D,)
         The score from which on the label is assigned; NaN where each image is given its best.
     confused_with : int array of shape (D, 3)
-        Labels wrongly assigned to images that carry the label and were not given it, the most
-        frequent first, the lower index first where they are as frequent; −1 where there are
-        fewer.
+        Labels wrongly assigned to images on which the label was missed, most frequent first (of
+        equally frequent ones the lower index first); −1 where there are fewer.
     confused_count : int array of shape (D, 3)
         On how many of those images.
     """
@@ -70,7 +69,7 @@ class LabelReport:
     def damped_precision(self) -> np.ndarray:
         """Average precision with small counts damped, shape (D,); NaN where no image has the label.
 
-        Drawn towards the mean of all labels as if each were on ten images more, of mean quality:
+        Shrunk towards the mean of all labels, as if each were on ten more images of mean quality:
         (n AP + 10 MAP) / (n + 10) for a label on n images. On two images an average precision of
         1 is mostly luck; on two hundred it is not.
         """
@@ -82,9 +81,9 @@ class LabelReport:
 
     @property
     def order(self) -> np.ndarray:
-        """The labels' numbers (D,) by falling `damped_precision`, those on no image last.
+        """Label indices (D,) by descending `damped_precision`, labels on no image last.
 
-        Of equal ones the label on more images comes first, then the name decides.
+        Ties go to the label on more images, then to the name.
         """
         damped = self.damped_precision
 
@@ -97,7 +96,7 @@ class LabelReport:
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each label, in `order`. Needs pandas.
 
-        Its index holds the labels' numbers: ``to_frame().loc[t]`` is the label of column t.
+        Its index holds the label indices: ``to_frame().loc[t]`` is the label of column t.
         """
         try:
             import pandas
@@ -165,11 +164,11 @@ def label_report(
     Parameters
     ----------
     Y : array or sparse matrix of shape (n_images, D)
-        Everything but zero means that the image carries the label.
+        Any non-zero entry means that the image carries the label.
     S : array of shape (n_images, D)
         Scores, higher is better.
     names : sequence of D str, optional
-        By default the labels' numbers.
+        By default the label indices.
     n : int
         Each image is assigned its n best labels, unless there are `thresholds`.
     thresholds : float or array of shape (D,), optional
@@ -225,7 +224,7 @@ def _check_thresholds(thresholds: Array | float, n_labels: int) -> np.ndarray:
 
 def _assign_from(S: Array, thresholds: np.ndarray) -> csr_array:
     """Labels whose score reaches the threshold, as a boolean matrix (n_images, D)."""
-    # a label that is never assigned stays so where its score is infinite, too
+    # a label that is never assigned is not assigned for an infinite score either
     possible = thresholds < np.inf
     blocks = [
         csr_array((read_scores(S, rows) >= thresholds) & possible)
@@ -238,7 +237,7 @@ def _confusions(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray, np.
     """For every label, what is wrongly assigned to the images on which it is missed.
 
     The counts are Mᵀ W for missed labels M and wrongly assigned ones W, both (n_images, D) and
-    sparse; the product is made for some labels at a time.
+    sparse; the product is computed for some labels at a time.
     """
     carried, given = labels.astype(np.int32), assigned.astype(np.int32)
     both = carried.multiply(given)
@@ -252,9 +251,9 @@ def _confusions(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray, np.
         counts = csr_array(missed[some] @ wrong)
         row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         order = np.lexsort((counts.indices, -counts.data, row))
-        place = np.arange(counts.nnz) - counts.indptr[row]
-        lead = place < _CONFUSED
-        where = some.start + row[lead], place[lead]
+        rank = np.arange(counts.nnz) - counts.indptr[row]
+        lead = rank < _CONFUSED
+        where = some.start + row[lead], rank[lead]
         confused_with[where] = counts.indices[order][lead]
         confused_count[where] = counts.data[order][lead]
     return confused_with, confused_count

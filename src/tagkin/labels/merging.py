@@ -9,7 +9,7 @@ __all__ = ["canonical_words", "plural_pairs", "whole_paths"]
 Path = tuple[str, ...]
 """The normalised levels of a tag, the topmost first."""
 
-_SHORTEST = 3  # letters of a word that is taken to have a plural: "as" is none of "a"
+_SHORTEST = 3  # letters of a word that may have a plural: "as" is not the plural of "a"
 _IRREGULAR = {
     "child": "children",
     "foot": "feet",
@@ -20,7 +20,7 @@ _IRREGULAR = {
     "tooth": "teeth",
 }
 _HISSING = ("s", "x", "z", "ch", "sh")
-_DEEPEST = 64  # levels; what leads deeper leads in a circle
+_DEEPEST = 64  # levels; anything deeper is a cycle
 
 
 def plural_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
@@ -36,7 +36,7 @@ def plural_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _plurals(word: str) -> list[str]:
-    """Forms that the plural of a word can have."""
+    """Possible plurals of a word."""
     if len(word) < _SHORTEST:
         return []
     start, _, last = word.rpartition(" ")
@@ -58,15 +58,15 @@ def _plurals(word: str) -> list[str]:
 
 
 def canonical_words(counts: Mapping[str, int], preferred: Iterable[str] = ()) -> dict[str, str]:
-    """The word that stands for both of a pair, for the other one of each pair of plurals.
+    """For each pair of singular and plural: the word that is replaced, and its replacement.
 
     Parameters
     ----------
     counts : mapping of str to int
         Words, normalised, and on how many images they are.
     preferred : iterable of str
-        Words that stand for both whatever the counts; else the more frequent one does, and the
-        singular where they are as frequent.
+        Words that are kept whatever the counts. Otherwise the more frequent one is, and the
+        singular where they are equally frequent.
     """
     wanted = set(preferred)
     found: dict[str, str] = {}
@@ -114,13 +114,13 @@ def whole_paths(counts: Mapping[Path, int]) -> dict[Path, tuple[Path, int]]:
             often = sum(counts[path] for path in paths) >= counts.get(end, 0)
             above[end] = (deepest[: -len(end)], often)
     for end in [end for end in above if _followed_up(end, above) is None]:
-        del above[end]  # "a|b" and "b|a" lead in a circle
+        del above[end]  # "a|b" and "b|a" form a cycle
     found = {end: _followed_up(end, above) for end in above}
     return {end: whole for end, whole in found.items() if whole is not None}
 
 
 def _followed_up(end: Path, above: Mapping[Path, tuple[Path, bool]]) -> tuple[Path, int] | None:
-    """What is above an end, and above that, and how much of it is implied; None in a circle."""
+    """All levels above an end, and how many of them are implied; None in a cycle."""
     path, n_implied, all_implied = end, 0, True
     while len(path) <= _DEEPEST:
         n = next((n for n in range(len(path), 0, -1) if path[:n] in above), 0)

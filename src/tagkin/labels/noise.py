@@ -1,4 +1,4 @@
-"""Untidy tags on purpose: a dial for how far tags are from what is to be seen."""
+"""Noise for tags: how methods do with forgotten, wrong and personal tags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def with_noise(
     n_personal: int = 20,
     random_state: int | None = 0,
 ) -> scipy.sparse.csr_array:
-    """Tags (N×D) as people leave them: forgotten, wrong, personal, or none at all.
+    """Tags (N×D) with noise: some forgotten, some wrong, some personal, some images without tags.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ def with_noise(
     dropped : float from 0 to 1
         Share of the tags that are forgotten.
     wrong : float from 0 on
-        Wrong tags, as a multiple of those present before: on images at random, each tag as often
-        as it occurs.
+        Wrong tags, as a multiple of the tags that are there: on random images, each tag in
+        proportion to its frequency.
     personal : float from 0 on
-        Personal tags an image, such as of an album or a camera, which say nothing of what is to
-        be seen: `n_personal` further columns.
+        Personal tags per image, such as of an album or a camera, that say nothing about its
+        content: `n_personal` further columns.
     untagged : float from 0 to 1
         Share of the images that carry no tag.
     n_personal : int, default 20
     random_state : int or None, default 0
-        Seed. Under one seed, more noise is the same noise and some more.
+        Seed. With the same seed, more noise contains the noise of less.
 
     Returns
     -------

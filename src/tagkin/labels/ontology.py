@@ -1,4 +1,4 @@
-"""The ontology's view of labels: images are alike whose labels mean nearly the same."""
+"""Labels through an ontology: images are similar if their labels are close in WordNet."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def psd_factor(S: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 class OntologyView(TransformerMixin, BaseEstimator):
-    """Labels with what WordNet knows of their meaning: K^T = Y S Yᵀ (the paper's equation 4).
+    """Labels compared by their meaning in WordNet: K^T = Y S Yᵀ (the paper's equation 4).
 
     S holds the Lin similarities of the labels, 1 on the diagonal and 0 where a label is
-    unknown. It need not be positive semi-definite, as a kernel must be; the nearest matrix
-    that is takes its place. With its factor F, S = F Fᵀ, the text features are T̂ = Y F.
+    unknown. It need not be positive semi-definite, as a kernel must be, and is replaced by the
+    nearest matrix that is. With its factor F, S = F Fᵀ, the text features are T̂ = Y F.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class OntologyView(TransformerMixin, BaseEstimator):
         The labels' names, in the order of the columns of Y.
     wordnet : WordNet, optional
         By default ``WordNet.find()``. It is needed to fit and not kept: a fitted view, and a
-        saved one, works without WordNet, and finds it anew if it is fitted again.
+        saved one, works without WordNet, and looks for it if it is fitted again.
     senses : "best" or "first"
         Compare labels by their two most similar noun senses, or by their first ones.
 
@@ -65,10 +65,10 @@ class OntologyView(TransformerMixin, BaseEstimator):
     clipped_ : float
         How far S is from the Lin similarities, as a share of their Frobenius norm.
     unknown_ : list of str
-        Labels that are not in WordNet; each is like itself alone.
+        Labels that are not in WordNet; each is similar to itself alone.
     unattested_ : list of str
-        Labels that WordNet has and its corpus never mentions: they are like each other at most.
-        ``WordNet.find(information_content="brown-add1")`` knows how alike they are to the rest.
+        Labels in WordNet that its corpus never mentions: they are similar to each other at most.
+        ``WordNet.find(information_content="brown-add1")`` has their similarity to the rest.
 
     Examples
     --------

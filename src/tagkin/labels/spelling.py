@@ -1,4 +1,4 @@
-"""Spellings of tags: which of them are one tag, and what else a tag implies."""
+"""Spellings of tags: which of them are the same tag, and which tags a tag implies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def leaf_of(key: str) -> str:
 
 
 class TagReader:
-    """From an image's list of tags to pairs (normalised tag, spelling), parents and all.
+    """From an image's list of tags to pairs (normalised tag, spelling), with implied parents.
 
     `Vocabulary` documents the first three parameters; `forms` learns the others.
 
@@ -76,7 +76,7 @@ class TagReader:
             )
         self._imply_parents = imply_parents
         self._aliases: dict[tuple[str, ...], list[str]] = {}
-        self._known: dict[str, list[tuple[str, str]]] = {}  # every spelling is worked out once
+        self._known: dict[str, list[tuple[str, str]]] = {}  # every spelling is resolved once
         self._read_aliases(aliases or {})
 
     def _read_aliases(self, aliases: Mapping[str, str]) -> None:
@@ -104,7 +104,7 @@ class TagReader:
         return [" ".join(level.split()) for level in levels if normalize_tag(level)]
 
     def _resolved(self, levels: list[str]) -> list[str]:
-        """Levels with aliases put in: the longest that matches first, until none does."""
+        """Levels with aliases replaced, the longest match first, until none matches."""
         path = [levels]
         for _ in range(len(self._aliases) + len(levels) + 1):
             key = _key(levels)
@@ -135,10 +135,10 @@ class TagReader:
                     "missing ones out, or convert it with str()."
                 )
             if tag not in self._known:
-                self._known[tag] = self._worked_out(tag)
+                self._known[tag] = self._pairs_of(tag)
             yield from self._known[tag]
 
-    def _worked_out(self, tag: str) -> list[tuple[str, str]]:
+    def _pairs_of(self, tag: str) -> list[tuple[str, str]]:
         levels, key = self._read(tag)
         beginnings = (_JOINT.join(key[:n]) for n in range(len(key), 0, -1))
         begin = next((begin for begin in beginnings if begin in self._above), "")
@@ -168,7 +168,7 @@ class TagReader:
     def forms(
         self, tags: Mapping[str, int], plurals: bool, levels: bool
     ) -> tuple[dict[str, str], dict[str, tuple[list[str], int]]]:
-        """What is one tag among tags that are on so many images: `words` and `above`."""
+        """Which forms are the same tag, given tags and their counts: `words` and `above`."""
         counts: Counter[Any] = Counter()
         if plurals:
             for tag, n in tags.items():

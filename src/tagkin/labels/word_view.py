@@ -30,9 +30,8 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     """The mean of the word vectors of an image's labels (the paper's equation 5).
 
     t = Σⱼ yⱼ vⱼ / Σⱼ yⱼ over the labels j that have a vector; an image with no such label
-    has the zero vector. A label without a vector is left out of both sums: it says nothing,
-    so it does not make the image less of what its other labels say. Entries of Y are
-    non-negative weights.
+    has the zero vector. A label without a vector is left out of both sums, so that it does not
+    weaken the other labels. Entries of Y are non-negative weights.
 
     Vectors are looked up at `fit`; a fitted view holds its own and needs no file afterwards.
 
@@ -41,7 +40,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     names : sequence of str
         The label of every column of Y, such as ``vocabulary.names_``.
     vectors : WordVectors, path, array of shape (D, v), or None
-        Where word vectors are; an array has one for every label, zero where there is none.
+        Word vectors or their file; an array has one for every label, zero where there is none.
         None takes GloVe from the extra ``words``.
 
     Attributes
