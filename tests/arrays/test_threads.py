@@ -19,7 +19,8 @@ def in_use(user_api="blas"):
 
 @pytest.fixture
 def four():
-    """BLAS with four threads, whatever the machine has."""
+    """BLAS with four threads, whatever the machine has, of all libraries that are loaded by now."""
+    threads._libraries.cache_clear()
     with threadpool_limits(4, "blas"):
         yield
 

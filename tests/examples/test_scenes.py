@@ -22,8 +22,9 @@ def rows(folder):
     return [json.loads(line) for line in (folder / "metadata.jsonl").read_text().splitlines()]
 
 
-def painted(n, seed=0):
-    return [paint(np.random.default_rng([seed, k])) for k in range(n)]
+@pytest.fixture(scope="module")
+def painted():
+    return [paint(np.random.default_rng([0, k])) for k in range(400)]
 
 
 def test_every_scene_is_a_picture_with_a_line(folder):
@@ -68,8 +69,8 @@ def test_scenes_do_not_depend_on_their_number(folder, tmp_path):
     assert (tmp_path / name).read_bytes() != (tmp_path / "other" / name).read_bytes()
 
 
-def test_labels_of_a_scene_are_consistent():
-    for _, labels in painted(200):
+def test_labels_of_a_scene_are_consistent(painted):
+    for _, labels in painted:
         found = set(labels)
         assert "boat" not in found or "sea" in found
         assert "beach" not in found or "sea" in found
@@ -81,16 +82,16 @@ def test_labels_of_a_scene_are_consistent():
         assert "forest" not in found or "tree" in found
 
 
-def test_every_tag_occurs_and_pictures_have_several():
-    labels = [labels for _, labels in painted(400)]
+def test_every_tag_occurs_and_pictures_have_several(painted):
+    labels = [labels for _, labels in painted]
     counts = Counter(label for row in labels for label in row)
     assert set(counts) == set(TAGS)
     assert min(counts.values()) >= 8
     assert 3.5 < np.mean([len(row) for row in labels]) < 6.5
 
 
-def test_colours_of_one_tag_differ_widely():
-    pictures = painted(120)
+def test_colours_of_one_tag_differ_widely(painted):
+    pictures = painted[:120]
     seas = [
         np.asarray(picture).mean(axis=(0, 1)) for picture, labels in pictures if "sea" in labels
     ]

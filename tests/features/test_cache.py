@@ -12,7 +12,6 @@ import sys
 import textwrap
 import threading
 import time
-import traceback
 import warnings
 from pathlib import Path
 
@@ -22,11 +21,11 @@ import pytest
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Backbone, FeatureCache, default_cache_folder
 from tagkin.features.base import fingerprint_of
+from tests.forking import in_child, needs_fork
 from tests.privileges import without_privileges
 
 D = 7
 ROOT = Path(__file__).parents[2]
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 class Numbers(Backbone):
@@ -147,37 +146,31 @@ def test_caches_of_one_folder_are_equal_and_can_be_copied(tmp_path):
 # --- killed, and many at once ---
 
 
-def in_child(work):
-    """Do work in a process of its own; its number."""
-    child = os.fork()
-    if not child:
-        try:
-            work()
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return child
-
-
-def write_until_killed(folder, n, mark):
-    """Keep some of what is missing of n contents, and count in a file what was kept for sure."""
+def write_until_killed(folder, n, mark, pipe):
+    """Keep some of what is missing of n contents; note in a file and tell what is kept for sure."""
     with FeatureCache(folder) as cache, open(mark, "ab", buffering=0) as done:
         missing = sorted(set(range(n)) - held(cache, range(n)))
         for i in missing[: n // 4]:
             keep(cache, [i])
             done.write(i.to_bytes(2, "little"))
+            os.write(pipe, b".")
+        os.close(pipe)
         signal.pause()  # however late the kill comes, some is left for the next round
 
 
 @needs_fork
 def test_killed_at_random_moments_it_loses_only_what_was_being_stored(tmp_path):
-    """60 times two processes write the same contents and are killed."""
+    """24 times two processes write the same contents and are killed."""
     n, rng = 400, np.random.default_rng(0)
     folder, mark = tmp_path / "cache", tmp_path / "mark"
-    for k in range(60):
-        children = [in_child(lambda: write_until_killed(folder, n, mark)) for _ in range(2)]
-        time.sleep(rng.uniform(0.0, 0.03))
+    for k in range(24):
+        reading, writing = os.pipe()
+        work = functools.partial(write_until_killed, folder, n, mark, writing)
+        children = [in_child(work) for _ in range(2)]
+        os.close(writing)
+        for _ in range(rng.integers(0, 12)):  # that many are kept, others are being stored
+            os.read(reading, 1)
+        os.close(reading)
         for child in children:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)

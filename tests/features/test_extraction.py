@@ -1,11 +1,9 @@
 """Runs over files: every photograph once, nothing lost, whatever is among them."""
 
+import contextlib
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from tagkin.errors import InvalidInput
 from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, extraction, get_backbone
 from tagkin.features.base import fingerprint_of
 from tagkin.images import content_digest, decode
+from tests.forking import in_child, needs_fork
 
 ROOT = Path(__file__).parents[2]
 
@@ -256,61 +255,35 @@ def test_an_error_of_the_progress_ends_the_run_at_once(photographs):
     assert threading.active_count() == before
 
 
-RUN = """
-    import sys, time
-    from pathlib import Path
-    from tagkin.features import FeatureCache, extract
-    from tests.features.test_extraction import Corners
+def extract_until(files, cache, n, how):
+    """A run that gets a signal when it tells that n files are done."""
 
-    class Slow(Corners):
-        def __call__(self, batch):
-            time.sleep(0.01)
-            return super().__call__(batch)
+    def progress(done, total):
+        if done >= n:
+            os.kill(os.getpid(), how)
 
-    files = sorted(map(str, Path(sys.argv[1]).iterdir()))
-    print("ready", flush=True)
-    with FeatureCache(sys.argv[2]) as cache:
-        found = extract(
-            files, Slow(), cache=cache, progress=lambda done, total: print(done, flush=True)
-        )
-    print(len(found.files), found.n_computed, flush=True)
-"""
+    with FeatureCache(cache) as opened, contextlib.suppress(KeyboardInterrupt):
+        extract(files, Corners(), cache=opened, progress=progress)
 
 
-def start(photos, cache):
-    path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(RUN), str(photos), str(cache)],
-        env=os.environ | {"PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    return child
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@needs_fork
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how):
     photos = tmp_path / "photos"
     photos.mkdir()
     files = [save(photos / f"{i:03}.jpg", i, (8, 8)) for i in range(200)]
-    rng, before = np.random.default_rng(int(how)), 0
-    for _ in range(4):
-        child = start(photos, tmp_path / "cache")
-        lines = [child.stdout.readline() for _ in range(rng.integers(2, 9))]
-        child.send_signal(how)
-        child.communicate(timeout=60)
+    digests, before = [content_digest(Path(f).read_bytes()) for f in files], 0
+    for n in (3, 20, 31, 9):
+        told = min(before + n, 199)
+        child = in_child(lambda told=told: extract_until(files, tmp_path / "cache", told, how))
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert ended == (-how if how == signal.SIGKILL else 0)
         with FeatureCache(tmp_path / "cache") as cache:
             out = np.empty((200, 12), dtype=np.float32)
-            digests = [content_digest(Path(f).read_bytes()) for f in files]
             there = cache.load(Corners(), digests, out)
-            np.testing.assert_array_equal(out[there], expected(files)[there])
-        done = max(int(line.split()[0]) for line in lines if line)
-        assert there.sum() >= max(done, before)  # what was told to be done is kept
+        np.testing.assert_array_equal(out[there], expected(files)[there])
+        assert there.sum() >= told  # what was told to be done is kept
         before = int(there.sum())
-    assert before > 0
-    output, _ = start(photos, tmp_path / "cache").communicate(timeout=60)
-    assert output.split()[-2:] == ["200", str(200 - before)]
+    with FeatureCache(tmp_path / "cache") as cache:
+        found = extract(files, Corners(), cache=cache)
+    assert (len(found.files), found.n_computed) == (200, 200 - before)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -261,15 +262,20 @@ def test_one_image_and_two(method):
 
 @each_neighbor_method
 def test_many_labels_are_never_made_dense(method):
-    """Ten images with a label each, of a million: a dense matrix would be 80 MB."""
-    Z = np.random.default_rng(0).standard_normal((10, 3))
-    Y = scipy.sparse.csr_array(
-        (np.ones(10), (np.arange(10), np.arange(0, 10**6, 10**5))), shape=(10, 10**6)
-    )
-    model = clone(method).fit(Z, Y)
-    assert model.labels_.nnz == 10
-    scores = model.decision_function(Z[:1])
-    assert scores[0].argmax() % 10**5 == 0
+    """A hundred images with one of ten labels each, of 100,000: a dense matrix has 80 MB."""
+    Z = np.random.default_rng(0).standard_normal((100, 3))
+    labels = 10**4 * np.repeat(np.arange(10), 10)
+    Y = scipy.sparse.csr_array((np.ones(100), (np.arange(100), labels)), shape=(100, 10**5))
+    tracemalloc.start()
+    try:
+        model = clone(method).fit(Z, Y)
+        scores = model.decision_function(Z[:1])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40e6
+    assert model.labels_.nnz == 100
+    assert scores[0].argmax() % 10**4 == 0
 
 
 # --- what may go wrong ---
