@@ -165,7 +165,7 @@ def calibration(name: str, seed: int, folder: Path) -> None:
         folder / f"reliability-{name}.svg", metadata={"Date": None}
     )
     names = [str(label) for label in label_names(name)]
-    report = label_report(truth, scores, names=names, thresholds=calibrator.min_scores(0.5))
+    report = label_report(truth, scores, names=names, min_scores=calibrator.min_scores(0.5))
     report.draw(n_labels=30).savefig(folder / f"labels-{name}.svg", metadata={"Date": None})
     (folder / f"labels-{name}.csv").write_text(report.to_csv())
     print(f"Wrote reliability-{name}.svg, labels-{name}.svg and labels-{name}.csv to {folder}.")

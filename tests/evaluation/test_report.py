@@ -66,25 +66,25 @@ def test_the_report_of_the_best_labels(scored):
     np.testing.assert_array_equal(report.precision, precision)
     np.testing.assert_array_equal(np.isnan(report.recall), np.arange(9) == 4)
     np.testing.assert_array_equal(np.nan_to_num(report.recall), recall)
-    assert np.isnan(report.threshold).all()
+    assert np.isnan(report.min_score).all()
     assert_confusions(report, Y, assigned)
     assert (report.confused_with[4] == -1).all(), "what no image carries is not missed"
     assert (report.confused_count[4] == 0).all()
 
 
-@pytest.mark.parametrize("threshold", [0.8, -np.inf, np.inf, "each"])
-def test_the_report_of_thresholds(scored, threshold):
+@pytest.mark.parametrize("min_score", [0.8, -np.inf, np.inf, "each"])
+def test_the_report_of_least_scores(scored, min_score):
     Y, S = scored
     S[3, 2] = np.inf
-    thresholds = np.linspace(-1, 2, 9) if threshold == "each" else threshold
-    report = label_report(Y, S, thresholds=thresholds)
+    min_scores = np.linspace(-1, 2, 9) if min_score == "each" else min_score
+    report = label_report(Y, S, min_scores=min_scores)
     # what is never assigned is not, even at an infinite score
-    given = (thresholds <= S) & np.broadcast_to(np.less(thresholds, np.inf), S.shape)
+    given = (min_scores <= S) & np.broadcast_to(np.less(min_scores, np.inf), S.shape)
     np.testing.assert_array_equal(report.n_assigned, given.sum(axis=0))
     with np.errstate(invalid="ignore"):  # of nothing no share is known
         np.testing.assert_allclose(report.precision, (Y & given).sum(axis=0) / given.sum(axis=0))
         np.testing.assert_allclose(report.recall, (Y & given).sum(axis=0) / Y.sum(axis=0))
-    np.testing.assert_array_equal(report.threshold, np.broadcast_to(thresholds, 9))
+    np.testing.assert_array_equal(report.min_score, np.broadcast_to(min_scores, 9))
     assert_confusions(report, Y, given)
 
 
@@ -145,12 +145,12 @@ def test_without_any_label_on_any_image_there_is_an_order_still(scored):
 
 def test_the_report_does_not_depend_on_kind_or_blocks(scored, as_array):
     Y, S = scored
-    for thresholds in (None, np.linspace(0, 1, 9)):
-        expected = label_report(Y, S, thresholds=thresholds)
+    for min_scores in (None, np.linspace(0, 1, 9)):
+        expected = label_report(Y, S, min_scores=min_scores)
         for labels in (as_array(Y), scipy.sparse.csr_array(Y * 2)):
             with memory_budget(1):
-                wanted = None if thresholds is None else as_array(thresholds)
-                found = label_report(labels, as_array(S), thresholds=wanted)
+                wanted = None if min_scores is None else as_array(min_scores)
+                found = label_report(labels, as_array(S), min_scores=wanted)
             for name, value in vars(expected).items():
                 np.testing.assert_array_equal(getattr(found, name), value)
 
@@ -158,7 +158,7 @@ def test_the_report_does_not_depend_on_kind_or_blocks(scored, as_array):
 def test_the_csv_holds_the_frame(scored):
     Y, S = scored
     names = ["a,b", 'say "c"', "é", *"defghi"]
-    report = label_report(Y, S, names=names, thresholds=[*[0.5] * 8, np.inf])
+    report = label_report(Y, S, names=names, min_scores=[*[0.5] * 8, np.inf])
     rows = list(csv.DictReader(io.StringIO(report.to_csv())))
     frame = report.to_frame()
     assert sorted(row["name"] for row in rows) == sorted(names)
@@ -175,8 +175,8 @@ def test_the_csv_holds_the_frame(scored):
     ("options", "message"),
     [
         ({"names": ["a", "b"]}, "each of the 9 labels; found 2 names"),
-        ({"thresholds": [0.5, 0.5]}, r"each of the 9 labels.*found shape \(2,\)"),
-        ({"thresholds": np.nan}, r"not NaN; found shape \(\) with NaN"),
+        ({"min_scores": [0.5, 0.5]}, r"each of the 9 labels.*found shape \(2,\)"),
+        ({"min_scores": np.nan}, r"not NaN; found shape \(\) with NaN"),
         ({"n": 0}, "whole number from 1"),
     ],
 )

@@ -162,7 +162,7 @@ def test_the_table_has_a_row_per_tag_in_the_order_of_the_report(tmp_path):
     Y, S = np.zeros((60, 3)), np.tile(np.linspace(1, 0, 60)[:, None], (1, 3))
     Y[0, 0], Y[:40, 1], Y[-40:, 2] = 1, 1, 1
     S[:, 1] -= 0.1 * (1 - Y[:, 1]) * (np.arange(60) == 59)
-    labels = label_report(Y, S, names=["luck", "good", "bad"], thresholds=0.5)
+    labels = label_report(Y, S, names=["luck", "good", "bad"], min_scores=0.5)
     page = written(Report("x", labels=labels), tmp_path)
     rows = re.findall(r'<th scope="row" data-value="(\w+)">', page.source)
     assert rows == ["good", "luck", "bad"] == labels.names[labels.order].tolist()
@@ -176,7 +176,7 @@ def test_the_table_has_a_row_per_tag_in_the_order_of_the_report(tmp_path):
 
 def test_a_tag_that_is_never_suggested_has_no_precision(tmp_path):
     Y = np.array([[1, 1], [1, 0], [0, 1]])
-    labels = label_report(Y, np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.1]]), thresholds=0.5)
+    labels = label_report(Y, np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.1]]), min_scores=0.5)
     source = written(Report("x", labels=labels), tmp_path).source
     rows = re.findall(r"<tr><th scope=\"row\".*?</tr>", source, re.DOTALL)
     never = next(row for row in rows if 'data-value="1"><bdi>1<' in row)

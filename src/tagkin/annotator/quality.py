@@ -187,7 +187,7 @@ def _measured(
         evaluate(truth, scores),
         {} if visual_scores is None else evaluate(truth, visual_scores),
         [_reached(wanted, truth, some) for wanted, some in zip(WANTED, given, strict=True)],
-        label_report(truth, confidences, names=list(names), thresholds=0.5),
+        label_report(truth, confidences, names=list(names), min_scores=0.5),
         truth,
         confidences,
     )

@@ -46,8 +46,8 @@ class LabelReport:
         Of the images that are given the label, the share that carries it; NaN where none is.
     recall : float64 array of shape (D,)
         Of the images that carry the label, the share that is given it; NaN where none does.
-    threshold : float64 array of shape (D,)
-        The score from which on the label is assigned; NaN where each image is given its best.
+    min_score : float64 array of shape (D,)
+        The least score at which the label is assigned; NaN where each image is given its n best.
     confused_with : int array of shape (D, 3)
         Labels wrongly assigned to images on which the label was missed, most frequent first (of
         equally frequent ones the lower index first); −1 where there are fewer.
@@ -61,7 +61,7 @@ class LabelReport:
     n_assigned: np.ndarray
     precision: np.ndarray
     recall: np.ndarray
-    threshold: np.ndarray
+    min_score: np.ndarray
     confused_with: np.ndarray
     confused_count: np.ndarray
 
@@ -141,7 +141,7 @@ class LabelReport:
             "n_assigned": self.n_assigned,
             "precision": self.precision,
             "recall": self.recall,
-            "threshold": self.threshold,
+            "min_score": self.min_score,
         }
         pairs = zip(self.confused_with[order], self.confused_count[order], strict=True)
         confused = [
@@ -157,7 +157,7 @@ def label_report(
     *,
     names: Sequence[str] | None = None,
     n: int = 5,
-    thresholds: Array | float | None = None,
+    min_scores: Array | float | None = None,
 ) -> LabelReport:
     """Measure every label by itself.
 
@@ -170,9 +170,9 @@ def label_report(
     names : sequence of D str, optional
         By default the label indices.
     n : int
-        Each image is assigned its n best labels, unless there are `thresholds`.
-    thresholds : float or array of shape (D,), optional
-        Assign a label where its score reaches the threshold, such as those of
+        Each image is assigned its n best labels, unless there are `min_scores`.
+    min_scores : float or array of shape (D,), optional
+        Assign a label where its score is at least this, such as the scores of
         `LabelCalibrator.min_scores`; ∞ never assigns it.
 
     Returns
@@ -181,12 +181,12 @@ def label_report(
     """
     labels, S = check_pair(Y, S)
     names_ = _check_names(names, S.shape[1])
-    if thresholds is None:
-        threshold = np.full(S.shape[1], np.nan)
+    if min_scores is None:
+        min_score = np.full(S.shape[1], np.nan)
         assigned = assign_best(S, n)
     else:
-        threshold = _check_thresholds(thresholds, S.shape[1])
-        assigned = _assign_from(S, threshold)
+        min_score = _check_min_scores(min_scores, S.shape[1])
+        assigned = _assign_from(S, min_score)
     precision, recall = precision_recall(labels, assigned)
     support, n_assigned = label_counts(labels), label_counts(assigned)
     confused_with, confused_count = _confusions(labels, assigned)
@@ -197,7 +197,7 @@ def label_report(
         n_assigned=n_assigned,
         precision=np.where(n_assigned > 0, precision, np.nan),
         recall=np.where(support > 0, recall, np.nan),
-        threshold=threshold,
+        min_score=min_score,
         confused_with=confused_with,
         confused_count=confused_count,
     )
@@ -212,22 +212,22 @@ def _check_names(names: Sequence[str] | None, n_labels: int) -> np.ndarray:
     return found
 
 
-def _check_thresholds(thresholds: Array | float, n_labels: int) -> np.ndarray:
-    found = to_numpy(thresholds).astype(np.float64)
+def _check_min_scores(min_scores: Array | float, n_labels: int) -> np.ndarray:
+    found = to_numpy(min_scores).astype(np.float64)
     if found.shape not in {(), (n_labels,)} or np.isnan(found).any():
         raise InvalidInput(
-            f"thresholds must be one number, or one for each of the {n_labels} labels, and not "
+            f"min_scores must be one number, or one for each of the {n_labels} labels, and not "
             f"NaN; found shape {found.shape}{' with NaN' if np.isnan(found).any() else ''}."
         )
     return np.array(np.broadcast_to(found, (n_labels,)))
 
 
-def _assign_from(S: Array, thresholds: np.ndarray) -> csr_array:
-    """Labels whose score reaches the threshold, as a boolean matrix (n_images, D)."""
+def _assign_from(S: Array, min_scores: np.ndarray) -> csr_array:
+    """Labels whose score is high enough, as a boolean matrix (n_images, D)."""
     # a label that is never assigned is not assigned for an infinite score either
-    possible = thresholds < np.inf
+    possible = min_scores < np.inf
     blocks = [
-        csr_array((read_scores(S, rows) >= thresholds) & possible)
+        csr_array((read_scores(S, rows) >= min_scores) & possible)
         for rows in row_blocks(S.shape[0], 16 * S.shape[1])
     ]
     return csr_array(vstack(blocks, format="csr"))

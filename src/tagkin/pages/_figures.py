@@ -77,5 +77,5 @@ def tag_rows(labels: LabelReport) -> Iterator[TagRow]:
 
 def common_threshold(labels: LabelReport) -> float | None:
     """The confidence from which on every tag is suggested, where it is one for all."""
-    first = float(labels.threshold[0])
-    return first if 0 < first < 1 and (labels.threshold == first).all() else None
+    first = float(labels.min_score[0])
+    return first if 0 < first < 1 and (labels.min_score == first).all() else None
