@@ -6,7 +6,6 @@ Only the page under build/ shows photographs; tables refer to them by file name.
 from __future__ import annotations
 
 import base64
-import html
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from experiments.problem import dataset_folder
 from experiments.store import Missing
 from experiments.study import Step, Study
 from experiments.tabular import Table
+from experiments.templating import render
 from tagkin.evaluation import top_labels
 
 __all__ = ["examples", "page", "steps", "tables"]
@@ -141,31 +141,26 @@ def page(study: Study, path: Path) -> None:
     """Write a page of photographs with their nearest neighbours in both spaces."""
     visual, semantic = (suggested(study, recipe) for recipe in RECIPES)
     folder = dataset_folder(study.config.dataset)
-    body = []
+    shown = []
     for i in examples(_gain(visual, semantic), study.config.seed):
         own = ", ".join(visual["names"][visual["truth"][i]])
-        panel = [_picture(folder / str(visual["files"][i]), own, True)]
-        for title, found in (("visual", visual), ("semantic", semantic)):
-            panel.append(f"<h3>{title}</h3>")
-            for j in found["neighbors"][i]:
-                labels = found["known"][j]
-                words = ", ".join(found["names"][labels])
-                alike = bool((labels & found["truth"][i]).any())
-                panel.append(_picture(folder / str(found["known_files"][j]), words, alike))
-        body.append(f"<section>{''.join(panel)}</section>")
-    path.write_text(
-        "<!doctype html><meta charset=utf-8><title>Nearest photographs</title><style>"
-        "body{font:14px system-ui;margin:2em}figure{display:inline-block;margin:4px;width:150px;"
-        "vertical-align:top}img{width:150px;border:4px solid #228833}img.off{border:4px dashed "
-        "#EE6677}h3{margin:.3em 0;font-size:13px}section{border-top:2px solid #ccc;padding:1em 0}"
-        "figcaption{font-size:11px}</style><h1>Nearest photographs</h1><p>Each photograph, its "
-        "nearest in visual feature space, and its nearest in the semantic space. Dashed: no label "
-        "in common.</p>" + "".join(body)
-    )
+        photograph = _photograph(folder / str(visual["files"][i]), own, True)
+        nearest = {
+            title: [
+                _photograph(
+                    folder / str(found["known_files"][j]),
+                    ", ".join(found["names"][found["known"][j]]),
+                    bool((found["known"][j] & found["truth"][i]).any()),
+                )
+                for j in found["neighbors"][i]
+            ]
+            for title, found in (("visual", visual), ("semantic", semantic))
+        }
+        shown.append({"photograph": photograph, "nearest": nearest})
+    path.write_text(render("photographs.html.jinja", examples=shown), encoding="utf-8")
 
 
-def _picture(path: Path, words: str, alike: bool) -> str:
+def _photograph(path: Path, labels: str, alike: bool) -> dict[str, Any]:
+    """A photograph as the page shows it; `alike`: it has a label in common with the first."""
     data = base64.b64encode(path.read_bytes()).decode()
-    mark = "" if alike else " class=off"
-    picture = f'<img{mark} alt="" src="data:image/jpeg;base64,{data}">'
-    return f"<figure>{picture}<figcaption>{html.escape(words)}</figcaption></figure>"
+    return {"src": f"data:image/jpeg;base64,{data}", "labels": labels, "alike": alike}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import platform
@@ -18,19 +17,9 @@ from experiments.figures import all_figures
 from experiments.problem import is_available
 from experiments.study import Study
 from experiments.tables import all_tables
+from experiments.templating import render
 
 __all__ = ["machine", "publish", "write_figures", "write_page", "write_tables"]
-
-_STYLE = """
-body{font:15px/1.45 system-ui,sans-serif;max-width:1240px;margin:2em auto;padding:0 1em;color:#222}
-h1{font-size:1.7em}h2{margin-top:2em;border-bottom:2px solid #ddd}h3{margin-top:1.8em}
-table{border-collapse:collapse;font-size:13px}th,td{padding:3px 8px;border-bottom:1px solid #e4e4e4}
-th{text-align:left;border-bottom:2px solid #999;vertical-align:bottom}td{white-space:nowrap}
-td.n{text-align:right;
-font-variant-numeric:tabular-nums}.wide{overflow-x:auto}.note,figcaption{color:#555;font-size:13px}
-figure{margin:1.5em 0;break-inside:avoid}figure svg{max-width:100%;height:auto}nav{font-size:14px}
-@media print{body{max-width:none}.wide{overflow:visible}table{font-size:9px}}
-"""
 
 
 @contextmanager
@@ -119,36 +108,32 @@ def publish(studies: list[Study], folder: Path) -> None:
 def write_page(studies: list[Study], folder: Path) -> None:
     """Write index.html, a single file with all tables and figures."""
     folder.mkdir(parents=True, exist_ok=True)
-    body, links = [], []
     known = folder / "captions.json"
     captions = json.loads(known.read_text()) if known.exists() else {}
+    sections, pages = [], []
     with _as_stored(studies):
         for study in studies:
-            name = html.escape(study.config.name)
-            links.append(f'<a href="#{name}">{name}</a>')
-            body.append(f'<h2 id="{name}">{name}</h2>')
-            body += [table.html() for table in all_tables(study)]
-            for figure, caption in captions.get(study.config.name, {}).items():
-                body.append(_figure(folder / f"{figure}.svg", caption))
-        for study in studies:
+            name = study.config.name
+            figures = [
+                (_inline(path), caption)
+                for figure, caption in captions.get(name, {}).items()
+                if (path := folder / f"{figure}.svg").exists()
+            ]
+            tables = [table.html() for table in all_tables(study)]
+            sections.append({"name": name, "tables": tables, "figures": figures})
             if study.config.qualitative and is_available(study.config.dataset):
-                photos.page(study, folder / f"{study.config.name}.html")
-                links.append(f'<a href="{study.config.name}.html">nearest photographs</a>')
-    provenance = "".join(f"<p class=note>{html.escape(line)}</p>" for line in _provenance(studies))
-    (folder / "index.html").write_text(
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>The paper, reproduced</title>"
-        f"<style>{_STYLE}</style><h1>The paper, reproduced</h1>{provenance}"
-        f"<nav>{' · '.join(links)}</nav>\n{''.join(body)}</html>\n"
+                pages.append(f"{name}.html")
+                photos.page(study, folder / pages[-1])
+    page = render(
+        "report.html.jinja", provenance=_provenance(studies), sections=sections, pages=pages
     )
+    (folder / "index.html").write_text(page, encoding="utf-8")
 
 
-def _figure(path: Path, caption: str) -> str:
-    """Inline an SVG, so that the page is one file; ids get a prefix so that they stay unique."""
-    if not path.exists():
-        return ""
+def _inline(path: Path) -> str:
+    """An SVG to go into a page; ids get a prefix so that they stay unique."""
     text = path.read_text()
     text = text[text.index("<svg") :]
     mark = path.stem
     text = re.sub(r'\bid="', f'id="{mark}-', text)
-    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{mark}-", text)
-    return f"<figure>{text}<figcaption>{html.escape(caption)}</figcaption></figure>\n"
+    return re.sub(r'(href="#|url\(#)', rf"\g<1>{mark}-", text)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from experiments.templating import render
 
 __all__ = ["Table"]
+
+
+class _Cell(NamedTuple):
+    """A cell of a table in HTML."""
+
+    is_number: bool
+    parts: list[str]
 
 
 @dataclass
@@ -42,21 +50,9 @@ class Table:
         return "\n".join([*lines, "", *([self.note, ""] if self.note else [])])
 
     def html(self) -> str:
-        """The table as HTML."""
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td{' class=n' if c is None or _number(c) else ''}>{_html(c)}</td>" for c in row
-            )
-            + "</tr>\n"
-            for row in self.rows
-        )
-        note = f"<p class=note>{html.escape(self.note)}</p>" if self.note else ""
-        return (
-            f'<h3 id="{self.name}">{html.escape(self.title)}</h3>\n<div class=wide><table>'
-            f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>{note}\n"
-        )
+        """The table as HTML; **bold** cells are bold."""
+        rows = [[_Cell(c is None or _number(c), _parts(c)) for c in row] for row in self.rows]
+        return render("table.html.jinja", table=self, rows=rows)
 
     def _by_column(self) -> list[tuple[Any, ...]]:
         return list(zip(*self.rows, strict=True)) if self.rows else [()] * len(self.columns)
@@ -72,9 +68,9 @@ def _number(cell: Any) -> bool:
     )
 
 
-def _html(cell: Any) -> str:
-    """A cell as HTML; **bold** becomes <b>."""
-    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(_text(cell)))
+def _parts(cell: Any) -> list[str]:
+    """The text of a cell in pieces, plain and bold in turn."""
+    return re.split(r"\*\*(.+?)\*\*", _text(cell))
 
 
 def _text(cell: Any) -> str:

@@ -1,5 +1,7 @@
 """Suggestions on photographs: correct ones are marked, and examples show gains and losses."""
 
+import re
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -7,6 +9,7 @@ from PIL import Image
 from experiments.config import Config
 from experiments.photos import METHODS, examples, page, suggested, tables
 from experiments.study import Study
+from experiments.tabular import Table
 
 NAMES = np.array(["cat", "dog", "tree", "boat", "car", "bus"])
 
@@ -51,8 +54,17 @@ def test_the_page_shows_photographs_and_the_tables_do_not(study, tmp_path):
     page(study, tmp_path / "photos.html")
     text = (tmp_path / "photos.html").read_text()
     assert text.count("<img") == 2 * (1 + 2 * 2)
-    assert text.count("class=off") == 2
+    assert text.count('class="off"') == 2
     assert "base64" not in "".join(table.markdown() for table in tables(study))
+
+
+def test_tables_escape_what_is_in_them():
+    odd = '<i>&"'
+    text = Table("t", odd, [odd], [[f"**{odd}**, {odd}"], [1200], [0.25], [None]], odd).html()
+    assert text.count("&lt;i&gt;&amp;&#34;") == 5
+    assert "<i>" not in text
+    assert "<b>&lt;i&gt;" in text
+    assert re.findall(r'<td class="n">([^<]*)</td>', text) == ["1,200", "0.2", ""]
 
 
 def test_nothing_without_results(tmp_path):
