@@ -63,7 +63,7 @@ experiments: setup  ## the paper's tables and figures, into build/report (half a
 
 docs: setup  ## build the documentation into build/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/docs
-	@echo "Open build/docs/index.html"
+	@echo "Open build/docs/index.html, or run $(BIN)/mkdocs serve to search it as well"
 
 clean:  ## remove everything that make made
 	rm -rf $(VENV) build .bench .mypy_cache .pytest_cache .ruff_cache

@@ -83,8 +83,8 @@ def test_the_architecture_shows_every_room():
     listed = re.findall(r"^\| \[`(\w+)`\]", page, flags=re.MULTILINE)
     drawing = (DOCS / "images" / "architecture.svg").read_text()
     drawn = re.findall(r'class="t">(\w+)<', drawing)
-    assert {*listed} == ROOMS | {"errors", "storage"}
-    assert {*drawn} - {"photographs", "tags", "suggestions"} == ROOMS | {"storage"}
+    assert {*listed} == ROOMS | {"errors"}
+    assert {*drawn} - {"photographs", "tags", "suggestions"} == ROOMS
 
 
 def test_the_reference_lists_every_public_name():
@@ -109,6 +109,16 @@ def test_install_commands_name_the_packages_of_the_extra():
 def test_no_text_names_an_install_command_that_needs_an_index():
     sources = [*(ROOT / "src").rglob("*.py"), *PAGES]
     assert not [path.name for path in sources if "install 'tagkin" in path.read_text("utf-8")]
+
+
+def test_contributors_are_sent_to_files_that_exist():
+    text = prose(ROOT / "CONTRIBUTING.md")
+    named = re.findall(r"`([\w./]+/(?:[\w.]+\.\w+)?)`", text)
+    paths = [path for path in named if "NAME" not in path]
+    assert len(paths) > 5
+    package = ROOT / "src" / "tagkin"
+    homes = (ROOT, package, package.parent)
+    assert not [path for path in paths if not any((home / path).exists() for home in homes)]
 
 
 def test_every_make_target_is_explained():

@@ -12,7 +12,7 @@ import typer.main
 
 from tagkin.cli import app
 
-from ..documents import PAGES, ROOT, inline_commands, name_of, shell_lines
+from ..documents import PAGES, ROOT, blocks, inline_commands, name_of, shell_lines
 from .conftest import World, call
 from .reference import commands
 from .synthetic import write_tag_file
@@ -72,6 +72,15 @@ def test_it_runs(line: tuple[str, ...], desk: Path, world: World) -> None:
     for option, target in itertools.pairwise(line):
         if option in ("--report", "--sheet", "--output", "-o", "--model"):
             assert (desk / target).exists()
+
+
+def test_the_code_of_the_front_page_runs(
+    desk: Path, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    (code,) = blocks(ROOT / "docs" / "index.md", "python")
+    exec(compile(code, "docs/index.md", "exec"), {})
+    assert "red-circle-0.jpg [('" in capsys.readouterr().out
 
 
 def known_options(words: list[str]) -> bool:
