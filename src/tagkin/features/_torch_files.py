@@ -5,6 +5,9 @@ program. Here the operations of the pickle are listed, not executed, and the few
 plain dictionary of tensors needs are followed on a stack of our own. A name that is not in
 `_NAMES` is refused. Both forms are read: the zip archive (torch 1.6 and later) and the older
 stream.
+
+It is kept because package registries have the weights of the default networks in no other form,
+and torch itself, which reads them, is a download of hundreds of megabytes for one file.
 """
 
 from __future__ import annotations
