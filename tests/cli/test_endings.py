@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -262,8 +261,8 @@ def test_a_full_disk_is_told(start, world):
 
 
 @not_windows
-def test_interrupted_it_ends_with_130_and_leaves_no_model(start, world, tmp_path):
-    process = start_training(start, world, tmp_path)
+def test_interrupted_it_ends_with_130_and_leaves_no_model(environment, tmp_path):
+    process = start_training(environment, tmp_path)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130, said
@@ -272,8 +271,8 @@ def test_interrupted_it_ends_with_130_and_leaves_no_model(start, world, tmp_path
 
 
 @not_windows
-def test_killed_it_leaves_no_half_written_model_and_goes_on_later(start, world, run, tmp_path):
-    process = start_training(start, world, tmp_path)
+def test_killed_it_leaves_no_half_written_model_and_goes_on_later(environment, run, tmp_path):
+    process = start_training(environment, tmp_path)
     process.kill()
     process.communicate()
     assert not (tmp_path / "model").exists()
@@ -281,14 +280,41 @@ def test_killed_it_leaves_no_half_written_model_and_goes_on_later(start, world, 
     assert said.exit_code == 0, said.stderr
 
 
-def start_training(start, world, tmp_path: Path) -> subprocess.Popen:
-    """Training in a process of its own, caught while it looks at photographs."""
+# The command, held at its second batch of photographs until its input ends.
+HELD = """
+import itertools, sys
+from tagkin.cli import main
+from tagkin.features.efficientnet import EfficientNetLite
+
+compute, calls = EfficientNetLite.__call__, itertools.count(1)
+
+def held(self, batch):
+    if next(calls) > 1:
+        print("held", flush=True)
+        sys.stdin.read()
+    return compute(self, batch)
+
+EfficientNetLite.__call__ = held
+main()
+"""
+
+
+def start_training(environment, tmp_path: Path) -> subprocess.Popen:
+    """Training in a process of its own, in the middle of its photographs."""
     tags = make_photographs(tmp_path / "photos", n_each=10, seed=3)
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", tags)
-    process = start("train", "photos", "--model", "model", "--cache", "fresh-cache")
-    while not list((tmp_path / "fresh-cache").rglob("*")) and process.poll() is None:
-        time.sleep(0.02)
-    assert process.poll() is None, process.communicate()
+    command = ["train", "photos", "--model", "model", "--cache", "fresh-cache"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", HELD, *command],
+        env=environment,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
     return process
 
 
