@@ -57,7 +57,7 @@ def _measured_rows(study: Study, kind: str) -> Iterator[list]:
             setting = setting_text(study.setting(kind, recipe, method))
             yield [space, method, setting, *_cells(expert.chosen(study, kind, recipe, method))]
     ridge = expert.kernel_ridge(study, kind)
-    yield ["semantic", "kernel ridge", "read off the linear space", *_cells(ridge)]
+    yield ["semantic", "kernel ridge", "the regression in the linear space", *_cells(ridge)]
 
 
 def _columns(study: Study) -> list[str]:

@@ -1,4 +1,4 @@
-"""Small made collections whose right answer is plain to see."""
+"""Small synthetic collections with obvious answers."""
 
 import importlib.util
 import os

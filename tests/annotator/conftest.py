@@ -15,7 +15,7 @@ def seen(features, first=0, failures=()):
     return Extraction(files, np.asarray(features, np.float32), digests, list(failures), 0, n)
 
 
-class Made:
+class SyntheticPhotographs:
     """n photographs with what is on them, and how a person tagged them."""
 
     def __init__(self, n, seed=0, forgotten=0.15, noise=0.8, d=24):
@@ -41,12 +41,12 @@ def _a_cache_of_its_own(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def made():
-    return Made(400)
+def synthetic():
+    return SyntheticPhotographs(400)
 
 
 @pytest.fixture(scope="session")
-def fitted(made):
+def fitted(synthetic):
     from tagkin import Annotator
 
-    return Annotator().fit(seen(made.X[:300]), made.tags[:300])
+    return Annotator().fit(seen(synthetic.X[:300]), synthetic.tags[:300])

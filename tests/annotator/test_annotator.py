@@ -19,7 +19,7 @@ from tagkin.evaluation import evaluate
 from tagkin.features import FeatureCache
 from tests.features.test_onnx import write as write_encoder
 
-from .conftest import NAMES, Made, seen
+from .conftest import NAMES, SyntheticPhotographs, seen
 
 
 def row_of(file):
@@ -29,9 +29,9 @@ def row_of(file):
 # --- from features -----------------------------------------------------------------------
 
 
-def test_suggestions_are_mostly_right_and_as_sure_as_they_say(fitted, made):
-    found = fitted.suggest(seen(made.X[300:], first=300))
-    right = [s.tag in made.named(row_of(p.file)) for p in found for s in p.suggestions]
+def test_suggestions_are_mostly_right_and_as_sure_as_they_say(fitted, synthetic):
+    found = fitted.suggest(seen(synthetic.X[300:], first=300))
+    right = [s.tag in synthetic.named(row_of(p.file)) for p in found for s in p.suggestions]
     said = [s.confidence for p in found for s in p.suggestions]
     assert len(right) > 50
     assert min(said) >= 0.5
@@ -39,29 +39,29 @@ def test_suggestions_are_mostly_right_and_as_sure_as_they_say(fitted, made):
     assert np.mean(said) == pytest.approx(np.mean(right), abs=0.15)
 
 
-def test_kin_carry_the_tag_and_their_shares_add_up(fitted, made):
-    for photo in fitted.suggest(seen(made.X[300:330], first=300), n=3, n_kin=1000):
+def test_kin_carry_the_tag_and_their_shares_add_up(fitted, synthetic):
+    for photo in fitted.suggest(seen(synthetic.X[300:330], first=300), n=3, n_kin=1000):
         assert len(photo.suggestions) <= 3
         sure = [s.confidence for s in photo.suggestions]
         assert sure == sorted(sure, reverse=True)
         for one in photo.suggestions:
-            assert all(one.tag in made.tags[row_of(kin.file)] for kin in one.kin)
+            assert all(one.tag in synthetic.tags[row_of(kin.file)] for kin in one.kin)
             assert sum(kin.share for kin in one.kin) == pytest.approx(1)
             assert all(os.path.isabs(kin.file) for kin in one.kin)
 
 
-def test_a_photograph_learned_from_does_not_speak_for_itself(fitted, made):
-    for photo in fitted.suggest(seen(made.X[:40]), threshold=0.0, n_kin=1000):
-        own = made.tags[row_of(photo.file)]
+def test_a_photograph_learned_from_does_not_speak_for_itself(fitted, synthetic):
+    for photo in fitted.suggest(seen(synthetic.X[:40]), threshold=0.0, n_kin=1000):
+        own = synthetic.tags[row_of(photo.file)]
         assert list(photo.tags) == own
         assert not {s.tag for s in photo.suggestions} & set(own)
         kin = {row_of(kin.file) for s in photo.suggestions for kin in s.kin}
         assert row_of(photo.file) not in kin
 
 
-def test_confidences_are_the_calibrated_scores(fitted, made):
+def test_confidences_are_the_calibrated_scores(fitted, synthetic):
     """By the printed form: σ(aₜ g(s) + bₜ), with s from the method's own scores."""
-    photos = seen(made.X[300:320], first=300)
+    photos = seen(synthetic.X[300:320], first=300)
     scores = fitted.method_.decision_function(fitted.space_.transform(photos.features))
     judge, names = fitted.calibrator_, fitted.vocabulary_.names_
     log_odds = np.interp(scores, judge.link_scores_, judge.link_log_odds_)
@@ -73,8 +73,8 @@ def test_confidences_are_the_calibrated_scores(fitted, made):
             assert one.confidence == pytest.approx(row[names.index(one.tag)], abs=1e-6)
 
 
-def test_suggestions_do_not_depend_on_how_many_kin_are_named(fitted, made):
-    photos = seen(made.X[300:310], first=300)
+def test_suggestions_do_not_depend_on_how_many_kin_are_named(fitted, synthetic):
+    photos = seen(synthetic.X[300:310], first=300)
     some, none = fitted.suggest(photos), fitted.suggest(photos, n_kin=0)
     assert any(photo.suggestions for photo in some)
     for one, other in zip(some, none, strict=True):
@@ -82,27 +82,27 @@ def test_suggestions_do_not_depend_on_how_many_kin_are_named(fitted, made):
         assert all(s.kin == () for s in other.suggestions)
 
 
-def test_top_gives_so_many_where_kin_carry_them(made):
+def test_top_gives_so_many_where_kin_carry_them(synthetic):
     """A tag on most photographs is likely even where no kin carries it: it takes no place."""
-    tags = [[*row, "always"] if i % 4 else row for i, row in enumerate(made.tags[:200])]
-    annotator = Annotator(method=NeighborVoting(n_neighbors=2)).fit(seen(made.X[:200]), tags)
-    photos = seen(made.X[200:], first=200)
+    tags = [[*row, "always"] if i % 4 else row for i, row in enumerate(synthetic.tags[:200])]
+    annotator = Annotator(method=NeighborVoting(n_neighbors=2)).fit(seen(synthetic.X[:200]), tags)
+    photos = seen(synthetic.X[200:], first=200)
     lists, _ = annotator.method_.kneighbors(annotator.space_.transform(photos.features))
     for photo, kin in zip(annotator.suggest(photos, n=1), lists, strict=True):
         assert len(photo.suggestions) == (1 if any(tags[j] for j in kin) else 0)
 
 
 @pytest.mark.parametrize("method", [TwoPassKNN(), TagRelevance()])
-def test_every_method_by_neighbours_says_who_speaks(made, method):
-    annotator = Annotator(method=method).fit(seen(made.X[:120]), made.tags[:120])
-    for photo in annotator.suggest(seen(made.X[120:130], first=120), n=6, n_kin=1000):
+def test_every_method_by_neighbours_says_who_speaks(synthetic, method):
+    annotator = Annotator(method=method).fit(seen(synthetic.X[:120]), synthetic.tags[:120])
+    for photo in annotator.suggest(seen(synthetic.X[120:130], first=120), n=6, n_kin=1000):
         assert len(photo.suggestions) == 6
         for one in photo.suggestions:
             assert sum(kin.share for kin in one.kin) == pytest.approx(1)
             assert all(kin.share > 0 for kin in one.kin)
     for finding in annotator.audit(20):
         assert finding.kin
-        carried = [finding.tag in made.tags[row_of(kin.file)] for kin in finding.kin]
+        carried = [finding.tag in synthetic.tags[row_of(kin.file)] for kin in finding.kin]
         assert finding.kind == "wrong" or all(carried)
 
 
@@ -110,13 +110,13 @@ def test_every_method_by_neighbours_says_who_speaks(made, method):
     "wrong",
     [{"n_kin": -1}, {"n_kin": 2.5}, {"n": 2.0}, {"threshold": "high"}, {"precision": "high"}],
 )
-def test_what_cannot_be_asked_for_is_refused(fitted, made, wrong):
+def test_what_cannot_be_asked_for_is_refused(fitted, synthetic, wrong):
     with pytest.raises(InvalidInput, match=f"^{next(iter(wrong))} must be"):
-        fitted.suggest(seen(made.X[300:302], first=300), **wrong)
+        fitted.suggest(seen(synthetic.X[300:302], first=300), **wrong)
 
 
-def test_numbers_of_numpy_are_numbers(fitted, made):
-    photos = seen(made.X[300:305], first=300)
+def test_numbers_of_numpy_are_numbers(fitted, synthetic):
+    photos = seen(synthetic.X[300:305], first=300)
     asked = {"n": np.int64(2), "threshold": np.float32(0.3)}
     assert fitted.suggest(photos, **asked) == fitted.suggest(
         photos, n=2, threshold=asked["threshold"]
@@ -142,17 +142,17 @@ def test_no_photograph_at_all_is_said(fitted):
         ([None], "0003.jpg hold None"),
     ],
 )
-def test_tags_that_are_no_list_of_texts_are_refused(made, row, said):
-    tags = [*made.tags[:3], row, *made.tags[4:20]]
+def test_tags_that_are_no_list_of_texts_are_refused(synthetic, row, said):
+    tags = [*synthetic.tags[:3], row, *synthetic.tags[4:20]]
     with pytest.raises(InvalidInput, match=said):
-        Annotator().fit(seen(made.X[:20]), tags)
+        Annotator().fit(seen(synthetic.X[:20]), tags)
 
 
-def test_blank_tags_are_none(made):
-    tags = [[""], ["  ", "|"], *(np.array(row, dtype=object) for row in made.tags[2:40])]
-    annotator = Annotator().fit(seen(made.X[:40]), tags)
+def test_blank_tags_are_none(synthetic):
+    tags = [[""], ["  ", "|"], *(np.array(row, dtype=object) for row in synthetic.tags[2:40])]
+    annotator = Annotator().fit(seen(synthetic.X[:40]), tags)
     assert [row_of(file) for file in annotator.files_] == list(range(2, 40))
-    assert annotator.tags_ == made.tags[2:40]
+    assert annotator.tags_ == synthetic.tags[2:40]
 
 
 def test_a_cache_is_not_a_path(tmp_path):
@@ -160,18 +160,18 @@ def test_a_cache_is_not_a_path(tmp_path):
         Annotator(cache=str(tmp_path)).look("a.jpg")
 
 
-def test_looks_are_judged_with_the_method_that_was_tuned(made, monkeypatch):
+def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch):
     def found(X, Y, recipe, random_state, step):
         return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
 
     monkeypatch.setattr("tagkin.annotator.annotator.tuned", found)
-    known, new = seen(made.X[:100]), seen(made.X[100:200], first=100)
-    annotator = Annotator(tune=True).fit(known, made.tags[:100])
+    known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
+    annotator = Annotator(tune=True).fit(known, synthetic.tags[:100])
     monkeypatch.setattr(
         Annotator, "look", lambda self, photos, progress=None: new if photos is new else known
     )
-    quality = annotator.evaluate(new, made.tags[100:200])
-    Y, truth = (annotator.vocabulary_.transform(made.tags[a : a + 100]) for a in (0, 100))
+    quality = annotator.evaluate(new, synthetic.tags[100:200])
+    Y, truth = (annotator.vocabulary_.transform(synthetic.tags[a : a + 100]) for a in (0, 100))
     visual_scores = NeighborVoting(n_neighbors=7).fit(known.features, Y)
     assert quality.visual == evaluate(truth, visual_scores.decision_function(new.features))
     places = annotator.space_.transform(new.features)
@@ -179,22 +179,24 @@ def test_looks_are_judged_with_the_method_that_was_tuned(made, monkeypatch):
 
 
 @pytest.mark.parametrize(("n_there", "fair"), [(100, True), (99, True), (50, False), (0, False)])
-def test_a_baseline_of_a_part_of_the_photographs_is_not_shown(made, monkeypatch, n_there, fair):
-    known, new = seen(made.X[:100]), seen(made.X[100:200], first=100)
-    annotator = Annotator().fit(known, made.tags[:100])
-    there = seen(made.X[:n_there])
+def test_a_baseline_of_some_photographs_is_not_shown(
+    synthetic, monkeypatch, n_there, fair
+):
+    known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
+    annotator = Annotator().fit(known, synthetic.tags[:100])
+    there = seen(synthetic.X[:n_there])
     monkeypatch.setattr(
         Annotator, "look", lambda self, photos, progress=None: new if photos is new else there
     )
-    assert bool(annotator.evaluate(new, made.tags[100:200]).visual) == fair
+    assert bool(annotator.evaluate(new, synthetic.tags[100:200]).visual) == fair
 
 
-def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(made):
-    annotator = Annotator().fit(seen(made.X[:60]), made.tags[:60])
-    again = seen(made.X[:2])
+def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(synthetic):
+    annotator = Annotator().fit(seen(synthetic.X[:60]), synthetic.tags[:60])
+    again = seen(synthetic.X[:2])
     again.files[:] = ["moved/0000.jpg", "moved/0001.jpg"]
     for _ in range(2):
-        annotator.add(again, [["unique"], made.tags[1]])
+        annotator.add(again, [["unique"], synthetic.tags[1]])
     assert "unique" not in annotator.vocabulary_.names_
     assert annotator.vocabulary_.dropped_["unique"] == 1
     assert annotator.files_[0].endswith("moved/0000.jpg")
@@ -203,8 +205,8 @@ def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(mad
     assert (annotator.method_.labels_.toarray() == carried).all()
 
 
-def test_tags_of_a_collection_are_not_suggested_again(fitted, made, monkeypatch):
-    photos = seen(made.X[300:320], first=300)
+def test_tags_of_a_collection_are_not_suggested_again(fitted, synthetic, monkeypatch):
+    photos = seen(synthetic.X[300:320], first=300)
     bare = fitted.suggest(photos, n=2)
     given = Collection(photos.files, [[p.suggestions[0].tag.upper()] for p in bare])
     monkeypatch.setattr(Annotator, "look", lambda self, photographs, progress=None: photos)
@@ -213,10 +215,10 @@ def test_tags_of_a_collection_are_not_suggested_again(fitted, made, monkeypatch)
     assert again[0].tags == (bare[0].suggestions[0].tag.upper(),)
 
 
-def test_a_wanted_precision_is_reached(fitted, made):
-    photos = seen(made.X[300:], first=300)
+def test_a_wanted_precision_is_reached(fitted, synthetic):
+    photos = seen(synthetic.X[300:], first=300)
     right = [
-        s.tag in made.named(row_of(p.file))
+        s.tag in synthetic.named(row_of(p.file))
         for p in fitted.suggest(photos, precision=0.9)
         for s in p.suggestions
     ]
@@ -225,11 +227,11 @@ def test_a_wanted_precision_is_reached(fitted, made):
     assert max(len(p.suggestions) for p in few) == 1
 
 
-def test_the_same_input_gives_the_same_whatever_the_blocks(fitted, made):
+def test_the_same_input_gives_the_same_whatever_the_blocks(fitted, synthetic):
     """To the bit for the same blocks; for others up to the rounding of float32 products."""
-    photos = seen(made.X[300:], first=300)
+    photos = seen(synthetic.X[300:], first=300)
     whole = fitted.suggest(photos)
-    again = Annotator().fit(seen(made.X[:300]), made.tags[:300])
+    again = Annotator().fit(seen(synthetic.X[:300]), synthetic.tags[:300])
     assert again.suggest(photos) == whole
     with tagkin.memory_budget(100_000):
         parts = fitted.suggest(photos)
@@ -239,8 +241,8 @@ def test_the_same_input_gives_the_same_whatever_the_blocks(fitted, made):
             assert a.confidence == pytest.approx(b.confidence, abs=1e-4)
 
 
-def test_a_saved_annotator_suggests_the_same(fitted, made, tmp_path):
-    photos = seen(made.X[300:], first=300)
+def test_a_saved_annotator_suggests_the_same(fitted, synthetic, tmp_path):
+    photos = seen(synthetic.X[300:], first=300)
     folder = fitted.save(tmp_path / "model")
     loaded = Annotator.load(folder)
     assert loaded.suggest(photos) == fitted.suggest(photos)
@@ -254,13 +256,13 @@ def test_a_saved_annotator_suggests_the_same(fitted, made, tmp_path):
         Annotator.load(tmp_path / "space")
 
 
-def test_where_features_are_kept_does_not_go_into_the_model(made, tmp_path):
+def test_where_features_are_kept_does_not_go_into_the_model(synthetic, tmp_path):
     annotator = Annotator(cache=FeatureCache(tmp_path / "cache"))
-    annotator.fit(seen(made.X[:50]), made.tags[:50]).save(tmp_path / "model")
+    annotator.fit(seen(synthetic.X[:50]), synthetic.tags[:50]).save(tmp_path / "model")
     assert str(tmp_path / "cache") not in (tmp_path / "model" / "model.json").read_text()
 
 
-def test_the_backbone_is_opened_once(fitted, made, tmp_path, monkeypatch):
+def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
     opened = []
     real = photograph_features.get_backbone
     monkeypatch.setattr(
@@ -272,16 +274,16 @@ def test_the_backbone_is_opened_once(fitted, made, tmp_path, monkeypatch):
     looked = model.look([tmp_path / "photo.png"])
     for _ in range(2):
         model.look([tmp_path / "photo.png"])
-        model.suggest(seen(made.X[300:303], first=300))
-        model.similar(seen(made.X[300:303], first=300))
+        model.suggest(seen(synthetic.X[300:303], first=300))
+        model.similar(seen(synthetic.X[300:303], first=300))
     assert opened == ["efficientnet-lite0"]
     for other in (copy.deepcopy(model), Annotator.load(model.save(tmp_path / "again"))):
-        other.suggest(seen(made.X[300:303], first=300))
+        other.suggest(seen(synthetic.X[300:303], first=300))
     assert opened == 3 * ["efficientnet-lite0"]
     model.backbone = str(write_encoder(tmp_path))
     assert model.look([tmp_path / "photo.png"]).features.shape != looked.features.shape
     with pytest.raises(InvalidInput, match="another version of"):
-        model.suggest(seen(made.X[300:303], first=300))
+        model.suggest(seen(synthetic.X[300:303], first=300))
 
 
 def test_clones_share_a_cache(tmp_path):
@@ -290,24 +292,24 @@ def test_clones_share_a_cache(tmp_path):
     assert clone(Annotator(cache=False)).cache is False
 
 
-def test_a_model_of_another_backbone_is_refused(fitted, made, tmp_path):
+def test_a_model_of_another_backbone_is_refused(fitted, synthetic, tmp_path):
     other = Annotator.load(fitted.save(tmp_path / "model"))
     other.fingerprint_ = "0" * 64
     for use in (other.suggest, other.similar):
         with pytest.raises(InvalidInput, match="another version of 'efficientnet-lite0'"):
-            use(seen(made.X[:3]))
+            use(seen(synthetic.X[:3]))
     with pytest.raises(InvalidInput, match="another version"):
-        other.add(seen(made.X[:3]), made.tags[:3])
+        other.add(seen(synthetic.X[:3]), synthetic.tags[:3])
 
 
-def test_new_photographs_and_new_tags_without_a_new_fit(made):
-    annotator = Annotator().fit(seen(made.X[:200]), made.tags[:200])
-    space, before = annotator.space_, annotator.suggest(seen(made.X[300:], first=300))
-    more = [[*row, "holiday"] if "beach" in row else row for row in made.tags[200:300]]
-    annotator.add(seen(made.X[200:300], first=200), more)
+def test_new_photographs_and_new_tags_without_a_new_fit(synthetic):
+    annotator = Annotator().fit(seen(synthetic.X[:200]), synthetic.tags[:200])
+    space, before = annotator.space_, annotator.suggest(seen(synthetic.X[300:], first=300))
+    more = [[*row, "holiday"] if "beach" in row else row for row in synthetic.tags[200:300]]
+    annotator.add(seen(synthetic.X[200:300], first=200), more)
     assert annotator.space_ is space
     assert len(annotator.files_) == 300
-    photos = annotator.suggest(seen(made.X[300:], first=300), threshold=0.05)
+    photos = annotator.suggest(seen(synthetic.X[300:], first=300), threshold=0.05)
     holidays = [p for p in photos if "holiday" in {s.tag for s in p.suggestions}]
     assert holidays
     assert all(
@@ -319,75 +321,79 @@ def test_new_photographs_and_new_tags_without_a_new_fit(made):
     )
     assert photos != before
     assert annotator.audit(5)
-    annotator.suggest(seen(made.X[300:], first=300), precision=0.5)
+    annotator.suggest(seen(synthetic.X[300:], first=300), precision=0.5)
 
 
-def test_a_dropped_tag_comes_back_with_all_that_carry_it(made):
-    tags = [list(row) for row in made.tags]
+def test_a_dropped_tag_comes_back_with_all_that_carry_it(synthetic):
+    tags = [list(row) for row in synthetic.tags]
     tags[0].append("rare")
-    annotator = Annotator(min_count=2).fit(seen(made.X[:100]), tags[:100])
+    annotator = Annotator(min_count=2).fit(seen(synthetic.X[:100]), tags[:100])
     assert "rare" not in annotator.vocabulary_.names_
     tags[100].append("rare")
-    annotator.add(seen(made.X[100:110], first=100), tags[100:110])
+    annotator.add(seen(synthetic.X[100:110], first=100), tags[100:110])
     column = annotator.vocabulary_.index("rare")
     assert set(annotator.method_.labels_[:, [column]].nonzero()[0]) == {0, 100}
 
 
-def test_known_photographs_get_their_new_tags(made):
-    annotator = Annotator().fit(seen(made.X[:100]), made.tags[:100])
-    annotator.add(seen(made.X[:1]), [["snow"]])
+def test_known_photographs_get_their_new_tags(synthetic):
+    annotator = Annotator().fit(seen(synthetic.X[:100]), synthetic.tags[:100])
+    annotator.add(seen(synthetic.X[:1]), [["snow"]])
     assert len(annotator.files_) == 100
     assert annotator.tags_[0] == ["snow"]
     carried = annotator.vocabulary_.inverse_transform(annotator.method_.labels_[:1])
     assert carried == [["snow"]]
     with pytest.raises(InvalidInput, match="new fit"):
-        annotator.add(seen(made.X[:2]), [["fresh"], ["fresh"]])
+        annotator.add(seen(synthetic.X[:2]), [["fresh"], ["fresh"]])
 
 
-def test_photographs_of_one_content_are_one(made):
-    photos = seen(made.X[:50])
-    twice = seen(np.concatenate([made.X[:50], made.X[:1]]))
+def test_photographs_of_one_content_are_one(synthetic):
+    photos = seen(synthetic.X[:50])
+    twice = seen(np.concatenate([synthetic.X[:50], synthetic.X[:1]]))
     digests = [*photos.digests, photos.digests[0]]
     annotator = Annotator().fit(
         type(photos)(twice.files, twice.features, digests, [], 0, 51),
-        [*made.tags[:50], ["boat", "pier"]],
+        [*synthetic.tags[:50], ["boat", "pier"]],
     )
     assert len(annotator.files_) == 50
-    assert set(annotator.tags_[0]) == {*made.tags[0], "boat", "pier"}
+    assert set(annotator.tags_[0]) == {*synthetic.tags[0], "boat", "pier"}
 
 
-def test_twenty_photographs_will_do(made):
-    annotator = Annotator().fit(seen(made.X[:20]), made.tags[:20])
-    found = annotator.suggest(seen(made.X[300:310], first=300), n=2)
+def test_twenty_photographs_will_do(synthetic):
+    annotator = Annotator().fit(seen(synthetic.X[:20]), synthetic.tags[:20])
+    found = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
     assert all(p.suggestions for p in found)
 
 
 @pytest.mark.parametrize(
     "method", [NeighborVoting(10), tagkin.TagRelevance(10), tagkin.TagProp(20)]
 )
-def test_other_methods_by_neighbours(made, method):
-    annotator = Annotator(method=method, denoise=False).fit(seen(made.X[:100]), made.tags[:100])
-    found = annotator.suggest(seen(made.X[300:310], first=300), n=2)
+def test_other_methods_by_neighbours(synthetic, method):
+    annotator = Annotator(method=method, denoise=False).fit(
+        seen(synthetic.X[:100]), synthetic.tags[:100]
+    )
+    found = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
     assert all(s.kin for p in found for s in p.suggestions)
 
 
-def test_similar_photographs(fitted, made):
-    found = fitted.similar(seen(made.X[:5]), 4)
+def test_similar_photographs(fitted, synthetic):
+    found = fitted.similar(seen(synthetic.X[:5]), 4)
     for i, near in enumerate(found):
         assert len(near) == 4
         assert i not in {row_of(one.file) for one in near}
-        assert list(near[0].tags) == made.tags[row_of(near[0].file)]
+        assert list(near[0].tags) == synthetic.tags[row_of(near[0].file)]
         similarities = [one.similarity for one in near]
         assert similarities == sorted(similarities, reverse=True)
-    assert len(fitted.similar(seen(made.X[:1]), 10_000)[0]) == 299
+    assert len(fitted.similar(seen(synthetic.X[:1]), 10_000)[0]) == 299
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("learned", [False, True])
-def test_similar_photographs_and_kin_by_the_distance_of_the_method(made, metric, learned):
+def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, metric, learned):
     method = tagkin.TwoPassKNN(2, metric=metric, metric_learning=learned, random_state=0)
-    annotator = Annotator(method=method, denoise=False).fit(seen(made.X[:100]), made.tags[:100])
-    places = annotator.space_.transform(made.X[:100]).astype(np.float64)
+    annotator = Annotator(method=method, denoise=False).fit(
+        seen(synthetic.X[:100]), synthetic.tags[:100]
+    )
+    places = annotator.space_.transform(synthetic.X[:100]).astype(np.float64)
     if metric == "cosine":
         places /= np.linalg.norm(places, axis=1, keepdims=True)
     if learned:
@@ -395,7 +401,7 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(made, metric,
     distances = np.linalg.norm(places[:5, None] - places, axis=2)
     by_cosine = metric == "cosine" and not learned
     expected = 1 - distances**2 / 2 if by_cosine else 1 / (1 + distances)
-    for i, near in enumerate(annotator.similar(seen(made.X[:5]), 4)):
+    for i, near in enumerate(annotator.similar(seen(synthetic.X[:5]), 4)):
         order = np.argsort(-expected[i], kind="stable")
         assert [row_of(one.file) for one in near] == order[order != i][:4].tolist()
         found = [one.similarity for one in near]
@@ -405,29 +411,29 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(made, metric,
         assert row_of(finding.kin[0].file) == distances[row_of(finding.file)].argmin()
 
 
-def test_evaluation_leaves_out_what_was_learned_from(fitted, made, monkeypatch):
-    photos = seen(made.X)
+def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypatch):
+    photos = seen(synthetic.X)
     monkeypatch.setattr(fitted, "_visual_scores", lambda features, progress: None)
-    found = fitted.evaluate(photos, made.tags)
+    found = fitted.evaluate(photos, synthetic.tags)
     assert "100 tagged photographs" in found.how
     scores = fitted.method_.decision_function(fitted.space_.transform(photos.features[300:]))
-    Y = fitted.vocabulary_.transform(made.tags[300:])
+    Y = fitted.vocabulary_.transform(synthetic.tags[300:])
     assert found.semantic == tagkin.evaluate(Y, scores)
     with pytest.raises(InvalidInput, match="learned from all"):
-        fitted.evaluate(seen(made.X[:10]), made.tags[:10])
+        fitted.evaluate(seen(synthetic.X[:10]), synthetic.tags[:10])
 
 
-def test_tuning_on_request(made):
+def test_tuning_on_request(synthetic):
     annotator = Annotator(tune=True, denoise=False, method=NeighborVoting(3))
-    annotator.fit(seen(made.X[:100]), made.tags[:100])
+    annotator.fit(seen(synthetic.X[:100]), synthetic.tags[:100])
     assert annotator.method_.n_neighbors in (20, 50, 100, 200)
 
 
 # --- what cannot be learned from ---------------------------------------------------------
 
 
-def test_what_cannot_be_learned_from_is_refused(made):
-    photos = seen(made.X[:10])
+def test_what_cannot_be_learned_from_is_refused(synthetic):
+    photos = seen(synthetic.X[:10])
     with pytest.raises(InvalidInput, match="No tag at all"):
         Annotator().fit(photos, [[]] * 10)
     with pytest.raises(InvalidInput, match="one list of tags each"):
@@ -435,23 +441,23 @@ def test_what_cannot_be_learned_from_is_refused(made):
     with pytest.raises(InvalidInput, match="10 photographs and 3 lists"):
         Annotator().fit(photos, [["a"]] * 3)
     with pytest.raises(InvalidInput, match="at least 6"):
-        Annotator(min_count=1).fit(seen(made.X[:3]), made.tags[:3])
+        Annotator(min_count=1).fit(seen(synthetic.X[:3]), synthetic.tags[:3])
     with pytest.raises(InvalidInput, match="lower min_count"):
         Annotator().fit(photos, [[f"tag {i}"] for i in range(10)])
     with pytest.raises(InvalidInput, match="All 10 tagged photographs carry the same tags"):
         Annotator().fit(photos, [["a"]] * 10)
     with pytest.raises(InvalidInput, match="RidgeTransfer"):
-        Annotator(method=RidgeTransfer()).fit(photos, made.tags[:10])
+        Annotator(method=RidgeTransfer()).fit(photos, synthetic.tags[:10])
     with pytest.raises(NotFittedError):
         Annotator().suggest(photos)
 
 
-def test_a_failed_fit_leaves_what_was_learned(made):
-    annotator = Annotator().fit(seen(made.X[:50]), made.tags[:50])
-    before = annotator.suggest(seen(made.X[300:310], first=300), n=1)
+def test_a_failed_fit_leaves_what_was_learned(synthetic):
+    annotator = Annotator().fit(seen(synthetic.X[:50]), synthetic.tags[:50])
+    before = annotator.suggest(seen(synthetic.X[300:310], first=300), n=1)
     with pytest.raises(InvalidInput):
-        annotator.fit(seen(made.X[:10]), [["a"]] * 10)
-    assert annotator.suggest(seen(made.X[300:310], first=300), n=1) == before
+        annotator.fit(seen(synthetic.X[:10]), [["a"]] * 10)
+    assert annotator.suggest(seen(synthetic.X[300:310], first=300), n=1) == before
 
 
 # --- from photographs --------------------------------------------------------------------
@@ -521,6 +527,6 @@ def test_only_unreadable_photographs_are_an_error(tmp_path, fitted):
 
 
 def test_made_photographs_carry_tags():
-    made = Made(30)
-    assert all(made.tags)
-    assert set().union(*made.tags) <= set(NAMES)
+    synthetic = SyntheticPhotographs(30)
+    assert all(synthetic.tags)
+    assert set().union(*synthetic.tags) <= set(NAMES)

@@ -7,7 +7,7 @@ from tagkin import Annotator
 from tagkin.annotator.audit import ASSUMED_WRONG, doubts
 from tagkin.errors import InvalidInput
 
-from .conftest import NAMES, Made, seen
+from .conftest import NAMES, SyntheticPhotographs, seen
 
 
 def test_doubts_are_those_of_bayes():
@@ -28,38 +28,40 @@ def test_doubts_are_those_of_bayes():
 
 
 def test_a_tag_on_all_photographs_is_not_doubted_for_that():
-    made = Made(120)
-    tags = [[*row, "always"] for row in made.tags]
-    found = Annotator(denoise=False).fit(seen(made.X), tags).audit(kind="wrong")
+    synthetic = SyntheticPhotographs(120)
+    tags = [[*row, "always"] for row in synthetic.tags]
+    found = Annotator(denoise=False).fit(seen(synthetic.X), tags).audit(kind="wrong")
     assert "always" not in {one.tag for one in found}
 
 
 def test_wrong_and_missing_tags_are_found():
-    made = Made(400, seed=1, forgotten=0.1, noise=0.3)
+    synthetic = SyntheticPhotographs(400, seed=1, forgotten=0.1, noise=0.3)
     rng = np.random.default_rng(2)
-    tags = [list(row) for row in made.tags]
+    tags = [list(row) for row in synthetic.tags]
     misled = rng.choice(400, 40, replace=False)
     for i in misled:
-        tags[i].append(rng.choice([name for name in NAMES if name not in made.named(i)] or ["-"]))
-    annotator = Annotator().fit(seen(made.X), tags)
+        tags[i].append(
+            rng.choice([name for name in NAMES if name not in synthetic.named(i)] or ["-"])
+        )
+    annotator = Annotator().fit(seen(synthetic.X), tags)
     wrong = annotator.audit(100_000, kind="wrong", n_kin=1)
-    is_wrong = [f.tag not in made.named(int(f.file[-8:-4])) for f in wrong]
+    is_wrong = [f.tag not in synthetic.named(int(f.file[-8:-4])) for f in wrong]
     assert roc_auc_score(is_wrong, [f.confidence for f in wrong]) > 0.9
     missing = annotator.audit(100_000, kind="missing", n_kin=1)
-    is_missing = [f.tag in made.named(int(f.file[-8:-4])) for f in missing]
+    is_missing = [f.tag in synthetic.named(int(f.file[-8:-4])) for f in missing]
     assert roc_auc_score(is_missing, [f.confidence for f in missing]) > 0.9
 
 
-def test_findings_come_with_kin_the_surest_first(fitted, made):
+def test_findings_come_with_kin_the_surest_first(fitted, synthetic):
     found = fitted.audit(30)
     assert [f.confidence for f in found] == sorted((f.confidence for f in found), reverse=True)
     for one in found:
-        own = set(made.tags[int(one.file[-8:-4])])
+        own = set(synthetic.tags[int(one.file[-8:-4])])
         assert (one.tag in own) == (one.kind == "wrong")
         assert one.kin
         assert one.file not in {kin.file for kin in one.kin}
         if one.kind == "missing":
-            assert all(one.tag in made.tags[int(kin.file[-8:-4])] for kin in one.kin)
+            assert all(one.tag in synthetic.tags[int(kin.file[-8:-4])] for kin in one.kin)
     assert all(f.confidence >= 0.5 for f in fitted.audit())
 
 

@@ -15,14 +15,14 @@ from tagkin.annotator.learning import (
 )
 from tagkin.errors import InvalidInput
 
-from .conftest import Made
+from .conftest import SyntheticPhotographs
 
 
 def data(n=200, seed=0):
-    made = Made(n, seed)
+    synthetic = SyntheticPhotographs(n, seed)
     rng = np.random.default_rng(seed)
-    Y = made.truth & (rng.random(made.truth.shape) > 0.1)
-    return made.X.astype(np.float32), scipy.sparse.csr_array(Y.astype(np.float32))
+    Y = synthetic.truth & (rng.random(synthetic.truth.shape) > 0.1)
+    return synthetic.X.astype(np.float32), scipy.sparse.csr_array(Y.astype(np.float32))
 
 
 def test_few_photographs_are_learned_with_one_thread_of_blas():

@@ -14,7 +14,7 @@ from tagkin import Annotator
 from tagkin.annotator.locations import Locations, digest_reader, rooted
 from tagkin.images import content_digest
 
-from .conftest import Made, seen
+from .conftest import SyntheticPhotographs, seen
 
 OLD_MODEL = Path(__file__).parent / "model-0.1"
 N = 12
@@ -36,11 +36,11 @@ def make_photographs(folder):
 
 
 def learned_from(files):
-    made = Made(N, d=8)
-    photos = seen(made.X)
+    synthetic = SyntheticPhotographs(N, d=8)
+    photos = seen(synthetic.X)
     photos.files[:] = files
     photos.digests[:] = [content_digest(Path(file).read_bytes()) for file in files]
-    return Annotator(denoise=False).fit(photos, made.tags)
+    return Annotator(denoise=False).fit(photos, synthetic.tags)
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_another_folder_with_some_of_the_names_is_not_believed(annotator, home, 
 
 def test_photographs_that_are_looked_at_tell_where_they_are(annotator, home):
     (home / "Pictures").rename(home / "Photos")
-    photos = seen(Made(N, d=8).X[:1])
+    photos = seen(SyntheticPhotographs(N, d=8).X[:1])
     photos.files[:], photos.digests[:] = (
         [str(home / "Photos/spring/0.png")],
         [annotator.digests_[0]],
@@ -232,7 +232,7 @@ def test_what_is_added_is_named_from_the_new_folder_in_common(annotator, home):
     more = home / "More" / "a.png"
     more.parent.mkdir()
     Image.new("RGB", (4, 4), "white").save(more)
-    photos = seen(Made(1, seed=5, d=8).X, first=500)
+    photos = seen(SyntheticPhotographs(1, seed=5, d=8).X, first=500)
     photos.files[:] = [str(more)]
     annotator.add(photos, [["snow"]])
     assert annotator.files_[0] == "Pictures/spring/0.png"
@@ -266,9 +266,9 @@ def test_a_model_of_the_first_version_loads_and_loses_its_whole_paths(tmp_path):
     assert loaded.paths_[-1] == os.path.join(os.sep, "home", "jane", "Pictures", "2020", "0023.jpg")
     names = loaded.vocabulary_.names_
     assert {"dog", "animal", "animal|dog"} <= set(names)  # as it was learned
-    made = Made(24, d=8)
-    assert len(loaded.similar(seen(made.X[:1]), 3)[0]) == 3
-    found = loaded.suggest(seen(made.X, first=100), n=2)
+    synthetic = SyntheticPhotographs(24, d=8)
+    assert len(loaded.similar(seen(synthetic.X[:1]), 3)[0]) == 3
+    found = loaded.suggest(seen(synthetic.X, first=100), n=2)
     assert all(np.isfinite(s.confidence) for one in found for s in one.suggestions)
     folder = loaded.save(tmp_path / "model")
     assert "jane" not in (folder / "model.json").read_text()
@@ -277,10 +277,10 @@ def test_a_model_of_the_first_version_loads_and_loses_its_whole_paths(tmp_path):
 
 def test_what_was_fitted_without_a_cache_leaves_no_trace_when_it_is_stored(tmp_path, home, cache):
     files = make_photographs(home / "Pictures")
-    made = Made(N, d=8)
-    photos = seen(made.X)
+    synthetic = SyntheticPhotographs(N, d=8)
+    photos = seen(synthetic.X)
     photos.files[:] = files
-    annotator = Annotator(denoise=False, cache=False).fit(photos, made.tags)
+    annotator = Annotator(denoise=False, cache=False).fit(photos, synthetic.tags)
     annotator.cache = True  # as the command line does: each command says for itself
     annotator.save(tmp_path / "model")
     assert not cache.exists()

@@ -8,7 +8,7 @@ from tagkin.annotator.learning import scores_by_fold, usual_recipe
 from tagkin.annotator.quality import cross_validated, held_out
 from tagkin.errors import InvalidInput
 
-from .conftest import NAMES, Made
+from .conftest import NAMES, SyntheticPhotographs
 
 
 def test_figures_are_those_of_the_scores():
@@ -41,9 +41,9 @@ def test_every_figure_has_a_name_and_stands_where_it_is_averaged():
 
 
 def test_cross_validation_compares_with_kin_visual_scores():
-    made = Made(300, noise=1.5)
-    Y = scipy.sparse.csr_array(made.truth.astype(np.float32))
-    X = made.X.astype(np.float32)
+    synthetic = SyntheticPhotographs(300, noise=1.5)
+    Y = scipy.sparse.csr_array(synthetic.truth.astype(np.float32))
+    X = synthetic.X.astype(np.float32)
     recipe = usual_recipe(None, None, False, 0)
     steps: list[tuple] = []
     found = cross_validated(X, Y, NAMES, recipe, 0, lambda *at: steps.append(at))

@@ -50,11 +50,11 @@ def test_a_list_of_tags(tmp_path):
         read_synonyms(path)
 
 
-def test_one_tag_in_its_forms_is_learned_as_one(made, tmp_path):
+def test_one_tag_in_its_forms_is_learned_as_one(synthetic, tmp_path):
     forms = {"boat": ["boat", "boats", "sea|boat"], "snow": ["snow", "powder"]}
     tags = [
         [forms.get(tag, [tag])[i % len(forms.get(tag, [tag]))] for tag in row] + ["4K wallpaper"]
-        for i, row in enumerate(made.tags[:80])
+        for i, row in enumerate(synthetic.tags[:80])
     ]
     annotator = Annotator(
         denoise=False,
@@ -62,29 +62,29 @@ def test_one_tag_in_its_forms_is_learned_as_one(made, tmp_path):
         merge_plurals=True,
         exclude=["4k Wallpaper"],
         leaf_only=True,
-    ).fit(seen(made.X[:80]), tags)
+    ).fit(seen(synthetic.X[:80]), tags)
     names = set(annotator.vocabulary_.names_)
     assert names == {"beach", "boat", "city", "night", "sea", "snow", "sunset"}
     column = annotator.method_.labels_[:, [annotator.vocabulary_.index("boats")]].toarray().ravel()
-    assert column.astype(bool).tolist() == ["boat" in row for row in made.tags[:80]]
+    assert column.astype(bool).tolist() == ["boat" in row for row in synthetic.tags[:80]]
     again = tagkin.load(annotator.save(tmp_path / "model"))
     assert again.get_params(deep=False) == annotator.get_params(deep=False)
-    photos = seen(made.X[300:310], first=300)
+    photos = seen(synthetic.X[300:310], first=300)
     assert again.suggest(photos, n=2) == annotator.suggest(photos, n=2)
-    photo = annotator.suggest(seen(made.X[:40]), threshold=0.0)[1]
+    photo = annotator.suggest(seen(synthetic.X[:40]), threshold=0.0)[1]
     assert "4K wallpaper" in photo.tags  # what it carries is said as it is
-    for one in annotator.suggest(seen(made.X[:40]), threshold=0.0):
-        carried = made.tags[int(one.file[-8:-4])]
+    for one in annotator.suggest(seen(synthetic.X[:40]), threshold=0.0):
+        carried = synthetic.tags[int(one.file[-8:-4])]
         assert not {s.tag for s in one.suggestions} & set(carried)
 
 
-def test_flat_and_hierarchical_tags_are_one_without_asking(made):
+def test_flat_and_hierarchical_tags_are_one_without_asking(synthetic):
     tags = [
         ["place|beach" if tag == "beach" and i % 3 == 0 else tag for tag in row]
-        for i, row in enumerate(made.tags[:60])
+        for i, row in enumerate(synthetic.tags[:60])
     ]
-    annotator = Annotator(denoise=False).fit(seen(made.X[:60]), tags)
+    annotator = Annotator(denoise=False).fit(seen(synthetic.X[:60]), tags)
     assert "beach" in annotator.vocabulary_.names_
     assert "place|beach" not in annotator.vocabulary_.names_
-    n = sum("beach" in row for row in made.tags[:60])
+    n = sum("beach" in row for row in synthetic.tags[:60])
     assert annotator.vocabulary_.counts_[annotator.vocabulary_.index("beach")] == n

@@ -1,4 +1,4 @@
-"""One collection, one model: made once, by the command line itself."""
+"""One collection, one model: created once, by the command line itself."""
 
 import os
 import subprocess

@@ -131,11 +131,11 @@ def photoshop(block: bytes) -> bytes:
 
 def with_segments(jpeg: bytes, *segments: tuple[int, bytes]) -> bytes:
     """A JPEG file with those application segments in it."""
-    made = b"".join(
+    inserted = b"".join(
         b"\xff" + bytes([marker]) + struct.pack(">H", len(content) + 2) + content
         for marker, content in segments
     )
-    return jpeg[:2] + made + jpeg[2:]
+    return jpeg[:2] + inserted + jpeg[2:]
 
 
 def with_xmp(jpeg: bytes, xmp: str | bytes) -> bytes:

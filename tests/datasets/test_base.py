@@ -14,9 +14,9 @@ LABELS = scipy.sparse.csr_array(np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0
 TAGS = scipy.sparse.csr_array(np.array([[0, 0], [1, 1], [0, 0], [0, 1]]))
 
 
-def made(**changes):
+def dataset(**changes):
     parts = {
-        "name": "made",
+        "name": "synthetic",
         "files": None,
         "features": None,
         "labels": LABELS,
@@ -45,11 +45,11 @@ def made(**changes):
 )
 def test_what_does_not_fit_is_refused(change, what):
     with pytest.raises(InvalidInput, match=what):
-        made(**change)
+        dataset(**change)
 
 
 def test_statistics():
-    found = made().statistics()
+    found = dataset().statistics()
     assert (found.n_images, found.n_train, found.n_test) == (4, 3, 1)
     assert (found.n_labels, found.n_tags) == (3, 2)
     assert found.labels_per_image == (1.0, 1.0, 2, pytest.approx(4 / 3), 1)
@@ -59,20 +59,22 @@ def test_statistics():
 
 
 def test_tags_are_counted_where_they_were_asked_for():
-    found = made(tagged=np.array([1, 3])).statistics()
+    found = dataset(tagged=np.array([1, 3])).statistics()
     assert found.tags_per_image == (1.5, 1.5, 2, 1.5, 0)
-    none = made(tags=None, tag_names=[]).statistics()
+    none = dataset(tags=None, tag_names=[]).statistics()
     assert none.tags_per_image is None
     assert none.n_tags == 0
 
 
 def test_statistics_as_markdown():
-    table = statistics_table([made().statistics(), made(tags=None, tag_names=[]).statistics()])
+    table = statistics_table(
+        [dataset().statistics(), dataset(tags=None, tag_names=[]).statistics()]
+    )
     assert table.splitlines()[2:] == [
-        "| made | 4 | 3 | 1 | 3 | 2 | 1.00 | 0.75 |",
-        "| made | 4 | 3 | 1 | 3 | – | 1.00 | – |",
+        "| synthetic | 4 | 3 | 1 | 3 | 2 | 1.00 | 0.75 |",
+        "| synthetic | 4 | 3 | 1 | 3 | – | 1.00 | – |",
     ]
-    lines = made().statistics().markdown().splitlines()
+    lines = dataset().statistics().markdown().splitlines()
     assert "| labels per image: mean / median / most | 1.00 / 1 / 2 |" in lines
     assert "| tags on no image | 0 |" in lines
     assert len({line.count("|") for line in [*lines, table.splitlines()[0]]}) == 2

@@ -1,4 +1,4 @@
-"""MIRFlickr in made folders: read as published, refused when damaged."""
+"""MIRFlickr in synthetic folders: read as published, refused when damaged."""
 
 import pytest
 

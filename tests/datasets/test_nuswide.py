@@ -1,4 +1,4 @@
-"""NUS-WIDE in made folders: read as published, refused when damaged."""
+"""NUS-WIDE in synthetic folders: read as published, refused when damaged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Corel5k, ESP-Game and IAPR-TC12 in made folders: read as published, refused when damaged."""
+"""Corel5k, ESP-Game and IAPR-TC12 in synthetic folders: read as published, refused when damaged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""VGG16 with made, narrow weights against a forward pass in SciPy."""
+"""VGG16 with synthetic, narrow weights against a forward pass in SciPy."""
 
 import hashlib
 

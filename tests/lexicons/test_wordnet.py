@@ -27,11 +27,11 @@ WORDS = [*ANIMALS, *THINGS, *PLACES, "tree", "flower", "apple", "cloud", "snow",
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_wordnet(tmp_path / "made")
+    return write_wordnet(tmp_path / "wordnet")
 
 
 @pytest.fixture
-def made(folder):
+def wordnet(folder):
     return WordNet.find(folder)
 
 
@@ -41,7 +41,7 @@ def installed(information_content="brown"):
 
 
 def names(wordnet, word):
-    """The names that the made WordNet has for a word's synsets."""
+    """The names that the synthetic WordNet has for a word's synsets."""
     by_offset = {offset(name): name for name in SYNSETS}
     return [by_offset[synset.offset] for synset in wordnet.synsets(word)]
 
@@ -80,12 +80,12 @@ def names(wordnet, word):
         ("", []),
     ],
 )
-def test_words_find_their_synsets(made, word, expected):
-    assert names(made, word) == expected
+def test_words_find_their_synsets(wordnet, word, expected):
+    assert names(wordnet, word) == expected
 
 
-def test_a_synset_says_its_words(made):
-    (synset,) = made.synsets("dogs")
+def test_a_synset_says_its_words(wordnet):
+    (synset,) = wordnet.synsets("dogs")
     assert synset.words == ("dog", "domestic_dog")
     assert synset.offset == offset("dog")
 
@@ -98,10 +98,10 @@ def test_head_nouns_on_request(folder):
     assert names(wordnet, "dog and unicorn") == []
 
 
-def test_unknown_and_unattested_words_are_reported(made):
+def test_unknown_and_unattested_words_are_reported(wordnet):
     words = ["yeti", "dogs", "unicorn", "bat", "potted plant", "nessie"]
-    assert made.unknown(words) == ["unicorn", "potted plant"]
-    assert made.unattested(words) == ["yeti", "nessie"]
+    assert wordnet.unknown(words) == ["unicorn", "potted plant"]
+    assert wordnet.unattested(words) == ["yeti", "nessie"]
 
 
 # --- similarity, where the answer is plain ---
@@ -129,46 +129,46 @@ def test_unknown_and_unattested_words_are_reported(made):
         ("yeti", "dog", 0, 0),
     ],
 )
-def test_similarities_that_are_plain(made, a, b, best, first):
+def test_similarities_that_are_plain(wordnet, a, b, best, first):
     for senses, expected in {"best": best, "first": first}.items():
-        assert made.lin_similarity(a, b, senses) == pytest.approx(expected, abs=1e-12)
-        assert made.lin_similarity(b, a, senses) == pytest.approx(expected, abs=1e-12)
+        assert wordnet.lin_similarity(a, b, senses) == pytest.approx(expected, abs=1e-12)
+        assert wordnet.lin_similarity(b, a, senses) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("senses", ["best", "first"])
 @pytest.mark.parametrize("budget", [1, 2**27])
-def test_the_matrix_is_made_of_pairs(made, senses, budget):
+def test_the_matrix_is_made_of_pairs(wordnet, senses, budget):
     words = [w for words, _, _ in SYNSETS.values() for w in words]
     words += ["unicorn", "Unicorn", "basilisk", "Dogs"]
     with memory_budget(budget):
-        S = made.lin_matrix(words, senses)
-    expected = [[made.lin_similarity(a, b, senses) for b in words] for a in words]
+        S = wordnet.lin_matrix(words, senses)
+    expected = [[wordnet.lin_similarity(a, b, senses) for b in words] for a in words]
     np.testing.assert_allclose(S, expected, rtol=1e-14)
     assert (S == S.T).all()
     assert (np.diag(S) == 1).all()
     assert S.dtype == np.float64
 
 
-def test_no_words_make_an_empty_matrix(made):
-    assert made.lin_matrix([]).shape == (0, 0)
+def test_no_words_make_an_empty_matrix(wordnet):
+    assert wordnet.lin_matrix([]).shape == (0, 0)
 
 
-def test_what_cannot_be_asked(made):
+def test_what_cannot_be_asked(wordnet):
     with pytest.raises(InvalidInput, match="senses must be best or first; found 'all'"):
-        made.lin_matrix(["dog"], senses="all")
+        wordnet.lin_matrix(["dog"], senses="all")
     with pytest.raises(InvalidInput, match="senses must be best or first; found 'all'"):
-        made.lin_similarity("dog", "cat", senses="all")
+        wordnet.lin_similarity("dog", "cat", senses="all")
     with pytest.raises(InvalidInput, match="Expected a list of words; found the string 'dog'"):
-        made.lin_matrix("dog")
+        wordnet.lin_matrix("dog")
     with pytest.raises(InvalidInput, match="must be a string; found 7"):
-        made.synsets(7)
+        wordnet.synsets(7)
     with pytest.raises(InvalidInput, match=r"must be one of brown, .*counts; found 'bnw'"):
         WordNet.find(information_content="bnw")
 
 
-def test_copies_share_what_never_changes(made):
-    assert copy.deepcopy(made) is made
-    assert repr(made) == "<WordNet: 23 noun synsets, information content from counts>"
+def test_copies_share_what_never_changes(wordnet):
+    assert copy.deepcopy(wordnet) is wordnet
+    assert repr(wordnet) == "<WordNet: 23 noun synsets, information content from counts>"
 
 
 # --- information content ---
@@ -209,7 +209,8 @@ def test_no_counts_at_all(folder):
         WordNet.find(folder)
     (folder / "cntlist.rev").unlink()
     with pytest.raises(
-        InvalidInput, match=r"no .*made.ic-brown.dat or .*wordnet_ic.ic-brown.dat or .*cntlist.rev"
+        InvalidInput,
+        match=r"no .*wordnet.ic-brown.dat or .*wordnet_ic.ic-brown.dat or .*cntlist.rev",
     ):
         WordNet.find(folder)
 
@@ -227,7 +228,7 @@ def test_a_path_without_wordnet_says_what_was_looked_for(tmp_path, folder):
     with pytest.raises(InvalidInput, match=r"none: looked for data.noun, index.noun, noun.exc in"):
         WordNet.find(tmp_path / "none")
     (folder / "noun.exc").unlink()
-    with pytest.raises(InvalidInput, match=r"noun.exc in .*made and in .*corpora.wordnet"):
+    with pytest.raises(InvalidInput, match=r"noun.exc in .*wordnet and in .*corpora.wordnet"):
         WordNet.find(folder)
 
 
