@@ -179,9 +179,7 @@ def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch)
 
 
 @pytest.mark.parametrize(("n_there", "fair"), [(100, True), (99, True), (50, False), (0, False)])
-def test_a_baseline_of_some_photographs_is_not_shown(
-    synthetic, monkeypatch, n_there, fair
-):
+def test_a_baseline_of_some_photographs_is_not_shown(synthetic, monkeypatch, n_there, fair):
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
     annotator = Annotator().fit(known, synthetic.tags[:100])
     there = seen(synthetic.X[:n_there])
