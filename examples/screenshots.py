@@ -1,8 +1,7 @@
-"""The pictures in the documentation that show a report, in light and dark.
+"""The pictures in the documentation that show what ``make demo`` wrote.
 
-``python -m examples.screenshots`` opens what ``make demo`` wrote, ``build/demo/report.html``, in
-a Chromium or Chrome that is installed, and writes ``docs/images/report-light.png`` and
-``report-dark.png``.
+``python -m examples.screenshots`` opens ``build/demo/report.html`` in a Chromium or Chrome that is
+installed, in light and dark, and makes ``build/demo/kin.png`` smaller. All go to ``docs/images``.
 """
 
 import shutil
@@ -13,16 +12,17 @@ from pathlib import Path
 
 from PIL import Image
 
-REPORT = Path("build/demo/report.html")
+DEMO = Path("build/demo")
 IMAGES = Path("docs/images")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SCHEMES = {"dark": 0, "light": 1}  # as Chromium numbers them
-SIZE = (1280, 900)
-N_COLOURS = 128  # keeps each picture under 200 KB
+TOP, LONG = (1280, 900), (1280, 2940)  # what a window shows at first; much of the page
+WIDTH = {"kin.png": 1100, "report.png": 870}
+N_COLOURS = 96  # keeps each picture under 200 KB
 
 
-def photograph(browser: str, page: Path, scheme: str, target: Path) -> None:
-    """What a page looks like, as a PNG with a palette."""
+def photograph(browser: str, scheme: str, size: tuple[int, int], target: Path) -> None:
+    """The report as a window of that size shows it."""
     with tempfile.TemporaryDirectory() as folder:
         taken = Path(folder) / "page.png"
         command = [
@@ -32,26 +32,35 @@ def photograph(browser: str, page: Path, scheme: str, target: Path) -> None:
             "--hide-scrollbars",
             f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",
             f"--user-data-dir={folder}/profile",
-            f"--window-size={SIZE[0]},{SIZE[1]}",
+            f"--window-size={size[0]},{size[1]}",
             f"--screenshot={taken}",
-            page.resolve().as_uri(),
+            (DEMO / "report.html").resolve().as_uri(),
         ]
         subprocess.run(command, check=True, capture_output=True, timeout=120)  # noqa: S603
-        with Image.open(taken) as image:
-            image.convert("RGB").quantize(N_COLOURS).save(target, optimize=True)
+        reduce(taken, target)
+
+
+def reduce(source: Path, target: Path) -> None:
+    """A picture for a page: no wider than it is shown, with a palette."""
+    with Image.open(source) as image:
+        small = image.convert("RGB")
+        width = min(WIDTH.get(target.name, small.width), small.width)
+        small = small.resize((width, round(small.height * width / small.width)))
+        small.quantize(N_COLOURS).save(target, optimize=True)
+    print(f"{target}  {target.stat().st_size / 1e3:.0f} KB")
 
 
 def main() -> None:
-    """Photograph the report of the demo in both colour schemes."""
+    """Make all of them."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         sys.exit(f"No browser found; install one of {', '.join(BROWSERS)}.")
-    if not REPORT.exists():
-        sys.exit(f"{REPORT} is not there; run `make demo` first.")
+    if not (DEMO / "report.html").exists():
+        sys.exit(f"{DEMO} has no report; run `make demo` first.")
     for scheme in SCHEMES:
-        target = IMAGES / f"report-{scheme}.png"
-        photograph(browser, REPORT, scheme, target)
-        print(f"{target}  {target.stat().st_size / 1e3:.0f} KB")
+        photograph(browser, scheme, TOP, IMAGES / f"report-{scheme}.png")
+    photograph(browser, "light", LONG, IMAGES / "report.png")
+    reduce(DEMO / "kin.png", IMAGES / "kin.png")
 
 
 if __name__ == "__main__":
