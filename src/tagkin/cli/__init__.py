@@ -1,4 +1,4 @@
-"""The command line: one file a command; data to standard output, words to standard error."""
+"""The command line: one file per command; data to standard output, messages to standard error."""
 
 from tagkin.cli.app import app, main
 

@@ -44,7 +44,11 @@ def run(
     n: Annotated[
         int,
         typer.Option(
-            "-n", "--n-photos", metavar="N", min=1, help="At most so many, chosen at random."
+            "-n",
+            "--n-photos",
+            metavar="N",
+            min=1,
+            help="Draw at most N photographs, chosen at random.",
         ),
     ] = 2000,
     overwrite: options.Overwrite = False,

@@ -72,7 +72,7 @@ def run(
     n: Annotated[
         int | None,
         typer.Option(
-            "-n", "--n-tags", metavar="N", min=1, help="At most so many tags per photograph."
+            "-n", "--n-tags", metavar="N", min=1, help="Suggest at most N tags per photograph."
         ),
     ] = None,
     n_kin: options.NKin = 5,
