@@ -364,7 +364,7 @@ def test_mixed_kinds_and_devices_are_named(collection):
 
     X, Y, _ = collection
     space = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
-    with pytest.raises(InvalidInput, match="NumPy arrays and torch tensors in one call"):
+    with pytest.raises(InvalidInput, match="NumPy arrays and torch tensors together"):
         space.transform(torch.from_numpy(X))
     index = ExactNeighbors().fit(torch.from_numpy(X))
     with pytest.raises(InvalidInput, match="different devices: cpu, meta"):

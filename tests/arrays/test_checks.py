@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import tagkin
 from tagkin import arrays
 from tagkin.errors import InvalidInput
 from tests.conftest import needs_torch
@@ -58,3 +59,40 @@ def test_labels_keep_their_form():
     assert arrays.check_label_matrix([[1, 0], [0, 1]], 2).shape == (2, 2)
     with pytest.raises(InvalidInput, match="4 rows in X and 3 in Y"):
         arrays.check_label_matrix(Y, 4)
+
+
+TAGS = [["dog", "beach"], ["dog"], [], ["sea"]]
+X4, Y4 = np.random.default_rng(0).random((4, 3)), np.eye(4)[:, :3]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda X, Y: arrays.check_label_matrix(Y, 4),
+        lambda X, Y: arrays.check_labels(Y),
+        tagkin.SemanticSpace().fit,
+        tagkin.TagDenoiser(n_neighbors=2, blend=0.5).fit,
+        tagkin.NeighborVoting(2).fit,
+        tagkin.LinearSVM().fit,
+        tagkin.NeighborVoting(2).fit(X4, Y4).score,
+        lambda X, Y: tagkin.LabelCalibrator().fit(X, Y),
+        lambda X, Y: tagkin.evaluate(Y, X),
+        lambda X, Y: tagkin.grid_search(
+            tagkin.NeighborVoting(), X, Y, {"n_neighbors": [1]}, cv=2, progress=False
+        ),
+    ],
+    ids=lambda use: getattr(use, "__qualname__", None),
+)
+@pytest.mark.parametrize(
+    ("Y", "message"),
+    [
+        (TAGS, r"Row 0 of Y holds tags, .*tagkin\.Vocabulary\(\)\.fit_transform\(Y\)"),
+        (["dog", "sea", "sea", "dog"], "Row 0 of Y holds tags, 'dog'"),
+        (2 * Y4 - 1, r"negative entry in row 0 of Y\..*pass Y > 0"),
+        (scipy.sparse.csr_array(2 * Y4 - 1), r"negative entry in row 0 of Y\..*pass Y > 0"),
+    ],
+    ids=["lists of tags", "tags", "minus one", "sparse minus one"],
+)
+def test_what_is_no_label_matrix_is_refused_the_same_everywhere(use, Y, message):
+    with pytest.raises(InvalidInput, match=message):
+        use(X4, Y)

@@ -66,6 +66,7 @@ def check_scores(S: Array, name: str = "S") -> Array:
 def check_pair(Y: Array, S: Array, names: tuple[str, str] = ("Y", "S")) -> tuple[csr_array, Array]:
     """Positions of the labels, and the scores: one row an image, one column a label."""
     scores = check_scores(S, names[1])
+    refuse_tag_lists(Y, names[0])
     # a vector says for one label which images carry it
     if not issparse(Y) and np.ndim(Y) == 1 and scores.shape[1] == 1:
         Y = Y.reshape(-1, 1) if is_torch_array(Y) else np.reshape(Y, (-1, 1))

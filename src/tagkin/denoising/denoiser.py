@@ -10,8 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, check_features, row_blocks
@@ -37,7 +38,7 @@ _BLENDS = (0.05, 0.15, 0.3, 0.5, 1.0)
 _MOSTLY = 0.5  # the paper's view for denoised tags is tried from this blend on
 
 
-class TagDenoiser(BaseEstimator):
+class TagDenoiser(TransformerMixin, BaseEstimator):
     """Tags smoothed over images that look alike: (1 − β) raw + β Σₖ wₖ t(k) / Σₖ wₖ.
 
     The paper propagates tags before it learns the space: each image gets the weighted mean of
@@ -117,14 +118,14 @@ class TagDenoiser(BaseEstimator):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, Y: Array = None) -> Self:
-        """Take features X (N×d) and tags Y (N×D, dense or sparse), and choose how to denoise.
+    def fit(self, X: Array, y: Array = None) -> Self:
+        """Take features X (N×d) and tags y (N×D, dense or sparse), and choose how to denoise.
 
         If it fails, what was learned before stays.
         """
         self.check_parameters()
         features = check_features(X)
-        tags = as_tags(Y, features.shape[0])
+        tags = as_tags(y, features.shape[0])
         index = ExactNeighbors(self.metric).fit(features)
         scale = self._scale_of(index.points_)
         if self.blend == "auto":
@@ -137,29 +138,37 @@ class TagDenoiser(BaseEstimator):
         self.n_neighbors_, self.scale_ = setting.n_neighbors, setting.narrowing * scale
         return self
 
-    def fit_transform(self, X: Array, Y: Array = None) -> scipy.sparse.csr_array:
+    def fit_transform(self, X: Array, y: Array = None) -> scipy.sparse.csr_array:
         """Fit, and the denoised tags (N×D) of the same images, as a CSR array of float32."""
-        self.fit(X, Y)
+        self.fit(X, y)
         return self._in_blocks(check_features(X), self.tags_, fitted=True)
 
-    def transform(self, X: Array, Y: Array = None) -> scipy.sparse.csr_array:
-        """Denoised tags (n×D) of further images, from the images fitted and their own tags Y.
+    def transform(self, X: Array, y: Array = None) -> scipy.sparse.csr_array:
+        """Denoised tags (n×D) of further images, from the images fitted and their own tags y.
 
         Without own tags all of it is propagated, whatever the blend. All images count as new:
         of those that were fitted, `fit_transform` gives the tags; here each would find itself
         among its neighbours once more.
         """
         if not hasattr(self, "index_"):
-            raise NotFittedError("This TagDenoiser is not fitted yet. Call fit(X, Y) first.")
+            raise NotFittedError("This TagDenoiser is not fitted yet. Call fit(X, y) first.")
         features = check_features(X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        own = None if Y is None else as_tags(Y, features.shape[0])
+        own = None if y is None else as_tags(y, features.shape[0])
         if own is not None and own.shape[1] != self.tags_.shape[1]:
             raise InvalidInput(
                 f"Found {own.shape[1]} tags in Y where {self.tags_.shape[1]} were fitted. Pass "
                 "the same tags in the same order."
             )
         return self._in_blocks(features, own)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags
 
     def describe(self) -> list[str]:
         """What this denoiser is, in a few sentences."""

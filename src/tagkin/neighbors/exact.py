@@ -81,8 +81,8 @@ class ExactNeighbors(BaseEstimator):
     def __init__(self, metric: str = "cosine"):
         self.metric = metric
 
-    def fit(self, points: Array) -> Self:
-        """Store the points (N×m)."""
+    def fit(self, points: Array, y: object = None) -> Self:
+        """Store the points (N×m); y is not used."""
         check_metric(self.metric)
         points = check_features(points, name="points")
         center = _mean(points) if self.metric == "euclidean" else None
@@ -97,6 +97,12 @@ class ExactNeighbors(BaseEstimator):
         xp = namespace(self.points_, fresh)
         self.points_ = xp.concat([self.points_, xp.astype(fresh, self.points_.dtype)])
         return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of dimensions, m."""
+        self._check_fitted()
+        return int(self.points_.shape[1])
 
     @property
     def n_points_(self) -> int:

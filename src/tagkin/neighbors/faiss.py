@@ -79,8 +79,8 @@ class FaissNeighbors(BaseEstimator):
         self.metric = metric
         self.refine = refine
 
-    def fit(self, points: Array) -> Self:
-        """Store the points (N×m), train the index if it needs training, and fill it."""
+    def fit(self, points: Array, y: object = None) -> Self:
+        """Store the points (N×m), train the index if needed, and fill it; y is not used."""
         check_metric(self.metric)
         rows = self._searchable(check_features(points, name="points"), "points")
         index = self._built(rows)
@@ -94,6 +94,12 @@ class FaissNeighbors(BaseEstimator):
         self._filled().add(rows)
         self.points_ = np.concatenate([self.points_, rows])
         return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of dimensions, m."""
+        self._check_fitted()
+        return int(self.points_.shape[1])
 
     @property
     def n_points_(self) -> int:

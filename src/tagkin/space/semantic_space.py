@@ -142,13 +142,13 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, Y: Array = None) -> Self:
-        """Learn the space from features X (N×d) and labels Y (N×D, dense or sparse).
+    def fit(self, X: Array, y: Array = None) -> Self:
+        """Learn the space from features X (N×d) and labels y (N×D, dense or sparse).
 
         If it fails, what was learned before stays.
         """
-        features, Y = self._validated(X, Y, first=True)
-        view, text, landmarks = self._begin(features, Y)
+        features, labels = self._validated(X, y, first=True)
+        view, text, landmarks = self._begin(features, labels)
         n, d = features.shape
         every = isinstance(self.selection, str) and n <= self.n_landmarks
         # of a kernel of low rank, the independent landmarks are few and just as exact
@@ -162,19 +162,19 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self._keep(X, view, landmarks, moments, None, solution)
         return self
 
-    def prepare(self, X: Array, Y: Array) -> Self:
+    def prepare(self, X: Array, y: Array) -> Self:
         """Choose the landmarks among a sample of all images; `partial_fit` then learns from all.
 
         For collections that come in parts, where the first part does not stand for all.
         """
-        features, Y = self._validated(X, Y, first=True)
-        view, text, landmarks = self._begin(features, Y)
+        features, labels = self._validated(X, y, first=True)
+        view, text, landmarks = self._begin(features, labels)
         landmarks, _, _ = landmarks.independent()
         moments = Moments.zeros(self._shift(features, landmarks), text.shape[1])
         self._keep(X, view, landmarks, moments, None, None)
         return self
 
-    def partial_fit(self, X: Array, Y: Array = None) -> Self:
+    def partial_fit(self, X: Array, y: Array = None) -> Self:
         """Add images. The first call chooses the landmarks among its images.
 
         The result equals one `fit` of all images with the same landmarks. It is solved for
@@ -182,30 +182,30 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         nothing of it is added.
         """
         first = not self.__sklearn_is_fitted__()
-        features, Y = self._validated(X, Y, first=first)
+        features, labels = self._validated(X, y, first=first)
         if first:
-            view, text, landmarks = self._begin(features, Y)
+            view, text, landmarks = self._begin(features, labels)
             landmarks, _, _ = landmarks.independent()
             moments = self._first_sums(features, text, landmarks)
             self._keep(X, view, landmarks, moments, None, None)
         else:
-            self.add_moments(self._sums_of(features, Y))
+            self.add_moments(self._sums_of(features, labels))
         return self
 
-    def forget(self, X: Array, Y: Array) -> Self:
+    def forget(self, X: Array, y: Array) -> Self:
         """Take images out again, given the labels that they were learned with.
 
         The space holds sums, not images: it notices images that it cannot hold, not every one
         that it never learned.
         """
         self._check_fitted()
-        X, Y = self._validated(X, Y, first=False)
+        X, labels = self._validated(X, y, first=False)
         if X.shape[0] > self.n_images_ - 2:
             raise InvalidInput(
                 f"Cannot forget {X.shape[0]} of {self.n_images_} images: at least 2 must stay. "
                 "Fit a new space instead."
             )
-        gone = self._sums_of(X, Y)
+        gone = self._sums_of(X, labels)
         if not self.moments_.holds(gone):
             raise InvalidInput(
                 "Cannot forget images that were not learned: their features or labels weigh more "
@@ -448,7 +448,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
-                "This SemanticSpace is not fitted yet. Call fit(X, Y) or partial_fit(X, Y) first."
+                "This SemanticSpace is not fitted yet. Call fit(X, y) or partial_fit(X, y) first."
             )
 
     def __sklearn_is_fitted__(self) -> bool:
