@@ -126,7 +126,7 @@ def _timed(study: Study, problem: Problem, size: int) -> list[float]:
         text = TagDenoiser(blend=1.0).fit_transform(X, text)
     seed = study.config.seed
     view: Any = IndicatorView() if problem.kind == "expert" else Chi2View(random_state=seed)
-    textual, features = _seconds(lambda: view.fit(text).transform(text))
+    textual, _ = _seconds(lambda: view.fit(text).transform(text))
     n_landmarks = min(study.config.n_landmarks, size)
     choosing, chosen = _seconds(
         lambda: LandmarkMap(n_landmarks=n_landmarks, random_state=seed).fit(X)
@@ -138,9 +138,10 @@ def _timed(study: Study, problem: Problem, size: int) -> list[float]:
             landmarks.columns(X[first : first + _BLOCK])
 
     kernel, _ = _seconds(columns)
-    space = SemanticSpace(study.config.regularization, selection=np.array(landmarks.points))
-    total, _ = _seconds(lambda: space.fit(X, features))
-    return [choosing + kernel, textual, max(total - kernel, 0.0)]
+    points = np.array(landmarks.points)
+    space = SemanticSpace(study.config.regularization, text_view=view, selection=points)
+    total, _ = _seconds(lambda: space.fit(X, text))
+    return [choosing + kernel, textual, max(total - kernel - textual, 0.0)]
 
 
 def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:

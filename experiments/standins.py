@@ -144,9 +144,9 @@ def load_photos(folder: str | os.PathLike[str]) -> Dataset:
         files=of_experts.file_names,
         features=None,
         labels=label_rows,
-        label_names=labels.names,
+        label_names=labels.names_,
         tags=tag_rows,
-        tag_names=tags.names,
+        tag_names=tags.names_,
         train=rows[:-200],
         test=rows[-200:],
     )
