@@ -111,7 +111,7 @@ def test_what_cannot_be_used_is_refused(client, collection):
     X, Y, _ = collection
     space = SemanticSpace(n_landmarks=R, random_state=0)
     refused = [
-        (X, Y[:-1], "one row an image"),
+        (X, Y[:-1], "one row per image"),
         (cut(X)[:, 0], Y, "2D"),
         (cut(X).astype(complex), Y, "real numbers"),
         (cut(X)[cut(X)[:, 0] > 0], Y, "compute_chunk_sizes"),

@@ -48,7 +48,7 @@ def open_model(
     step: Step | None = None,
     leaf_only: bool = False,
 ) -> Annotator:
-    """Read a model that ``tagkin train`` made; its photographs are looked for in `collection`."""
+    """Read a model that ``tagkin train`` wrote; its photographs are looked for in `collection`."""
     kept = use_cache(cache, no_cache)
     from tagkin.annotator import Annotator
 
@@ -99,12 +99,12 @@ def report_missing(files: Iterable[str]) -> None:
 
 
 def photographs(
-    places: Sequence[Path], tags: Path | None, column: str | None, step: Step
+    locations: Sequence[Path], tags: Path | None, column: str | None, step: Step
 ) -> Collection:
     """Find photographs and their tags; say what is not there and what was done with RAW files."""
     from tagkin.collection import read_collection
 
-    found = read_collection(places, tags, column=column, progress=step)
+    found = read_collection(locations, tags, column=column, progress=step)
     if found.absent:
         n, named = len(found.absent), ", ".join(found.absent[:_NAMED])
         more = ", …" if n > _NAMED else ""

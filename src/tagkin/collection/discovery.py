@@ -34,7 +34,7 @@ _DEAD_LINK = "a link to a file that is not there"
 
 
 def find_photographs(
-    *places: str | os.PathLike[str],
+    *locations: str | os.PathLike[str],
     on_skipped: Callable[[Failure], None] | None = None,
     on_raw: Callable[[Path, Path | None], None] | None = None,
 ) -> list[Path]:
@@ -50,10 +50,10 @@ def find_photographs(
 
     Parameters
     ----------
-    *places : paths of files and folders
+    *locations : paths of files and folders
     on_skipped : callable, optional
-        Gets a `Failure` for every place and every folder in one that cannot be read, and for
-        every photograph that is a dead link or not a regular file. Without it, a place that
+        Gets a `Failure` for every location and every folder in one that cannot be read, and for
+        every photograph that is a dead link or not a regular file. Without it, a location that
         cannot be read is an error; one that is not there always is.
     on_raw : callable, optional
         Gets every raw file that was left out, and the photograph beside it, or None where raw
@@ -62,21 +62,21 @@ def find_photographs(
     Returns
     -------
     list of Path
-        As given: relative places give relative paths. Place by place, and within a place sorted
-        by name, the same in every language: ``img2`` before ``img10``.
+        As given: relative locations give relative paths. In the order of the locations, and
+        sorted by name within each, the same in every language: ``img2`` before ``img10``.
     """
     found: dict[Path, Path] = {}
     searched: set[str] = set()
     skip = on_skipped or (lambda failure: None)
     wanted = suffixes() | raw_suffixes()
     named: set[Path] = set()
-    for place in places:
+    for location in locations:
         try:
-            path, is_folder = _checked(place)
+            path, is_folder = _checked(location)
         except UnreadableImage as error:
             if on_skipped is None:
-                raise InvalidInput(f"{place} cannot be read: {error}.") from error
-            on_skipped(Failure(os.fsdecode(place), str(error)))
+                raise InvalidInput(f"{location} cannot be read: {error}.") from error
+            on_skipped(Failure(os.fsdecode(location), str(error)))
             continue
         inside = (
             sorted(_searched(path, wanted, searched, skip), key=_order) if is_folder else [path]
@@ -107,8 +107,8 @@ def _left_out(found: dict[Path, Path], named: set[Path]) -> list[tuple[Path, Pat
     return left_out
 
 
-def _checked(place: str | os.PathLike[str]) -> tuple[Path, bool]:
-    """The path of a place, and whether it is a folder; one that is not there is a mistake.
+def _checked(location: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """The path of a location, and whether it is a folder; one that is not there is a mistake.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def _checked(place: str | os.PathLike[str]) -> tuple[Path, bool]:
         If it is there and cannot be read.
     """
     try:
-        path = Path(os.fsdecode(place))
+        path = Path(os.fsdecode(location))
         os.stat(path)
         if path.is_dir():
             os.scandir(path).close()
@@ -124,11 +124,11 @@ def _checked(place: str | os.PathLike[str]) -> tuple[Path, bool]:
     except (FileNotFoundError, NotADirectoryError):
         if path.is_symlink():
             raise UnreadableImage(_DEAD_LINK) from None
-        raise InvalidInput(f"There is no file or folder {place}. Check the path.") from None
+        raise InvalidInput(f"There is no file or folder {location}. Check the path.") from None
     except OSError as error:
         raise UnreadableImage(why(error)) from error
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{place!r} is not a path ({error}).") from error
+        raise InvalidInput(f"{location!r} is not a path ({error}).") from error
     return path, False
 
 

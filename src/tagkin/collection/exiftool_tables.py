@@ -1,7 +1,7 @@
 """Tables of metadata as exiftool writes them: ``exiftool -csv -r FOLDER > metadata.csv``.
 
-Images are in the column ``SourceFile``. Their tags are in as many columns as there are places
-for keywords in a photograph, perhaps with the place before the name, as in ``IPTC:Keywords``.
+Images are in the column ``SourceFile``. Their tags are in as many columns as there are kinds
+of keywords in a photograph, perhaps with the kind before the name, as in ``IPTC:Keywords``.
 """
 
 from __future__ import annotations

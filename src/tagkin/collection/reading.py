@@ -101,7 +101,7 @@ class Collection:
 
 
 def read_collection(
-    places: Iterable[str | os.PathLike[str]],
+    locations: Iterable[str | os.PathLike[str]],
     tags: str | os.PathLike[str] | None = None,
     *,
     column: str | None = None,
@@ -111,7 +111,7 @@ def read_collection(
 
     Parameters
     ----------
-    places : files and folders
+    locations : files and folders
     tags : path, "embedded", "both" or "none", optional
         A tag file (CSV or JSON Lines, see `tagkin.collection.tag_files`). Without it, a
         ``metadata.jsonl`` or ``metadata.csv`` in one of the folders; without that, the keywords
@@ -129,7 +129,7 @@ def read_collection(
     Names may be written as on Windows, with \ between folders, and in either Unicode form.
     Nothing is written.
     """
-    folders = [Path(place) for place in places]
+    folders = [Path(location) for location in locations]
     failures: list[Failure] = []
     raw: list[tuple[Path, Path | None]] = []
     files = find_photographs(
@@ -160,9 +160,9 @@ def read_collection(
     )
 
 
-def _nothing_in(places: Sequence[Path], failures: Sequence[Failure], n_raw: int) -> str:
+def _nothing_in(locations: Sequence[Path], failures: Sequence[Failure], n_raw: int) -> str:
     """What to say where no photograph was found."""
-    named = ", ".join(map(str, places)) or "no folder"
+    named = ", ".join(map(str, locations)) or "no folder"
     said = f"No photograph in {named}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
     if n_raw:
         said += f" Raw files, of which there are {n_raw:,}, need {pip_install('raw')}."
@@ -171,7 +171,7 @@ def _nothing_in(places: Sequence[Path], failures: Sequence[Failure], n_raw: int)
 
 
 def _asked_for(
-    tags: str | os.PathLike[str] | None, places: Sequence[Path]
+    tags: str | os.PathLike[str] | None, locations: Sequence[Path]
 ) -> tuple[str, Path | None]:
     """Where tags are to be read from, and the tag file where there is one."""
     asked = "" if tags is None else os.fspath(tags)
@@ -179,17 +179,17 @@ def _asked_for(
         return asked, None
     if asked and asked != "both":
         return "file", Path(asked)
-    path = _metadata_in(places)
+    path = _metadata_in(locations)
     if path is None and asked:
         raise InvalidInput(
-            f"No {' or '.join(METADATA)} in {', '.join(map(str, places))}. Name a tag file, or "
+            f"No {' or '.join(METADATA)} in {', '.join(map(str, locations))}. Name a tag file, or "
             f"read the keywords alone with {_EMBEDDED}."
         )
     return asked or ("embedded" if path is None else "file"), path
 
 
-def _metadata_in(places: Sequence[Path]) -> Path | None:
-    paths = dict.fromkeys(place / name for place in places for name in METADATA)
+def _metadata_in(locations: Sequence[Path]) -> Path | None:
+    paths = dict.fromkeys(location / name for location in locations for name in METADATA)
     found = [path for path in paths if os.path.isfile(path)]  # False also where nobody may look
     if len(found) > 1:
         raise InvalidInput(
@@ -245,10 +245,10 @@ def _add_table(
     raw_of: Mapping[str, str],
     table: TagTable,
     path: Path,
-    places: Sequence[Path],
+    locations: Sequence[Path],
 ) -> list[str]:
     """Add the tags of a table to the rows of its photographs; those that are not there."""
-    folders = [path.parent, *(p if p.is_dir() else p.parent for p in places)]
+    folders = [path.parent, *(p if p.is_dir() else p.parent for p in locations)]
     # whoever wrote the table may have done so one folder up
     folders = list(dict.fromkeys([*folders, *(Path(os.path.abspath(f)).parent for f in folders)]))
     numbers = {os.path.abspath(file): i for i, file in enumerate(files)}

@@ -259,7 +259,7 @@ def _of_exiftool(
 def write_tags(path: str | os.PathLike[str], table: TagTable, *, overwrite: bool = False) -> None:
     """Write the tags of images to a CSV or JSON Lines file, by its suffix: all or nothing.
 
-    `read_tags` gives the same table back. CSV has one row an image with its tags separated
+    `read_tags` gives the same table back. CSV has one row per image with its tags separated
     by ``;``, or, where a tag has a separator in it, one row for each image and tag.
 
     Parameters

@@ -1,9 +1,10 @@
 """The same work on many machines, through the user's own Dask cluster.
 
-Needs the extra ``dask``. Photographs become features (`extract`, `extract_to_parquet`),
-features and tags a space (`fit_space`), the space places (`transform`), places kin (`nearest`);
-`denoise` smooths tags. What comes out as a Dask array is not computed before it is asked for, by
-`compute` or by Dask's own means. Results are those of one machine, up to rounding.
+Needs the extra ``dask``. `extract` and `extract_to_parquet` turn photographs into features,
+`fit_space` learns a space from features and tags, `transform` computes embeddings, `nearest` finds
+neighbours among them, and `denoise` smooths tags. Dask arrays that are returned are not computed
+before they are asked for, by `compute` or by Dask itself. Results are those of one machine, up to
+rounding.
 """
 
 from tagkin.distributed.cluster import compute, connect

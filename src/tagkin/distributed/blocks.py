@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Block:
-    """Some consecutive rows of an array, or what is made of them, which a worker computes."""
+    """Some consecutive rows of an array, or what is computed from them, on a worker."""
 
     value: Any
     """A `Delayed`."""
@@ -85,7 +85,7 @@ def as_labels(Y: Any, X: Any) -> Any:
         _check_known(Y, "Y")
         if Y.shape[0] != n:
             raise InvalidInput(
-                f"X and Y must have one row an image; found {n} rows in X and {Y.shape[0]} in Y."
+                f"X and Y must have one row per image; found {n} rows in X and {Y.shape[0]} in Y."
             )
         return _by_rows(Y, cuts)
     Y = check_label_matrix(Y, n)
@@ -138,18 +138,18 @@ def blocks(X: Any, name: str = "X") -> list[Block]:
 def checked(rows: Any, dtype: np.dtype, is_sparse: bool, start: int, name: str) -> Any:
     """A block as it is, if it is a NumPy or SciPy array of the type that the whole claims."""
     found = type(rows)
-    place = f"The block of {name} from row {start} on"
+    block = f"The block of {name} from row {start} on"
     if not (isinstance(rows, np.ndarray) or scipy.sparse.issparse(rows)):
         where = getattr(rows, "device", None)
         on = f" on {where}" if where is not None else ""
         raise InvalidInput(
-            f"{place} is a {found.__module__}.{found.__name__}{on}; blocks are NumPy arrays, for "
+            f"{block} is a {found.__module__}.{found.__name__}{on}; blocks are NumPy arrays, for "
             "labels also SciPy CSR arrays. Convert it: X.map_blocks(lambda block: "
             "block.cpu().numpy())."
         )
     if rows.dtype != dtype:
         raise InvalidInput(
-            f"{place} is {rows.dtype} where the array says {dtype}: blocks of different types in "
+            f"{block} is {rows.dtype} where the array says {dtype}: blocks of different types in "
             f"one array. Convert them: {name}.map_blocks(lambda block: block.astype('{dtype}'))."
         )
     return scipy.sparse.csr_array(rows) if is_sparse or scipy.sparse.issparse(rows) else rows

@@ -16,7 +16,7 @@ __all__ = ["compute", "connect"]
 Found = TypeVar("Found")
 
 _PATIENCE = 300.0  # seconds without any worker; clusters that grow on demand take minutes
-_LOOK = 1.0  # seconds between looks at the cluster while nothing comes back
+_CHECK_EVERY = 1.0  # seconds between checks of the cluster while nothing comes back
 
 
 def dask() -> Any:
@@ -107,7 +107,7 @@ def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
         # use elsewhere may run another
         with client.as_current():
             try:
-                dask_wait(list(futures), timeout=_LOOK, return_when=return_when)
+                dask_wait(list(futures), timeout=_CHECK_EVERY, return_when=return_when)
             except TimeoutError as error:
                 raise _NotYet from error
 
@@ -132,7 +132,7 @@ def gathered(futures: Sequence[Any], client: Any) -> list[Any]:
     coming = asyncio.run_coroutine_threadsafe(fetch(), client.loop.asyncio_loop)
 
     def look() -> list[Any]:
-        concurrent.futures.wait([coming], timeout=_LOOK)
+        concurrent.futures.wait([coming], timeout=_CHECK_EVERY)
         if not coming.done():
             raise _NotYet
         error = coming.exception()

@@ -156,7 +156,7 @@ def _propagated(
             near, scale, bool(denoiser.include_self), dask_key_name=key("weights")
         )
         parts = [
-            delayed(_spoken, pure=False)(
+            delayed(_from_shard, pure=False)(
                 near, weights, block.value, block.start, dask_key_name=key("propagate")
             )
             for block in tags
@@ -170,15 +170,15 @@ def _propagated(
 
 
 def _weights(near: Neighbors, scale: float, include_self: bool) -> np.ndarray:
-    """What neighbours count (n, k), after what an image itself counts where it does."""
+    """Weights of neighbours (n, k), after the weight of the image itself where it has one."""
     squared = np.pad(near[1], ((0, 0), (1, 0))) if include_self else near[1]
     return propagation_weights(squared, float(scale))
 
 
-def _spoken(
+def _from_shard(
     near: Neighbors, weights: np.ndarray, tags: scipy.sparse.csr_array, start: int
 ) -> list[scipy.sparse.csr_array]:
-    """The part of the neighbours that lie in one shard."""
+    """What the neighbours of one shard add to the propagated tags."""
     indices = near[0]
     here = (indices >= start) & (indices < start + tags.shape[0])
     others = weights[:, weights.shape[1] - indices.shape[1] :]

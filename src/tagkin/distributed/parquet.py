@@ -61,7 +61,7 @@ def extract_to_parquet(
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"{target} cannot be made: {error.strerror}.") from error
+        raise StorageError(f"{target} cannot be created: {error.strerror}.") from error
     fingerprint = get_backbone(backbone).fingerprint
     write = dask().delayed(_written, pure=False)
     tasks = [

@@ -40,7 +40,7 @@ def nearest(
 ) -> Neighbors:
     """The nearest points of each query, over all shards of the points.
 
-    Every chunk of the points is a shard with an index of its own, made once. Every chunk of the
+    Every chunk of the points is a shard with an index of its own, built once. Every chunk of the
     queries asks all of them, and their answers are merged: nearest first, of equal distances the
     lower index first, as `tagkin.neighbors.nearest` does it.
 
@@ -53,7 +53,7 @@ def nearest(
         Unfitted; a copy of it serves each shard. It says what the distance is. By default the
         exact search by cosine.
     exclude : Dask array or NumPy array of shape (n,), optional
-        One index a query that is left out, such as its own; −1 for none.
+        One index per query that is left out, such as its own; −1 for none.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
         )
     if exclude.shape != (queries.shape[0],):
         raise InvalidInput(
-            f"exclude holds one index a query: {queries.shape[0]}; found shape {exclude.shape}."
+            f"exclude holds one index per query: {queries.shape[0]}; found shape {exclude.shape}."
         )
     return list(exclude.rechunk((cuts,)).to_delayed().ravel())
 
@@ -167,10 +167,10 @@ def best_of_shards(
 
 
 def _found(
-    index: Any, queries: np.ndarray, k: int, exclude: Any, places: Any, squared: bool
+    index: Any, queries: np.ndarray, k: int, exclude: Any, position: Any, squared: bool
 ) -> list[Neighbors]:
     """The nearest of one shard, by their numbers in all, as a list of one for the bag."""
-    query_start, start, n_points = places
+    query_start, start, n_points = position
     n = min(k, index.n_points_)
     with named_rows(query_start, query_start + len(queries)):
         search = squared_neighbors if squared else _neighbors
@@ -192,8 +192,8 @@ def _neighbors(index: NeighborIndex, queries: np.ndarray, k: int) -> Neighbors:
 def merged(lists: Iterable[Neighbors], k: int) -> Neighbors:
     """The k nearest of several lists; fewer where there are fewer.
 
-    A zero vector is no neighbour at all to `squared_neighbors`: infinitely far. It still has
-    its place in the order, at the squared distance of 2 that its cosine of 0 stands for.
+    A zero vector is no neighbour at all to `squared_neighbors`: infinitely far. It is still
+    ranked, at the squared distance of 2 that its cosine of 0 stands for.
     """
     parts = list(lists)
     indices = np.concatenate([part.indices for part in parts], axis=1)

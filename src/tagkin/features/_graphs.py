@@ -103,7 +103,7 @@ class Graph:
         return self.flat(self._add("GlobalAveragePool", [x]), name=name)
 
     def flat(self, x: str, *, name: str = "") -> str:
-        """All values of an image in one row."""
+        """All values of each image in one row."""
         return self._add("Flatten", [x], name, axis=1)
 
     def linear(self, x: str, weight: np.ndarray, bias: np.ndarray, *, name: str = "") -> str:

@@ -93,12 +93,12 @@ def put_vectors(
     for digest, vector in zip(digests, data, strict=True):
         query = "SELECT vector FROM entries WHERE backbone = ? AND digest = ?"
         there = connection.execute(query, (key, digest)).fetchone()
-        place = connection.execute(
+        slot = connection.execute(
             "INSERT OR REPLACE INTO vectors VALUES (?, ?)", (there and there[0], vector)
         ).lastrowid
         connection.execute(
             "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)",
-            (key, digest, place, _checksum(digest, vector), now),
+            (key, digest, slot, _checksum(digest, vector), now),
         )
 
 

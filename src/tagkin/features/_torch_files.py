@@ -133,10 +133,10 @@ def _from_stream(path: Path) -> dict[str, np.ndarray]:
                 raise _Refused("it was written on a machine of the other byte order")
             found, keys = _follow(data), _follow(data)
             dtypes = {t.storage.key: t.storage.dtype for t in _tensors(found).values()}
-            places: dict[str, tuple[int, int]] = {}
+            spans: dict[str, tuple[int, int]] = {}
             for key in keys:
                 count = int.from_bytes(data.read(8), "little")
-                places[key] = (data.tell(), count)
+                spans[key] = (data.tell(), count)
                 # numbers that no tensor uses have no known size
                 n_bytes = count * np.dtype(dtypes[key]).itemsize
                 if data.tell() + n_bytes > len(data):
@@ -144,7 +144,7 @@ def _from_stream(path: Path) -> dict[str, np.ndarray]:
                 data.seek(n_bytes, os.SEEK_CUR)
 
             def numbers(storage: _Storage) -> np.ndarray:
-                start, count = places[storage.key]
+                start, count = spans[storage.key]
                 size = count * np.dtype(storage.dtype).itemsize
                 return np.frombuffer(data[start : start + size], storage.dtype)
 

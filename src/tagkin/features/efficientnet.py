@@ -194,7 +194,7 @@ def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size
 
 
 def _same(kernel: int, stride: int, size: int) -> tuple[int, int]:
-    """TensorFlow's border: the output has ⌈size / stride⌉ places, an odd pixel comes after."""
+    """TensorFlow's padding: the output is ⌈size / stride⌉ wide, an odd pixel comes after."""
     total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
     return total // 2, total - total // 2
 

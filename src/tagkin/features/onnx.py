@@ -8,8 +8,8 @@
 Keys are the parameters of `Preprocessing`, of which only ``size`` is needed, and
 
 - ``input``, ``output``: names in the model; needed where it has several;
-- ``pool``: how values of several places become one vector. ``mean`` (the default) or ``max``
-  over all places of a map (n, channels, h, w), or (n, h, w, channels) where the layout is NHWC;
+- ``pool``: how values at several positions become one vector. ``mean`` (the default) or ``max``
+  over all positions of a map (n, channels, h, w), or (n, h, w, channels) where the layout is NHWC;
   ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default.
 """
 

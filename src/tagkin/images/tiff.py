@@ -90,8 +90,8 @@ def _directory(
             continue
         if size <= len(value):
             values[tag] = value[:size]
-        elif (place := struct.unpack(offset, value)[0]) < layout.end:
-            file.seek(place)
+        elif (position := struct.unpack(offset, value)[0]) < layout.end:
+            file.seek(position)
             values[tag] = file.read(size)
     return values
 

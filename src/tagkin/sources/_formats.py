@@ -90,7 +90,7 @@ class NpyFile(FeatureFile):
 
 
 class ParquetFile(FeatureFile):
-    """A Parquet file with one column of lists, or with a numeric column a feature."""
+    """A Parquet file with one column of lists, or with one numeric column per feature."""
 
     def __init__(self, path: Path):
         self.path = path

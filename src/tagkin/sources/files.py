@@ -90,9 +90,9 @@ class FeatureFiles:
                 yield waiting[0], waiting[1].result()
 
     def fingerprint(self) -> str:
-        """One short text for the features, which is another where they are others.
+        """A short text for the features, which differs where they do.
 
-        Up to a gibibyte every number counts, in its place. Of more, the files' sizes and times of
+        Up to a gibibyte every number and its position count. Of more, the files' sizes and times of
         change count, and a gibibyte of rows in runs that are spread over all of them. So it costs
         the reading of a gibibyte at most, and two seconds.
         """
@@ -127,8 +127,9 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
     Parameters
     ----------
     path : path
-        An ``.npy`` file; a Parquet file with a column of lists or a numeric column a feature; a
-        Zarr array; or a folder of shards, ``.npy`` or Parquet, in the order of their names.
+        An ``.npy`` file; a Parquet file with a column of lists or with one numeric column per
+        feature; a Zarr array; or a folder of shards, ``.npy`` or Parquet, in the order of their
+        names.
 
     Examples
     --------

@@ -150,7 +150,7 @@ def _description(space: SemanticSpace, files: FeatureFiles, Y: Array) -> str:
 
 
 def _labels_mark(Y: Array) -> str:
-    """A short text for labels (N×D), every one of them in its place."""
+    """A short text for labels (N×D), which differs where any label does."""
     if scipy.sparse.issparse(Y):
         matrix = scipy.sparse.csr_array(Y)
         parts = [matrix.indptr, matrix.indices, matrix.data]
@@ -256,8 +256,8 @@ def transform_streamed(
     with partial.open("ab") as file:
         start = _continued(file, shape, dtype)
         for rows, block in files.blocks(start):
-            places = to_numpy(space.transform(_placed(block, where)))
-            file.write(np.ascontiguousarray(places, dtype=dtype).data)
+            embeddings = to_numpy(space.transform(_placed(block, where)))
+            file.write(np.ascontiguousarray(embeddings, dtype=dtype).data)
             file.flush()
             if progress is not None:
                 progress(rows.stop, len(files))
