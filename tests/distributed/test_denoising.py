@@ -76,5 +76,5 @@ def test_what_cannot_be_used_is_refused(client, collection):
         denoise(TagDenoiser(blend=3), cut(X), Y)
     bad = Y.copy()
     bad[100, 2] = -1
-    with pytest.raises(InvalidInput, match=r"In rows 70 to 139.*weight -1.0 of tag 2 on image 30"):
+    with pytest.raises(InvalidInput, match=r"In rows 70 to 139.*negative entry in row 30 of Y"):
         compute(denoise(TagDenoiser(blend=1.0), cut(X), cut(bad)))
