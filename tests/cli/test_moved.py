@@ -55,6 +55,20 @@ def test_what_cannot_be_found_is_said_and_found_with_its_folder(moved, tmp_path,
     assert "not there" not in stderr
 
 
+def test_a_renamed_folder_is_found_by_being_looked_at(moved):
+    """Also where none of the photographs learned from is asked about."""
+    shutil.copy(moved.new, moved.photos / "untagged.jpg")
+    stdout, stderr = moved.run("suggest", moved.photos, "--only-untagged", "-n", 2, "--json")
+    assert "not there" not in stderr
+    kin = [one["file"] for line in stdout.splitlines() for one in kin_of(json.loads(line))]
+    assert kin
+    assert all("new place" in file for file in kin)
+
+
+def kin_of(found):
+    return [kin for suggestion in found["suggestions"] for kin in suggestion["kin"]]
+
+
 def overwritten(command):
     return ("--overwrite",) if command in ("explain", "audit") else ()
 

@@ -145,6 +145,20 @@ class Locations(Sequence[str]):
             if not lost:
                 break
 
+    def try_root(
+        self, folder: str | os.PathLike[str], digest_of: Callable[[str], str | None]
+    ) -> bool:
+        """Take a folder for the root if it has the photographs that are missing now.
+
+        They are looked for by name, and the content of a few is read: cheap enough for every
+        folder that a command is given anyway.
+        """
+        whole = os.path.abspath(folder)
+        if not self.missing() or not self._is_root(whole, digest_of):
+            return False
+        self.root, self.moved = whole, {}
+        return True
+
     def _is_root(self, folder: str, digest_of: Callable[[str], str | None]) -> bool:
         """Whether one of a few photographs that have these names there has the right content."""
         some = range(0, len(self), max(1, len(self) // _ASKED_FOR))

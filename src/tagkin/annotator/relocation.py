@@ -51,6 +51,15 @@ class Relocation:
         self._remember_paths()
         return [str(self.files_[i]) for i in self.paths_.missing()]
 
+    def meet_folder(self, folder: str | os.PathLike[str]) -> None:
+        """Take a folder for that of the photographs learned from, if it is theirs, renamed.
+
+        Nothing happens where they are all found already, or where they are not in that folder.
+        """
+        self._check_fitted()
+        if self.paths_.try_root(folder, digest_reader(None)):
+            self._remember_paths()
+
     def _place(self, paths: Sequence[str]) -> None:
         """Take these for the paths of the photographs; the model gets names relative to a root."""
         root, names = rooted(paths)

@@ -96,7 +96,7 @@ def run(
             annotator = _like_train(backbone, min_count, no_denoise, seed, cache, no_cache)
             annotator.set_params(**tag_settings(synonyms, merge, exclude, exclude_file))
         else:
-            annotator = open_model(model, cache, no_cache, collection, step)
+            annotator = open_model(model, cache, no_cache, collection, step, photos=photos)
         found = photographs(photos, tags, column, step)
         seen, rows = seen_of(annotator, found, step)
         judge = annotator.cross_validate if model is None else annotator.evaluate

@@ -67,7 +67,7 @@ def run(
     """
     check_target(output, overwrite, (".png",))
     with progress_bar() as step:
-        annotator = open_model(model, cache, no_cache, collection, step)
+        annotator = open_model(model, cache, no_cache, collection, step, photos=photos)
         files, rows, problems = _chosen(annotator, photos, tags, column, n, seed, step)
         seen = annotator.look(files, progress=step)
         if not seen.files:

@@ -47,8 +47,13 @@ def open_model(
     collection: Path | None = None,
     step: Step | None = None,
     leaf_only: bool = False,
+    photos: Sequence[Path] | None = None,
 ) -> Annotator:
-    """Read a model that ``tagkin train`` wrote; its photographs are looked for in `collection`."""
+    """Read a model that ``tagkin train`` wrote.
+
+    The photographs that it was learned from are looked for in the folder `collection`, and one of
+    the `photos` that a command is given anyway may be their folder under another name.
+    """
     kept = use_cache(cache, no_cache)
     from tagkin.annotator import Annotator
 
@@ -59,6 +64,9 @@ def open_model(
         if not collection.is_dir():
             raise InvalidInput(f"{relative(collection)} is not a folder. Check the path.")
         model.relocate(collection, progress=step)
+    for folder in photos or ():
+        if folder.is_dir():
+            model.meet_folder(folder)
     return model
 
 

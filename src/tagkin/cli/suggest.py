@@ -104,7 +104,7 @@ def run(
     check_target(output, overwrite, (".csv", ".jsonl"))
     wanted = {"threshold": threshold, "precision": precision, "n": n, "n_kin": n_kin}
     with progress_bar() as step:
-        annotator = open_model(model, cache, no_cache, collection, step, leaf_only)
+        annotator = open_model(model, cache, no_cache, collection, step, leaf_only, photos)
         found = photographs(photos, tags, column, step)
         if only_untagged:
             found = found.untagged()

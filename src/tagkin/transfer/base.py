@@ -208,7 +208,9 @@ class LabelTransfer(BaseEstimator, ABC):
 
     def _probabilities(self, scores: Array) -> Array:
         """Probabilities from scores (n×D), entry by entry and increasing with them."""
-        raise NotImplementedError
+        raise InvalidInput(
+            f"{type(self).__name__} has no probabilities; LabelCalibrator makes them from scores."
+        )
 
     def _known_names(self) -> np.ndarray | None:
         return getattr(self, "_label_names", None)  # models of 0.1 have none
