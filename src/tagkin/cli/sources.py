@@ -65,7 +65,7 @@ def open_model(
             raise InvalidInput(f"{relative(collection)} is not a folder. Check the path.")
         model.relocate(collection, progress=step)
     for folder in photos or ():
-        if folder.is_dir():
+        if os.path.isdir(folder):  # False, not an error, where nobody may look
             model.meet_folder(folder)
     return model
 

@@ -184,7 +184,11 @@ def check(future: Any) -> None:
         return
     if future.status == "cancelled":
         raise ClusterLost(_gone(future.client))
-    raise _in_our_words(future.client, future.exception())
+    error = future.exception()
+    # a cluster that closes in between cancels the future, which then has no error of its own
+    if future.status == "cancelled" or not isinstance(error, BaseException):
+        raise ClusterLost(_gone(future.client))
+    raise _in_our_words(future.client, error)
 
 
 def _in_our_words(client: Any, error: BaseException) -> BaseException:
