@@ -13,6 +13,7 @@ from tagkin.annotator.learning import (
     tuned,
     usual_recipe,
 )
+from tagkin.arrays import threads
 from tagkin.errors import InvalidInput
 from tests.conftest import assert_same
 
@@ -33,6 +34,7 @@ def test_few_photographs_are_learned_with_one_thread_of_blas():
     def step(what, done, total):
         seen.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
 
+    threads.find_libraries_again()  # another test may have brought one
     recipe = usual_recipe(None, None, False, 0)
     with threadpool_limits(3, "blas"):
         learn(X, Y, recipe, 0, step)

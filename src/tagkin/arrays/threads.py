@@ -25,7 +25,14 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from tagkin.arrays.blocks import block_rows, bytes_allowed, memory_budget, row_blocks
 
-__all__ = ["ENOUGH", "blas_threads", "blas_threads_for", "one_thread", "run_in_threads"]
+__all__ = [
+    "ENOUGH",
+    "blas_threads",
+    "blas_threads_for",
+    "find_libraries_again",
+    "one_thread",
+    "run_in_threads",
+]
 
 ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
 
@@ -39,6 +46,11 @@ def _libraries(*, shared: bool) -> list[Any]:
         for library in found
         if shared == (getattr(library, "threading_layer", None) != "openmp")
     ]
+
+
+def find_libraries_again() -> None:
+    """Look for libraries of BLAS anew: call it after importing a package that brings its own."""
+    _libraries.cache_clear()
 
 
 def _n_blas_threads() -> int:
@@ -65,13 +77,14 @@ class _Limits:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside: list[int] = []
-        self._before: list[int] = []
+        self._before: list[tuple[Any, int]] = []
 
     def enter(self, limit: int) -> None:
         """Note a limit."""
         with self._lock:
             if not self._inside:
-                self._before = [library.num_threads for library in _libraries(shared=True)]
+                found = _libraries(shared=True)
+                self._before = [(library, library.num_threads) for library in found]
             least = self._least()
             self._inside.append(limit)
             self._change(least)
@@ -90,7 +103,7 @@ class _Limits:
         least = self._least()
         if least == was:
             return
-        for library, before in zip(_libraries(shared=True), self._before, strict=True):
+        for library, before in self._before:
             if min(before, least) != min(before, was):
                 _set_threads(library, int(min(before, least)))
 

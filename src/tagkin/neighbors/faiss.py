@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to_numpy
+from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import ranked
@@ -172,6 +173,7 @@ class FaissNeighbors(BaseEstimator):
 
     def _built(self, rows: np.ndarray) -> Any:
         faiss = _faiss()
+        find_libraries_again()  # it brings a BLAS of its own
         metric = faiss.METRIC_L2 if self.metric == "euclidean" else faiss.METRIC_INNER_PRODUCT
         try:
             index = faiss.index_factory(rows.shape[1], self.factory, metric)
