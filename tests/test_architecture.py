@@ -69,6 +69,17 @@ ALLOWED = {
         "storage",
         "transfer",
     },
+    "catalogue": FILES
+    | {
+        "annotator",
+        "collection",
+        "evaluation",
+        "features",
+        "images",
+        "labels",
+        "storage",
+        "wording",
+    },
     "datasets": FOUNDATION | {"collection", "labels"},
     "pages": FOUNDATION
     | FILES
@@ -77,6 +88,7 @@ ALLOWED = {
     | {
         "collection",
         "annotator",
+        "catalogue",
         "datasets",
         "distributed",
         "features",
@@ -127,6 +139,7 @@ PURE = set(ALLOWED) - {
     "__init__",
     "__main__",
     "annotator",
+    "catalogue",
     "cli",
     "collection",
     "datasets",

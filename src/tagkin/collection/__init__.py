@@ -1,21 +1,25 @@
 """What a folder of photographs is: its files, its tag files, embedded keywords and sidecars."""
 
 from tagkin.collection.discovery import find_photographs
-from tagkin.collection.keywords import find_keywords, read_keywords
-from tagkin.collection.reading import Collection, Progress, read_collection
+from tagkin.collection.keywords import find_keywords, locate_keywords, read_keywords, sidecar_names
+from tagkin.collection.reading import METADATA, Collection, Progress, match_table, read_collection
 from tagkin.collection.synonyms import read_synonyms, read_tag_list
 from tagkin.collection.tag_files import TagTable, read_tags, write_tags
 
 __all__ = [
+    "METADATA",
     "Collection",
     "Progress",
     "TagTable",
     "find_keywords",
     "find_photographs",
+    "locate_keywords",
+    "match_table",
     "read_collection",
     "read_keywords",
     "read_synonyms",
     "read_tag_list",
     "read_tags",
+    "sidecar_names",
     "write_tags",
 ]

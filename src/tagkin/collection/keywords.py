@@ -22,7 +22,7 @@ from tagkin.collection.xmp import xmp_keywords
 from tagkin.errors import UnreadableImage
 from tagkin.images.files import Failure, open_file, read_bytes
 
-__all__ = ["find_keywords", "read_keywords"]
+__all__ = ["find_keywords", "locate_keywords", "read_keywords", "sidecar_names"]
 
 # Programs keep their own books among the tags under these.
 _NOT_A_PERSONS = {"darktable", "_Digikam_Internal_Tags_"}
@@ -61,16 +61,39 @@ def find_keywords(path: str | os.PathLike[str]) -> tuple[list[str], list[Failure
     UnreadableImage
         If the photograph itself cannot be opened.
     """
+    located, problems = locate_keywords(path)
+    return list(located), problems
+
+
+def locate_keywords(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, dict[str, str]], list[Failure]]:
+    """As `find_keywords`, with where each tag stands.
+
+    Returns
+    -------
+    tags : dict of tag to (dict of file to spelling)
+        The files, the photograph or sidecars, that hold a tag, and the word there.
+    problems : list of Failure
+    """
     path = Path(path)
     words, problems = _embedded(path)
+    by_file = {str(path): words}
     for sidecar in _sidecars(path):
         try:
             more, problem = xmp_keywords(read_bytes(sidecar, MAX_BLOCK))
         except UnreadableImage as error:
             more, problem = [], str(error)
-        words += more
+        by_file[str(sidecar)] = more
         problems += [Failure(str(sidecar), problem)] if problem else []
-    return _merged(words), problems
+    located: dict[str, dict[str, str]] = {
+        tag: {} for tag in _merged(word for some in by_file.values() for word in some)
+    }
+    for file, some in by_file.items():
+        for word in some:
+            if (tag := _tidy(word)) in located:
+                located[tag].setdefault(file, word)
+    return located, problems
 
 
 def _embedded(path: Path) -> tuple[list[str], list[Failure]]:
@@ -98,13 +121,17 @@ def _is_cut(word: str, words: list[str]) -> bool:
     return 61 <= size <= 64 and any(w != word and w.startswith(word) for w in words)
 
 
+def sidecar_names(name: str) -> list[str]:
+    """Names that the sidecars of a photograph may have, in the order in which they are read."""
+    stems = (name, os.path.splitext(name)[0])
+    names = [stem + suffix for stem in stems for suffix in _SIDECAR_SUFFIXES]
+    return [one for one in names if one != name]
+
+
 def _sidecars(path: Path) -> list[Path]:
     """Its XMP files. Asked for by name: to list the folder for each of its photographs is slow."""
-    names = [stem + suffix for stem in (path.name, path.stem) for suffix in _SIDECAR_SUFFIXES]
     there: dict[tuple[int, int], Path] = {}
-    for sidecar in map(path.with_name, names):
-        if sidecar.name == path.name:
-            continue
+    for sidecar in map(path.with_name, sidecar_names(path.name)):
         try:
             status = os.stat(sidecar)
         except ValueError:

@@ -1,0 +1,58 @@
+"""Sidecars, and what a catalogue says of tags."""
+
+import json
+from html import escape
+
+from tagkin.catalogue import Catalogue
+
+
+def sidecar_text(tags: list[str]) -> str:
+    items = "".join(f"<rdf:li>{escape(tag)}</rdf:li>" for tag in tags)
+    return (
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        '<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<dc:subject><rdf:Bag>{items}</rdf:Bag></dc:subject>"
+        "</rdf:Description></rdf:RDF></x:xmpmeta>"
+    )
+
+
+def found_tags(catalogue: Catalogue) -> dict[str, dict[str, list[list[str]]]]:
+    """Tags that were found, by photograph, with where each stands."""
+    tags: dict[str, dict[str, list[list[str]]]] = {}
+    for path, name, places in catalogue.rows(
+        "SELECT p.path, t.name, f.places FROM found f JOIN photographs p ON p.id = f.photograph "
+        "JOIN tags t ON t.id = f.tag ORDER BY p.path, t.name"
+    ):
+        tags.setdefault(path, {})[name] = json.loads(places)
+    return tags
+
+
+def check_invariants(catalogue: Catalogue) -> None:
+    """What must hold whatever happened: SQLite's own checks, and every count counted again."""
+    assert catalogue.rows("PRAGMA integrity_check") == [("ok",)]
+    assert catalogue.rows("PRAGMA foreign_key_check") == []
+    wrong = {
+        "tags.n_found": "SELECT id FROM tags t WHERE n_found <> "
+        "(SELECT count(*) FROM found WHERE tag = t.id)",
+        "tags.n_suggested": "SELECT id FROM tags t WHERE n_suggested <> "
+        "(SELECT count(*) FROM suggestions WHERE tag = t.id)",
+        "tags.expected": "SELECT id FROM tags t WHERE abs(expected - "
+        "(SELECT total(confidence) FROM suggestions WHERE tag = t.id)) > 1e-6",
+        "tags.n_accepted": "SELECT id FROM tags t WHERE n_accepted <> (SELECT count(*) FROM "
+        "decisions WHERE tag = t.id AND holds AND verdict = 1)",
+        "tags.n_rejected": "SELECT id FROM tags t WHERE n_rejected <> (SELECT count(*) FROM "
+        "decisions WHERE tag = t.id AND holds AND verdict = -1)",
+        "contents.n_suggested": "SELECT id FROM contents c WHERE n_suggested <> "
+        "(SELECT count(*) FROM suggestions WHERE content = c.id)",
+        "photographs.n_tags": "SELECT id FROM photographs p WHERE n_tags <> "
+        "(SELECT count(*) FROM found WHERE photograph = p.id) + (SELECT count(*) FROM decisions "
+        "WHERE content = p.content AND holds AND verdict = 1 AND p.gone IS NULL)",
+        "decided suggestions": "SELECT 1 FROM suggestions s JOIN decisions d USING (content, tag) "
+        "WHERE d.holds AND d.verdict <> 0",
+        "tags of what is gone": "SELECT 1 FROM found f JOIN photographs p ON p.id = f.photograph "
+        "WHERE p.gone IS NOT NULL",
+        "merged tags in use": "SELECT 1 FROM tags t WHERE same_as IS NOT NULL AND "
+        "(n_found OR n_suggested OR n_accepted OR n_rejected)",
+    }
+    assert not {name: found for name, query in wrong.items() if (found := catalogue.rows(query))}

@@ -1,0 +1,152 @@
+"""The file itself: every earlier schema is brought up to date, there is one writer."""
+
+import hashlib
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tagkin.catalogue.migrations import MIGRATIONS, statements
+from tagkin.errors import StorageError
+
+from .photographs import check_invariants
+
+# What was released is never edited: the files of users have been through it.
+RELEASED = {
+    "0001 photographs, tags, decisions, writes": "be4ddbc5d74ad933",
+    "0002 doubts": "d32e7add98ccf3fc",
+}
+
+
+def fresh(path, **settings):
+    return Catalogue(path, write=True, create=True, **settings)
+
+
+def schema_of(path):
+    with sqlite3.connect(path) as connection:
+        query = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+        return connection.execute(query).fetchall()
+
+
+def test_released_migrations_stay_as_they_are():
+    digests = {name: hashlib.sha256(sql.encode()).hexdigest()[:16] for name, sql in MIGRATIONS}
+    assert digests == RELEASED
+
+
+def at_schema(path, n: int) -> None:
+    """A catalogue as it was after n migrations, with something in every table of the first."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT)")
+    for name, script in MIGRATIONS[:n]:
+        for statement in statements(script):
+            connection.execute(statement)
+        connection.execute("INSERT INTO migrations VALUES (?, '2026-01-01')", (name,))
+    connection.execute("PRAGMA application_id = 1952540524")
+    for table, row in {
+        "collection": (1, "/photos", "{}"),
+        "runs": (1, "scan", "2026-01-01", None, None, "{}", "{}", None),
+        "contents": (1, b"1" * 32, 0),
+        "photographs": (1, "a.jpg", 1, 10, 20, 30, None, None, 1, None, 0),
+        "tags": (1, "beach", "beach", None, 0, None, 0, 0, 0, 0, 0.0),
+        "found": (1, 1, '[["beach", ""]]'),
+        "decisions": (1, 1, 1, 1, 1, "2026-01-01", None, None, None, None, 1),
+        "writes": (1, 1, 1, "a.xmp", '["beach"]', None, b"2" * 32, None, "done", None, None),
+    }.items():
+        marks = ", ".join("?" * len(row))
+        connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+    connection.close()
+
+
+@pytest.mark.parametrize("n", range(1, len(MIGRATIONS) + 1))
+def test_every_earlier_schema_is_brought_up_to_date(tmp_path, n):
+    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
+    at_schema(old, n)
+    fresh(new).close()
+    if n < len(MIGRATIONS):
+        with pytest.raises(StorageError, match="older tagkin"):
+            Catalogue(old, write=False)
+    with fresh(old) as catalogue:
+        check_invariants(catalogue)
+        assert catalogue.value("SELECT name FROM tags") == "beach"
+        assert catalogue.value("SELECT verdict FROM decisions") == 1
+    assert schema_of(old) == schema_of(new)
+
+
+def test_a_newer_catalogue_is_refused(tmp_path):
+    path = tmp_path / "new.sqlite"
+    with fresh(path) as catalogue, catalogue.transaction() as connection:
+        connection.execute("INSERT INTO migrations VALUES ('0999 later', '2030-01-01')")
+    with pytest.raises(StorageError, match="newer tagkin"):
+        fresh(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    with pytest.raises(StorageError, match="another program"):
+        fresh(other)
+    damaged = tmp_path / "damaged.sqlite"
+    damaged.write_bytes(b"no database at all" * 100)
+    with pytest.raises(StorageError, match="damaged"):
+        fresh(damaged)
+    with pytest.raises(StorageError, match="no catalogue"):
+        Catalogue(tmp_path / "none.sqlite", write=False)
+
+
+def test_settings_of_the_connection(tmp_path):
+    with fresh(tmp_path / "c.sqlite") as catalogue:
+        assert catalogue.value("PRAGMA journal_mode") == "wal"
+        assert catalogue.value("PRAGMA synchronous") == 2  # FULL
+        assert catalogue.value("PRAGMA foreign_keys") == 1
+
+
+def test_a_second_writer_gets_a_sentence_and_readers_are_welcome(tmp_path):
+    path = tmp_path / "c.sqlite"
+    code = (
+        "import sys; from pathlib import Path; from tagkin.catalogue import Catalogue\n"
+        "opened = Catalogue(Path(sys.argv[1]), write=True, create=True, command='suggest')\n"
+        "print('open', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(StorageError, match=rf"`tagkin suggest` \(process {other.pid}, since"):
+            fresh(path)
+        with Catalogue(path, write=False) as reader:
+            assert reader.value("SELECT count(*) FROM runs") == 0
+            with pytest.raises(StorageError, match="reading only"), reader.transaction():
+                pass
+        other.kill()
+        other.wait()
+    fresh(path).close()  # a lock ends with its process
+
+
+def test_a_lock_of_another_program_is_a_sentence(tmp_path, monkeypatch):
+    path = tmp_path / "c.sqlite"
+    monkeypatch.setattr("tagkin.catalogue.database._WAIT", 0.01)
+    with fresh(path) as catalogue:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match="Another program is writing"):
+            catalogue.transaction().__enter__()
+        other.close()
+
+
+def test_a_transaction_is_all_or_nothing(tmp_path):
+    with fresh(tmp_path / "c.sqlite") as catalogue:
+
+        def add_twice():
+            add = "INSERT INTO tags (name, key) VALUES ('x', 'x')"
+            with catalogue.transaction() as connection:
+                connection.execute(add)
+                with catalogue.transaction() as inner:
+                    inner.execute(add)
+
+        with pytest.raises(StorageError, match="UNIQUE"):
+            add_twice()
+        assert catalogue.value("SELECT count(*) FROM tags") == 0

@@ -1,0 +1,227 @@
+"""Scans: what is in the folder, moved, renamed, copied, edited or deleted since."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from tagkin.catalogue import open_for_scan, scan
+from tagkin.collection import locate_keywords
+from tagkin.errors import InvalidInput
+from tests.privileges import without_privileges
+
+from .conftest import Folder
+from .photographs import check_invariants, found_tags
+
+
+def paths(catalogue) -> list[str]:
+    return [p for (p,) in catalogue.rows("SELECT path FROM photographs WHERE gone IS NULL")]
+
+
+def test_a_scan_knows_photographs_and_where_their_tags_stand(catalogue):
+    assert sorted(paths(catalogue)) == ["2024/c.jpg", "2024/d.jpg", "a.jpg", "b.jpg"]
+    assert found_tags(catalogue) == {
+        "2024/c.jpg": {"dog": [["dog", "2024/c.jpg.xmp"]]},
+        "a.jpg": {"beach": [["beach", "a.jpg.xmp"]], "sea": [["sea", "a.jpg.xmp"]]},
+        "b.jpg": {"beach": [["beach", "b.jpg.xmp"]]},
+    }
+    check_invariants(catalogue)
+
+
+def test_an_unchanged_folder_is_not_read(catalogue, rescan, monkeypatch):
+    def unread(*_, **__):
+        raise AssertionError("a file was read")
+
+    monkeypatch.setattr("tagkin.catalogue.scanning._read_one", unread)
+    monkeypatch.setattr("tagkin.catalogue.tag_table.read_tags", unread)
+    again = rescan()
+    assert again.n_unchanged == again.n_photographs == 4
+
+
+def test_a_file_of_a_moment_ago_is_read_again(catalogue, folder, rescan):
+    path = folder.root / "a.jpg"
+    path.write_bytes(b"\xff\xd8other\xff\xd9")  # now
+    assert rescan().edited == ["a.jpg"]
+    assert rescan().n_unchanged == 3  # it may have changed again within the clock's tick
+
+
+def test_moved_renamed_copied_deleted(catalogue, folder, rescan):
+    before = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    (folder.root / "2023").mkdir()
+    for name in ("a.jpg", "a.jpg.xmp"):
+        (folder.root / name).rename(folder.root / "2023" / name)
+    shutil.copy2(folder.root / "b.jpg", folder.root / "copy.jpg")
+    (folder.root / "2024/c.jpg").unlink()
+    found = rescan()
+    assert found.moved == [("a.jpg", "2023/a.jpg")]
+    assert found.copied == ["copy.jpg"]
+    assert found.gone == ["2024/c.jpg"]
+    after = dict(catalogue.rows("SELECT path, content FROM photographs WHERE gone IS NULL"))
+    assert after == {
+        "2023/a.jpg": before["a.jpg"],
+        "2024/d.jpg": before["2024/d.jpg"],
+        "b.jpg": before["b.jpg"],
+        "copy.jpg": before["b.jpg"],
+    }
+    assert found_tags(catalogue)["2023/a.jpg"]["sea"] == [["sea", "2023/a.jpg.xmp"]]
+    check_invariants(catalogue)
+
+
+def test_what_comes_back_is_known(catalogue, folder, rescan):
+    number = catalogue.value("SELECT content FROM photographs WHERE path = '2024/c.jpg'")
+    moved = folder.root.parent / "away"
+    (folder.root / "2024").rename(moved)
+    assert sorted(rescan().gone) == ["2024/c.jpg", "2024/d.jpg"]
+    moved.rename(folder.root / "2024")
+    rescan()
+    assert catalogue.value("SELECT content FROM photographs WHERE path = '2024/c.jpg'") == number
+    assert found_tags(catalogue)["2024/c.jpg"] == {"dog": [["dog", "2024/c.jpg.xmp"]]}
+    check_invariants(catalogue)
+
+
+def test_names_that_were_swapped(catalogue, folder, rescan):
+    contents = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    a, b, aside = (folder.root / name for name in ("a.jpg", "b.jpg", "aside"))
+    a.rename(aside), b.rename(a), aside.rename(b)
+    found = rescan()
+    assert not found.edited
+    after = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    assert (after["a.jpg"], after["b.jpg"]) == (contents["b.jpg"], contents["a.jpg"])
+
+
+def test_other_tags_in_a_sidecar(catalogue, folder, rescan):
+    folder.tag("b.jpg", ["harbour", "harbor"])
+    (folder.root / "2024/c.jpg.xmp").unlink()
+    assert sorted(rescan().retagged) == ["2024/c.jpg", "b.jpg"]
+    found = found_tags(catalogue)
+    assert set(found["b.jpg"]) == {"harbour", "harbor"}
+    assert "2024/c.jpg" not in found
+    check_invariants(catalogue)
+
+
+def test_a_tag_file_is_read_besides_keywords_and_again_when_it_changes(catalogue, folder, rescan):
+    table = folder.root / "metadata.jsonl"
+
+    def write(tags):
+        rows = [{"file_name": name, "tags": some} for name, some in tags.items()]
+        table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        folder.age(table)
+
+    write({"a.jpg": ["beach", "holiday"], "nowhere.jpg": ["x"]})
+    found = rescan()
+    assert found.absent == ["nowhere.jpg"]
+    assert found.retagged == ["a.jpg"]
+    places = found_tags(catalogue)["a.jpg"]
+    assert places["beach"] == [["beach", "a.jpg.xmp"], ["beach", "metadata.jsonl"]]
+    assert places["holiday"] == [["holiday", "metadata.jsonl"]]
+    folder.tag("a.jpg", ["sea"])  # what the tag file says stays
+    rescan()
+    assert set(found_tags(catalogue)["a.jpg"]) == {"beach", "holiday", "sea"}
+    write({"b.jpg": ["late"]})
+    assert sorted(rescan().retagged) == ["a.jpg", "b.jpg"]
+    assert set(found_tags(catalogue)["a.jpg"]) == {"sea"}
+    scan(catalogue, "embedded")
+    assert set(found_tags(catalogue)["b.jpg"]) == {"beach"}
+    check_invariants(catalogue)
+
+
+@pytest.fixture
+def closed(open_folder, monkeypatch):
+    """A collection that an ordinary user scans."""
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(open_folder / "data"))
+    folder = Folder(open_folder / "photos")
+    with without_privileges():
+        folder.put("a.jpg", "a", ["beach"])
+        folder.put("2024/c.jpg", "c", ["dog"])
+        with open_for_scan(folder.root) as catalogue:
+            scan(catalogue)
+            yield folder, catalogue
+
+
+def test_a_folder_that_cannot_be_searched_tells_nothing(closed):
+    folder, catalogue = closed
+    hidden = folder.root / "2024"
+    hidden.chmod(0)
+    found = scan(catalogue)
+    assert not found.gone
+    assert [one.file for one in found.failures] == [str(hidden)]
+    assert len(paths(catalogue)) == 2
+
+
+def test_a_photograph_that_cannot_be_read_keeps_what_is_known(closed):
+    folder, catalogue = closed
+    path = folder.root / "a.jpg"
+    path.write_bytes(b"other")
+    path.chmod(0)
+    found = scan(catalogue)
+    assert [one.reason for one in found.failures] == ["permission denied"]
+    assert found_tags(catalogue)["a.jpg"]
+    assert not found.edited
+
+
+def test_one_bad_sidecar_is_that_files_failure(catalogue, folder, rescan):
+    sidecar = folder.root / "b.jpg.xmp"
+    sidecar.write_text("<x:xmpmeta")
+    folder.age(sidecar)
+    found = rescan()
+    assert [one.file for one in found.failures] == [str(sidecar)]
+    assert catalogue.value("SELECT problem FROM photographs WHERE path = 'b.jpg'")
+
+
+def test_names_that_are_not_text(catalogue, folder, rescan):
+    name = os.fsdecode(b"na\xefve.jpg")
+    try:
+        folder.put(name, "latin", ["caf\u00e9"])
+    except OSError:
+        pytest.skip("names are UTF-8 here")
+    assert rescan().added == [name]
+    assert rescan().n_unchanged == 5
+    assert catalogue.absolute(name) == str(folder.root / name)
+    assert found_tags(catalogue)[name]["caf\u00e9"] == [["caf\u00e9", f"{name}.xmp"]]
+
+
+def test_an_empty_folder_is_no_collection(catalogue, folder, rescan):
+    shutil.rmtree(folder.root)
+    folder.root.mkdir()
+    with pytest.raises(InvalidInput, match="is that connected"):
+        rescan()
+    assert len(paths(catalogue)) == 4
+
+
+# --- one folder, one catalogue -----------------------------------------------------------
+
+
+def test_a_folder_keeps_its_catalogue_also_when_it_moves(catalogue, folder, tmp_path):
+    path = catalogue.path
+    catalogue.close()
+    elsewhere = tmp_path / "moved"
+    folder.root.rename(elsewhere)
+    with open_for_scan(elsewhere) as again:
+        assert again.path == path
+        found = scan(again)
+        assert (found.n_unchanged, again.root) == (4, elsewhere)
+
+
+def test_another_folder_has_another_catalogue(catalogue, folder, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(folder.root, other)
+    with open_for_scan(other) as another:
+        assert another.path != catalogue.path
+    with pytest.raises(InvalidInput, match="One folder has one catalogue"):
+        open_for_scan(folder.root, another.path)
+    with pytest.raises(InvalidInput, match=r"lies in .*, which has a catalogue"):
+        open_for_scan(folder.root / "2024")
+
+
+def test_nothing_is_written_into_the_folder(catalogue, folder, data_folder):
+    names = {path.suffix for path in folder.root.rglob("*") if path.is_file()}
+    assert names == {".jpg", ".xmp"}
+    assert catalogue.path.is_relative_to(data_folder)
+
+
+def test_where_keywords_stand(folder):
+    tags, problems = locate_keywords(folder.root / "a.jpg")
+    sidecar = str(folder.root / "a.jpg.xmp")
+    assert tags == {"beach": {sidecar: "beach"}, "sea": {sidecar: "sea"}}
+    assert not problems
