@@ -96,7 +96,7 @@ def gains(study: Study, kind: str) -> NamedFigure:
         )
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_xticks(positions, PAPER_METHODS)
-    axes.set_ylabel("MAP, semantic less visual (points)")
+    axes.set_ylabel("MAP gain in the semantic space (points)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     caption = f"Gain in MAP from the semantic space, learned from {_from(kind)}: {config.name}."
     return NamedFigure(f"{config.name}-gains-{kind}", caption, figure)

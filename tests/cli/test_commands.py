@@ -224,7 +224,7 @@ def test_a_foreign_metadata_file_and_the_way_out(run, world, tmp_path):
     said = run("train", "photos", "--model", "m", "--tags", "none")
     assert (said.exit_code, said.stderr) == (
         1,
-        "Error: --tags none leaves no tags to go by. Leave it out.\n",
+        "Error: --tags none leaves no tags to learn from. Omit it.\n",
     )
 
 
@@ -238,7 +238,7 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
     for name in ("red-circle-0", "alone"):
         (photos / f"{name}.DNG").write_bytes(dng(mosaic, preview))
     command = ("suggest", "photos", "--model", world.model, "--tags", "none", "--json", "-n", 2)
-    pair = "Note: 1 RAW file lies beside a photograph of the same name: the two are taken as one"
+    pair = "Note: 1 RAW file lies beside a photograph of the same name: each pair counts as one"
     if importlib.util.find_spec("rawpy") is not None:
         said = run(*command)
         found = {Path(one["file"]).name: one["suggestions"] for one in lines(said.stdout)}
@@ -246,12 +246,12 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
         tags = [s["tag"] for s in found["large.jpg"]]
         assert [s["tag"] for s in found["alone.DNG"]] == tags  # of the same pixels
         assert pair in said.stderr
-        assert "left out" not in said.stderr
+        assert "skipped" not in said.stderr
     monkeypatch.setitem(sys.modules, "rawpy", None)
     said = run(*command)
     assert len(lines(said.stdout)) == 13
     assert pair in said.stderr
-    left_out = "Note: 1 RAW file was left out. To read RAW files: pip install rawpy\n"
+    left_out = "Note: 1 RAW file was skipped. To read RAW files: pip install rawpy\n"
     assert left_out in said.stderr
     said = run("suggest", "photos/alone.DNG", "--model", world.model, "--no-cache")
     assert said.exit_code == 1

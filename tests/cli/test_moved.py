@@ -47,7 +47,7 @@ def test_what_cannot_be_found_is_said_and_found_with_its_folder(moved, tmp_path,
     _, stderr = moved.run(*args)
     assert "photographs that the model names are not there: " in stderr
     assert ".jpg, " in stderr
-    assert "--collection DIR finds them again" in stderr
+    assert "name their folder with --collection DIR" in stderr
     stdout, stderr = moved.run(*args, *overwritten(command), "--collection", moved.photos)
     assert "not there" not in stderr
     assert "new place" in stdout

@@ -28,7 +28,7 @@ def test_train_says_which_tags_may_be_one(run, world, variants):
     tags, stderr = learned(run, world, variants)
     assert tags["circle"] + tags["circles"] == 21
     assert (tags["form|square"], tags["form"]) == (21, 21)  # flat and with its level
-    assert "circle and circles were learned as tags of their own. --merge plurals" in stderr
+    assert "circle and circles were learned as separate tags. --merge plurals" in stderr
 
 
 def test_tags_are_merged_replaced_and_left_out(run, world, variants, tmp_path):
@@ -39,7 +39,7 @@ def test_tags_are_merged_replaced_and_left_out(run, world, variants, tmp_path):
     tags, stderr = learned(run, world, variants, *settings, *exclude)
     assert tags == {"blue": 14, "circle": 21, "green": 14, "red": 14, "form|square": 21}
     assert "were learned as" not in stderr
-    assert "no photograph carries what was to be left out: sunset" in stderr
+    assert "no photograph carries these excluded tags: sunset" in stderr
     photo = world.fresh / "blue-square-0.jpg"
     for command in ("suggest", "explain"):
         common = (command, photo, "--model", "model", "-n", 5, "--json")

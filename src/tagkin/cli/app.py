@@ -24,7 +24,7 @@ Exit codes:
   0    done; files that could not be read are named on standard error
   1    it could not be done; standard error says why and what to do
   2    the command was not understood
-  130  interrupted; what was seen so far is kept in the cache
+  130  interrupted; what was computed so far is in the cache
 
 tagkin COMMAND --help explains a command, with examples.
 """

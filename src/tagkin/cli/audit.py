@@ -51,7 +51,9 @@ def run(
     model: options.Model,
     kind: Annotated[
         Kind | None,
-        typer.Option("--kind", metavar="wrong|missing", help="Wrong tags or missing ones only."),
+        typer.Option(
+            "--kind", metavar="wrong|missing", help="Only wrong tags, or only missing ones."
+        ),
     ] = None,
     n: Annotated[
         int | None,
@@ -60,15 +62,16 @@ def run(
             "--n-findings",
             metavar="N",
             min=1,
-            help="The N most likely; without it, all with a confidence of at least 50 %.",
+            help="The N most likely findings. Default: all with a confidence of at least 50 %.",
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON Lines on standard output, one finding per line.")
+        bool,
+        typer.Option("--json", help="Write JSON Lines to standard output, one finding per line."),
     ] = False,
     as_csv: options.AsCsv = False,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page to look at.")
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write an HTML report.")
     ] = None,
     overwrite: options.Overwrite = False,
     leaf_only: options.LeafOnly = False,
@@ -76,9 +79,9 @@ def run(
 ) -> None:
     """Find tags that seem wrong, and tags that seem to be missing.
 
-    Each tagged photograph is judged by models that had not seen it. Its kin are the tagged
-    photographs most similar to it: for a missing tag those that carry it, for a wrong one the
-    nearest, of which few or none do. Nothing is changed.
+    Each tagged photograph is judged by models that have not seen it. Its kin are the tagged
+    photographs most similar to it: for a missing tag those that carry it; for a wrong tag the
+    nearest ones, few or none of which carry it. Nothing is changed.
     """
     only_one(json=as_json, csv=as_csv)
     check_target(report, overwrite, (".html", ".htm"))

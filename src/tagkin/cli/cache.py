@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "HELP"]
 
-HELP = "Look at the cache of features, and make room."
+HELP = "Show, shrink or empty the feature cache."
 
 _INFO = """\b
 Examples:
@@ -44,17 +44,17 @@ def _bytes(text: str) -> int:
     """The number of bytes that a size such as 500MB or 1.5 GB is."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B?)", text.strip(), flags=re.IGNORECASE)
     if found is None or found[2].upper() not in _UNITS:
-        raise typer.BadParameter(f"{text!r} is no size; write it like 500MB or 2GB.")
+        raise typer.BadParameter(f"{text!r} is not a size; write it like 500MB or 2GB.")
     return round(float(found[1]) * _UNITS[found[2].upper()])
 
 
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Remove nothing; tell what would be removed.")
+    bool, typer.Option("--dry-run", help="Remove nothing; show what would be removed.")
 ]
 
 
 def info(cache: options.Cache = None, as_json: options.AsJson = False) -> None:
-    """Tell what the cache holds, and how much room it takes."""
+    """Show what the cache holds, and how large it is."""
     with _opened(cache) as opened:
         found = opened.info()
     if as_json:
@@ -79,16 +79,16 @@ def prune(
             "--max-size",
             metavar="SIZE",
             parser=_bytes,
-            help="How large the cache may be, such as 500MB or 2GB; by default its limit, 10GB.",
+            help="The largest size, such as 500MB or 2GB. Default: the cache's own limit, 10GB.",
         ),
     ] = None,
     dry_run: DryRun = False,
     cache: options.Cache = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make the cache smaller: what was used least recently is removed.
+    """Shrink the cache: the least recently used features are removed.
 
-    Photographs that are removed from it are looked at again when they are needed.
+    They are computed again when they are needed.
     """
     opened = _opened(cache)
     _report(opened, opened.prune(max_size, dry_run=dry_run), dry_run, as_json)
@@ -97,9 +97,9 @@ def prune(
 def clear(
     dry_run: DryRun = False, cache: options.Cache = None, as_json: options.AsJson = False
 ) -> None:
-    """Empty the cache, also of what an older or a damaged one has left.
+    """Empty the cache, and remove what older or damaged caches have left.
 
-    Photographs are looked at again when they are needed.
+    Features are computed again when they are needed.
     """
     opened = _opened(cache)
     _report(opened, opened.clear(dry_run=dry_run), dry_run, as_json)

@@ -52,17 +52,18 @@ def run(
             "--model",
             "-m",
             metavar="DIR",
-            help="Judge this model, on those of the photographs that it has not seen. Without it, "
-            "train and judge by cross-validation.",
+            help="Evaluate this model on photographs that it has not seen. Without it, evaluate "
+            "by cross-validation.",
         ),
     ] = None,
     tags: options.Tags = None,
     column: options.Column = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page to look at.")
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write an HTML report.")
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write figures tag by tag.")
+        Path | None,
+        typer.Option("--csv", metavar="FILE.csv", help="Write the figures of each tag."),
     ] = None,
     overwrite: options.Overwrite = False,
     collection: options.Collection = None,
@@ -81,13 +82,12 @@ def run(
 ) -> None:
     """Measure how good suggestions are, on tags that were held out.
 
-    PHOTOS are photographs, and folders that are searched with all folders in them.
+    PHOTOS are photographs, and folders that are searched with all their subfolders.
 
-    Figures are means over photographs, which is what you meet when you look at suggestions, and
-    means over tags, as in the paper, where tags that are never suggested count as 0. The semantic
-    space is compared with the nearest in visual feature space. Without a model, each part of the
-    photographs is held out in turn (--backbone, --seed, --no-denoise and the settings of tags are
-    as for train); with one, its own settings hold.
+    Means over photographs say what to expect when you look at suggestions. Means over tags are the
+    paper's; tags that are never suggested count as 0. The baseline is visual neighbours: the
+    photographs nearest in visual feature space. Without a model, each part of the photographs is
+    held out in turn, and the options are those of train; with a model, its own settings apply.
     """
     check_target(report, overwrite, (".html", ".htm"))
     check_target(csv, overwrite, (".csv",))

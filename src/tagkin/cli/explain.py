@@ -50,9 +50,9 @@ def run(
 ) -> None:
     """Show why tags are suggested for a photograph.
 
-    PHOTO is the photograph. A tag is suggested because of its kin: the most similar tagged
-    photographs that carry it. The share of a kin is its part of their support for the tag. The
-    contact sheet shows the same as a picture.
+    PHOTO is any photograph. A tag is suggested because of its kin: the most similar tagged
+    photographs that carry it. The share of each is its part of their support for the tag. A contact
+    sheet shows the same as a picture.
     """
     check_target(sheet, overwrite, (".png",))
     with progress_bar() as step:

@@ -51,8 +51,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             said = "[yellow]Interrupted.[/yellow]"
             if not kwargs.get("no_cache", True):
                 said += (
-                    " Photographs that were seen are kept in the cache: the same command goes on "
-                    "from there."
+                    " What was computed is in the cache: the same command will go on from there."
                 )
             _end(said, INTERRUPTED)
         except TagkinError as error:

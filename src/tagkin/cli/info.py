@@ -30,7 +30,7 @@ def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, hidden=True)],
     as_json: options.AsJson = False,
 ) -> None:
-    """Tell what a model was learned from, and how.
+    """Show what a model learned from, and how.
 
     MODEL is the model's folder.
     """

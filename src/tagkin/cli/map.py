@@ -58,12 +58,12 @@ def run(
     no_cache: options.NoCache = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Draw photographs as dots, near those that they are similar to.
+    """Draw a map: every photograph a dot, close to similar ones.
 
-    PHOTOS are photographs and folders; without them, those that the model was learned from.
+    PHOTOS are photographs and folders; by default those that the model learned from.
 
-    At the left neighbours are near in visual feature space, at the right in the semantic space.
-    Colours stand for tags.
+    Photographs are arranged by visual features on the left, and by the semantic space on the
+    right. Colours stand for tags.
     """
     check_target(output, overwrite, (".png",))
     with progress_bar() as step:
@@ -73,8 +73,8 @@ def run(
         if not seen.files:
             raise InvalidInput(
                 f"None of the {len(files):,} photographs can be read any more; the first was "
-                f"{files[0]} ({seen.failures[0].reason}). Where they were moved, --collection DIR "
-                "finds them again; or name photographs to draw."
+                f"{files[0]} ({seen.failures[0].reason}). If they have moved, name their folder "
+                "with --collection DIR, or name photographs to draw."
             )
         tags_of = dict(zip(files, rows, strict=True))
         _draw(annotator, seen, [tags_of[file] for file in seen.files], output, seed, step)

@@ -78,8 +78,8 @@ Collection = Annotated[
     typer.Option(
         "--collection",
         metavar="DIR",
-        help="Where the photographs that the model was learned from are now, if they were moved; "
-        "they are found again by name and content.",
+        help="The folder of the photographs that the model learned from, if they have moved. They "
+        "are matched by name and content.",
     ),
 ]
 Tags = Annotated[
@@ -87,19 +87,21 @@ Tags = Annotated[
     typer.Option(
         "--tags",
         metavar="FILE|embedded|both|none",
-        help="A tag file (.csv or .jsonl with a column file_name, or what exiftool -csv writes). "
-        "Without it, metadata.jsonl or metadata.csv in the folder; without that, the keywords in "
-        "the photographs and in .xmp files beside them. embedded: these keywords, whatever files "
-        "there are; both: the metadata file in the folder and the keywords; none: no tags.",
+        help="A tag file (.csv or .jsonl with a column file_name, or the output of exiftool -csv). "
+        "By default metadata.jsonl or metadata.csv in the folder or, without one, the keywords in "
+        "the photographs and in .xmp files beside them. embedded: only these keywords; both: the "
+        "metadata file and the keywords; none: no tags.",
     ),
 ]
 Column = Annotated[
     str | None,
-    typer.Option("--column", metavar="NAME", help="The column of tags in the tag file."),
+    typer.Option(
+        "--column", metavar="NAME", help="The column of the tag file that holds the tags."
+    ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="CSV on standard output.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Write CSV to standard output.")]
 Verbose = Annotated[
     bool,
     typer.Option("--verbose", "-v", help="Name every photograph that could not be read."),
@@ -109,58 +111,64 @@ Cache = Annotated[
     typer.Option(
         "--cache",
         metavar="DIR",
-        help="Where what was seen in photographs is kept, so that each is looked at once; by "
-        "default TAGKIN_CACHE, or tagkin in your folder of caches.",
+        help="The folder of the feature cache, so that each photograph is analysed only once. By "
+        "default $TAGKIN_CACHE or, if that is not set, tagkin in your user cache folder.",
     ),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Keep nothing, and use nothing kept.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the feature cache.")]
 Backbone = Annotated[
     str,
     typer.Option(
         "--backbone",
         metavar="NAME|PATH",
         autocompletion=_complete_backbone,
-        help=f"What looks at photographs: {', '.join(BACKBONES)}, vgg16:PATH with torchvision's "
-        "weights, or the path of an .onnx file.",
+        help=f"The network that makes features of photographs: {', '.join(BACKBONES)}, vgg16:PATH "
+        "with torchvision's weights, or the path of an .onnx file.",
     ),
 ]
 MinCount = Annotated[
-    int, typer.Option("--min-count", metavar="N", help="Tags on fewer photographs are left out.")
+    int, typer.Option("--min-count", metavar="N", help="Ignore tags on fewer photographs.")
 ]
 Synonyms = Annotated[
     Path | None,
     typer.Option(
         "--synonyms",
         metavar="FILE",
-        help="Tags that mean the same: a group per line, with commas, the tag to use first.",
+        help="Tags that mean the same: one group per line, with commas, the tag to use first.",
     ),
 ]
 MergePlurals = Annotated[
     Merge | None,
-    typer.Option("--merge", metavar="plurals", help="Take dog and dogs for one tag, and so on."),
+    typer.Option(
+        "--merge", metavar="plurals", help="Merge singular and plural: dog and dogs are one tag."
+    ),
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option("--exclude", metavar="TAG", help="Do not learn this tag; can be repeated."),
+    typer.Option("--exclude", metavar="TAG", help="Ignore this tag. May be repeated."),
 ]
 ExcludeFile = Annotated[
     Path | None,
-    typer.Option("--exclude-file", metavar="FILE", help="Do not learn these tags, one per line."),
+    typer.Option(
+        "--exclude-file", metavar="FILE", help="Ignore the tags in this file, one per line."
+    ),
 ]
 LeafOnly = Annotated[
     bool,
-    typer.Option("--leaf-only", help="Write dog for animal|dog, where no other tag ends so."),
+    typer.Option("--leaf-only", help="Write animal|dog as dog, unless another tag ends in dog."),
 ]
 NoDenoise = Annotated[
     bool,
     typer.Option(
         "--no-denoise",
-        help="Take the tags as they are; by default they are smoothed where that helps.",
+        help="Use the tags as they are. By default they are smoothed where that helps.",
     ),
 ]
 NKin = Annotated[
     int,
-    typer.Option("--n-kin", metavar="N", min=0, help="Kin to name for each tag; 0 names none."),
+    typer.Option(
+        "--n-kin", metavar="N", min=0, help="How many kin to show for each tag; 0 for none."
+    ),
 ]
 Seed = Annotated[
     int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")

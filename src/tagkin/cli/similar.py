@@ -35,8 +35,8 @@ def run(
 ) -> None:
     """Find the tagged photographs that are most similar to a photograph.
 
-    PHOTO is the photograph. Those found are near to it in the semantic space: similar in what they
-    show, not only in how they look.
+    PHOTO is any photograph. Those found are its neighbours in the semantic space: similar in what
+    they show, not only in how they look.
     """
     with progress_bar() as step:
         annotator = open_model(model, cache, no_cache, collection, step)

@@ -95,8 +95,8 @@ def missing_text(files: Iterable[str]) -> str:
     verb = "is" if len(gone) == 1 else "are"
     return (
         f"{len(gone):,} of the {count(len(asked), 'photograph', 'photographs')} that the model "
-        f"names {verb} not there: {named}{more}. Where they were moved, --collection DIR finds "
-        "them again."
+        f"names {verb} not there: {named}{more}. If they have moved, name their folder with "
+        "--collection DIR."
     )
 
 
@@ -120,10 +120,10 @@ def photographs(
         note(f"{relative(found.tag_file)} names {n:,} {verb} not there: {named}{more}")
     if found.raw_of:
         lie = count(len(found.raw_of), "RAW file lies", "RAW files lie")
-        note(f"{lie} beside a photograph of the same name: the two are taken as one photograph.")
+        note(f"{lie} beside a photograph of the same name: each pair counts as one photograph.")
     if found.unread_raw:
         were = count(len(found.unread_raw), "RAW file was", "RAW files were")
-        note(f"{were} left out. To read RAW files: {pip_install('raw')}")
+        note(f"{were} skipped. To read RAW files: {pip_install('raw')}")
     return found
 
 
@@ -131,7 +131,7 @@ def tagged(found: Collection) -> Collection:
     """The photographs that carry tags; there have to be some."""
     some = found.tagged()
     if not len(some) and found.tags_from == "none":
-        raise InvalidInput("--tags none leaves no tags to go by. Leave it out.")
+        raise InvalidInput("--tags none leaves no tags to learn from. Omit it.")
     if not len(some):
         raise InvalidInput(
             f"None of the {len(found):,} photographs carries a tag. Tags were looked for in "

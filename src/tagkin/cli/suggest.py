@@ -46,7 +46,7 @@ def run(
     tags: options.Tags = None,
     column: options.Column = None,
     only_untagged: Annotated[
-        bool, typer.Option("--only-untagged", help="Leave out photographs that carry tags.")
+        bool, typer.Option("--only-untagged", help="Skip photographs that carry tags.")
     ] = False,
     threshold: Annotated[
         float | None,
@@ -55,8 +55,8 @@ def run(
             metavar="X",
             min=0,
             max=1,
-            help="Suggest tags that have at least this confidence, a probability from 0 to 1; 0.5 "
-            "unless something else is asked for.",
+            help="Suggest tags with at least this confidence, a probability from 0 to 1. Default: "
+            "0.5, unless --precision or -n is given.",
         ),
     ] = None,
     precision: Annotated[
@@ -66,7 +66,8 @@ def run(
             metavar="X",
             min=0,
             max=1,
-            help="Suggest so that this share of suggestions is right, tag by tag.",
+            help="Suggest as many as possible so that this share of each tag's suggestions is "
+            "right.",
         ),
     ] = None,
     n: Annotated[
@@ -82,7 +83,10 @@ def run(
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON Lines on standard output, one photograph per line.")
+        bool,
+        typer.Option(
+            "--json", help="Write JSON Lines to standard output, one photograph per line."
+        ),
     ] = False,
     as_csv: options.AsCsv = False,
     leaf_only: options.LeafOnly = False,
@@ -93,11 +97,11 @@ def run(
 ) -> None:
     """Suggest tags for photographs.
 
-    PHOTOS are photographs, and folders that are searched with all folders in them.
+    PHOTOS are photographs, and folders that are searched with all their subfolders.
 
-    Every suggestion has a confidence, which is how probable it is that the tag is right, and kin:
-    the most similar tagged photographs that carry the tag. Tags that a photograph carries are not
-    suggested again. Nothing is written to your photographs.
+    Every suggestion has a confidence, the probability that the tag is right, and kin: the most
+    similar tagged photographs that carry the tag. Tags that a photograph already carries are not
+    suggested. Your photographs are only read.
     """
     only_one(json=as_json, csv=as_csv, output=output)
     only_one(threshold=threshold is not None, precision=precision is not None)

@@ -47,7 +47,7 @@ def run(
     tags: options.Tags = None,
     column: options.Column = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a model that is there already.")
+        bool, typer.Option("--overwrite", help="Replace an existing model.")
     ] = False,
     backbone: options.Backbone = BACKBONES[0],
     min_count: options.MinCount = 2,
@@ -57,7 +57,7 @@ def run(
     exclude_file: options.ExcludeFile = None,
     tune: Annotated[
         bool,
-        typer.Option("--tune", help="Choose settings by cross-validation; takes some minutes."),
+        typer.Option("--tune", help="Choose settings by cross-validation. Takes some minutes."),
     ] = False,
     no_denoise: options.NoDenoise = False,
     cache: options.Cache = None,
@@ -67,8 +67,8 @@ def run(
         typer.Option(
             metavar="ADDRESS",
             show_default=False,
-            help="Look at the photographs on a Dask cluster, such as tcp://10.0.0.1:8786; its "
-            "workers must see them under the same paths.",
+            help="Analyse the photographs on a Dask cluster, such as tcp://10.0.0.1:8786. Its "
+            "workers must find them under the same paths.",
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -77,9 +77,9 @@ def run(
 ) -> None:
     """Learn from photographs and their tags.
 
-    PHOTOS are photographs, and folders that are searched with all folders in them. Those without
-    tags are left aside. Nothing of yours is changed: what is learned goes to
-    a folder of its own, the model.
+    PHOTOS are photographs, and folders that are searched with all their subfolders. Photographs
+    without tags are skipped. Your photographs are only read: what is learned goes into a separate
+    folder, the model.
     """
     _check_model_folder(model, overwrite)
     kept = use_cache(cache, no_cache)
@@ -116,9 +116,9 @@ def _remark(annotator: Annotator) -> None:
     if pairs := vocabulary.plurals_:
         named = ", ".join(f"{one} and {several}" for one, several in pairs[:_PAIRS])
         more = f" and {len(pairs) - _PAIRS:,} more pairs" if len(pairs) > _PAIRS else ""
-        note(f"{named}{more} were learned as tags of their own. --merge plurals makes them one.")
+        note(f"{named}{more} were learned as separate tags. --merge plurals merges them.")
     if nowhere := [tag for tag, n in vocabulary.excluded_.items() if not n]:
-        note(f"no photograph carries what was to be left out: {', '.join(nowhere)}")
+        note(f"no photograph carries these excluded tags: {', '.join(nowhere)}")
 
 
 def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: Step) -> None:
@@ -219,5 +219,5 @@ def _tags_text(n_tags: int, dropped: dict[str, int], min_count: int) -> str:
         named = ", ".join(shown_tag(tag) for tag in list(dropped)[:_DROPPED])
         more = ", …" if len(dropped) > _DROPPED else ""
         few = count(min_count, "photograph")
-        text += f", {len(dropped):,} on fewer than {few} left out: {named}{more}"
+        text += f", {len(dropped):,} on fewer than {few} ignored: {named}{more}"
     return text
