@@ -22,14 +22,9 @@ def home(tmp_path, monkeypatch):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path / "share"))
     monkeypatch.setattr(fonts, "_FOLDERS", ())
-    forget()
+    fonts.forget_fonts()
     yield tmp_path
-    forget()
-
-
-def forget() -> None:
-    for cached in (fonts.installed, fonts._fonts_for, fonts._say_missing, fonts._character_map):
-        cached.cache_clear()
+    fonts.forget_fonts()
 
 
 def test_a_font_has_the_characters_that_it_says(tmp_path):
@@ -59,11 +54,11 @@ def test_files_that_are_no_fonts_have_nothing(tmp_path):
     path = tmp_path / "odd.ttf"
     for content in (b"", b"ttcf", b"no font at all", b"ttcf" + struct.pack(">III", 0, 1, 1 << 31)):
         path.write_bytes(content)
-        fonts._character_map.cache_clear()
+        fonts.forget_fonts()
         assert not has_glyph(str(path), "夕")
     for end in range(0, len(whole), 7):
         path.write_bytes(whole[:end])
-        fonts._character_map.cache_clear()
+        fonts.forget_fonts()
         has_glyph(str(path), "夕")
     assert not has_glyph(str(tmp_path / "gone.ttf"), "夕")
 

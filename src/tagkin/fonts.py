@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["choose", "fonts_for", "has_glyph", "installed"]
+__all__ = ["choose", "fonts_for", "forget_fonts", "has_glyph", "installed"]
 
 _SUFFIXES = {".ttf", ".ttc", ".otf", ".otc"}
 # Words in the names of fonts that are not the plain upright one.
@@ -94,6 +94,13 @@ def _remedy(char: str) -> str:
     else:
         which, such = f"letters such as {char}", "Noto Sans (fonts-noto-core"
     return f"no installed font has {which}. Install one, such as {such} on Debian and Ubuntu)."
+
+
+def forget_fonts() -> None:
+    """Read fonts anew when they are next needed: some were installed, replaced or removed."""
+    for cached in (installed, _fonts_for, _say_missing, _character_map):
+        # a name that stands for something else for a while has nothing to forget
+        getattr(cached, "cache_clear", lambda: None)()
 
 
 # --- what is installed -------------------------------------------------------------------

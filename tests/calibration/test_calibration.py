@@ -10,7 +10,13 @@ from sklearn.metrics import log_loss
 from tagkin import load, save
 from tagkin.arrays import memory_budget
 from tagkin.calibration import LabelCalibrator, expected_calibration_error, reliability_curve
-from tagkin.calibration.pooling import ScoreTable, _derivatives, _loss, fit_sigmoids, summarize
+from tagkin.calibration.pooling import (
+    ScoreTable,
+    derivatives,
+    fit_sigmoids,
+    sigmoid_loss,
+    summarize,
+)
 from tagkin.errors import InvalidInput
 from tests.conftest import assert_same, needs_torch
 
@@ -211,16 +217,17 @@ def test_derivatives_are_those_of_the_loss():
     table = ScoreTable(z, z, count, count * rng.random((3, 8)))
     mean, precision = np.array([1.0, -0.5]), np.array([[2.0, 0.3], [0.3, 1.0]])
     at = rng.standard_normal((3, 2))
-    gradient, curvature = _derivatives(at, z, table, mean, precision)
+    gradient, curvature = derivatives(at, z, table, mean, precision)
     for j, step in enumerate(1e-5 * np.eye(2)):
         up, down = at + step, at - step
         slope = (
-            _loss(up, z, table, mean, precision) - _loss(down, z, table, mean, precision)
+            sigmoid_loss(up, z, table, mean, precision)
+            - sigmoid_loss(down, z, table, mean, precision)
         ) / 2e-5
         np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-5)
         bend = (
-            _derivatives(up, z, table, mean, precision)[0]
-            - _derivatives(down, z, table, mean, precision)[0]
+            derivatives(up, z, table, mean, precision)[0]
+            - derivatives(down, z, table, mean, precision)[0]
         ) / 2e-5
         np.testing.assert_allclose(curvature[:, j], bend, rtol=1e-5, atol=1e-6)
 

@@ -180,11 +180,10 @@ def test_wrong_usage_and_errors_speak_every_encoding(say, odd):
 
 def test_a_font_to_install_is_named_once(say, odd, monkeypatch):
     monkeypatch.setattr(fonts, "installed", tuple)
-    for cached in (fonts._fonts_for, fonts._say_missing):
-        cached.cache_clear()
+    fonts.forget_fonts()
     command = ("explain", odd.photo, "--model", odd.model, "--sheet", "why.png")
     said = say(*command, encoding="utf-8")
-    fonts._fonts_for.cache_clear()
+    fonts.forget_fonts()
     assert said.exit_code == 0
     assert said.err.count(b"fonts-noto-cjk") == 1
     assert said.err.startswith(b"Note: ")

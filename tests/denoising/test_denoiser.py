@@ -378,10 +378,10 @@ def test_the_error_of_the_weighted_mean_is_that_of_its_draws():
     weights = rng.integers(1, 30, 60) ** 0.5
     trials = trials_with({}, weights)
     draws = rng.normal(0.3, 0.2, (4000, 60))
-    spread = np.std([trials._mean(draw) for draw in draws])
-    told = np.sqrt(np.mean([trials._standard_error(draw) ** 2 for draw in draws]))
+    spread = np.std([trials.mean(draw) for draw in draws])
+    told = np.sqrt(np.mean([trials.standard_error(draw) ** 2 for draw in draws]))
     assert told == pytest.approx(spread, rel=0.05)
-    assert trials_with({}, np.ones(9))._standard_error(draws[0, :9]) == pytest.approx(
+    assert trials_with({}, np.ones(9)).standard_error(draws[0, :9]) == pytest.approx(
         draws[0, :9].std(ddof=1) / 3
     )
 

@@ -45,10 +45,10 @@ def assert_same(found, expected):
 
 def test_workers_send_no_telemetry(client, photographs):
     """They import onnxruntime through the same door, whatever their environment was."""
-    from tagkin.distributed.extraction import _backbone, see
+    from tagkin.distributed.extraction import opened_backbone, see
 
     client.run(lambda: os.environ.pop("ORT_DISABLE_TELEMETRY", None))
-    client.run(_backbone.cache_clear)
+    client.run(opened_backbone.cache_clear)
     client.run(see, photographs[:1], NAME)
     assert set(client.run(lambda: os.environ.get("ORT_DISABLE_TELEMETRY")).values()) == {"1"}
 

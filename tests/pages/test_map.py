@@ -8,6 +8,9 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.pages import _layout, draw_map, lay_out
+from tagkin.pages._layout import leading_directions, placed_among
+
+# private: the geometry of the picture, without which nobody knows where on it to look
 from tagkin.pages.map import (
     _MARGIN,
     _SIDE,
@@ -80,7 +83,7 @@ def test_places_among_others_against_a_loop():
     rng = np.random.default_rng(0)
     leading, few = rng.standard_normal((40, 5)), np.arange(0, 40, 3)
     laid = rng.standard_normal((len(few), 2))
-    found = _layout._placed_among(leading, few, laid)
+    found = placed_among(leading, few, laid)
     for k, row in enumerate(leading):
         nearest = np.argsort([np.linalg.norm(row - leading[f]) for f in few])[:3]
         expected = laid[list(few).index(k)] if k in few else laid[nearest].mean(axis=0)
@@ -91,15 +94,15 @@ def test_only_directions_count():
     X, _ = clusters()
     longer = X * np.random.default_rng(1).integers(1, 5, (75, 1))
     np.testing.assert_allclose(
-        _layout._leading_directions(longer, np.arange(75), 0),
-        _layout._leading_directions(X, np.arange(75), 0),
+        leading_directions(longer, np.arange(75), 0),
+        leading_directions(X, np.arange(75), 0),
         atol=1e-12,
     )
 
 
 def test_distances_go_with_cosines():
     X, _ = clusters(d=8)
-    leading = _layout._leading_directions(X, np.arange(75), 0)
+    leading = leading_directions(X, np.arange(75), 0)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     squares = ((leading[:, None] - leading[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(squares, 2 - 2 * unit @ unit.T, atol=1e-12)

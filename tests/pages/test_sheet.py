@@ -11,6 +11,8 @@ from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.pages import contact_sheet
 from tagkin.pages._text import fitted, write
+
+# private: the geometry of the picture, without which nobody knows where on it to look
 from tagkin.pages.sheet import _CAPTION, _COLUMN, _GAP, _INK, _MARGIN, _PAPER, _SOFT
 
 ACCENT = (0x2B, 0x5F, 0xB3)

@@ -9,7 +9,7 @@ import jinja2
 import pytest
 
 from tagkin.pages._pictures import data_uri
-from tagkin.pages._templates import _environment, read_part
+from tagkin.pages._templates import environment, read_part
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -45,7 +45,7 @@ def read(page):
 
 
 def drawn(source, **data):
-    return _environment().from_string(source).render(data)
+    return environment().from_string(source).render(data)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

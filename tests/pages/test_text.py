@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from tagkin.fonts import _character_map, _fonts_for, choose, has_glyph, installed
-from tagkin.pages._text import _font, fitted, length, name_of, printable, runs, write
+from tagkin.fonts import choose, forget_fonts, has_glyph, installed
+from tagkin.pages._text import fitted, length, name_of, printable, runs, write
 
 from ..fonts import write_font
 
@@ -78,9 +78,9 @@ def squares(tmp_path, monkeypatch):
     """A font with three characters, and no other, installed on this machine."""
     path = write_font(tmp_path / "fonts" / "Squares.ttf", "夕焼け")
     monkeypatch.setattr("tagkin.fonts.installed", lambda: (str(path),))
-    _fonts_for.cache_clear()
+    forget_fonts()
     yield path
-    _fonts_for.cache_clear()
+    forget_fonts()
 
 
 def pixels(text: str, anchor: str = "la", at: tuple[int, int] = (60, 40)) -> np.ndarray:
@@ -101,7 +101,7 @@ def test_characters_are_drawn_in_an_installed_font_that_has_them(squares):
 
 def test_a_word_is_in_one_font_where_one_has_all_of_it(squares):
     write_font(squares, "夕焼けab")
-    _character_map.cache_clear()
+    forget_fonts()
     assert [text for _, text in runs("sea a夕b ab 夕c", 20)] == ["sea ", "a夕b ", "ab ", "夕", "c"]
 
 
@@ -132,10 +132,9 @@ def test_which_picture_of_a_character_is_not_drawn(squares):
 def test_a_font_that_cannot_be_opened_is_passed_over(squares, monkeypatch):
     has_glyph(str(squares), "夕")
     squares.write_bytes(b"broken since")
-    _font.cache_clear()
     box = pixels("夕")
     monkeypatch.setattr("tagkin.fonts.installed", tuple)
-    _fonts_for.cache_clear()
+    forget_fonts()
     assert (box == pixels("夕")).all(), "as where no font is installed"
     assert box.any()
 

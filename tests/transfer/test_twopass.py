@@ -10,7 +10,7 @@ import tagkin
 from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.transfer import TwoPassKNN, _margins
 from tagkin.transfer._margins import learn_dimension_weights, margin_loss, sample_size
-from tagkin.transfer.twopass import _balanced
+from tagkin.transfer.twopass import balanced_neighbors
 from tests.conftest import assert_same, make_collection
 
 
@@ -239,7 +239,7 @@ def test_an_image_is_no_target_of_itself(monkeypatch):
     kind = np.arange(60) % 2
     Z = np.stack([kind + 0.05 * rng.standard_normal(60), 2 * rng.standard_normal(60)], axis=1)
     labels = scipy.sparse.csr_array(np.eye(2)[kind])
-    found = _balanced(ExactNeighbors("euclidean").fit(Z), Z, labels, 3)
+    found = balanced_neighbors(ExactNeighbors("euclidean").fit(Z), Z, labels, 3)
     assert (found.indices[:, 0] == np.arange(60)).all()
     weights = learn_dimension_weights(Z, labels, np.arange(60), found)
     others = [np.delete(row, 0) for row in found.indices]

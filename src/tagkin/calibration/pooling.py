@@ -16,7 +16,14 @@ from scipy.special import expit, logit
 from tagkin.arrays import Array, count_below, row_blocks
 from tagkin.arrays.scores import read_scores
 
-__all__ = ["ScoreTable", "fit_link", "fit_sigmoids", "summarize"]
+__all__ = [
+    "ScoreTable",
+    "derivatives",
+    "fit_link",
+    "fit_sigmoids",
+    "sigmoid_loss",
+    "summarize",
+]
 
 _GROUPS = 128
 _ROUNDS = 30
@@ -132,9 +139,9 @@ def _descend(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Newton's method for all labels at once; slopes stay at 0 or above."""
-    loss = _loss(sigmoids, z, table, mean, precision)
+    loss = sigmoid_loss(sigmoids, z, table, mean, precision)
     for _ in range(50):
-        gradient, curvature = _derivatives(sigmoids, z, table, mean, precision)
+        gradient, curvature = derivatives(sigmoids, z, table, mean, precision)
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         held = (sigmoids[:, 0] == 0) & (gradient[:, 0] > 0)
         step[held, 0] = 0
@@ -143,7 +150,7 @@ def _descend(
         for _ in range(30):
             new = sigmoids - length[:, None] * step
             new[:, 0] = np.maximum(new[:, 0], 0)
-            new_loss = _loss(new, z, table, mean, precision)
+            new_loss = sigmoid_loss(new, z, table, mean, precision)
             worse = new_loss > loss * (1 + 1e-10)  # and not by rounding
             if not worse.any():
                 break
@@ -156,7 +163,7 @@ def _descend(
     return sigmoids, curvature
 
 
-def _loss(
+def sigmoid_loss(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
 ) -> np.ndarray:
     """Negative log-likelihood of every label, plus the distance from the common sigmoid."""
@@ -166,7 +173,7 @@ def _loss(
     return misfit.sum(axis=1) + 0.5 * ((offset @ precision) * offset).sum(axis=1)
 
 
-def _derivatives(
+def derivatives(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradient (D, 2) and Hessian (D, 2, 2) of the loss."""

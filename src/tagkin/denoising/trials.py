@@ -186,8 +186,8 @@ class Comparison:
             spread_out = np.zeros((len(found), len(self.times)))
             spread_out[:, fold.measured] = found
             total = total + spread_out
-        best = max(total / np.maximum(self.times, 1), key=self._mean)
-        self.precisions[replace(setting, score=self._mean(best))] = best
+        best = max(total / np.maximum(self.times, 1), key=self.mean)
+        self.precisions[replace(setting, score=self.mean(best))] = best
         return True
 
     def mildest(self) -> Setting:
@@ -200,18 +200,19 @@ class Comparison:
 
         def as_good(setting: Setting) -> bool:
             loss = self.precisions[best] - self.precisions[setting]
-            return self._mean(loss) <= self._standard_error(loss)
+            return self.mean(loss) <= self.standard_error(loss)
 
         def change(setting: Setting) -> tuple[bool, float, float]:
             return setting.view != "indicator", setting.blend, -setting.score
 
         return min(filter(as_good, self.precisions), key=change)
 
-    def _mean(self, values: np.ndarray) -> float:
+    def mean(self, values: np.ndarray) -> float:
+        """The weighted mean over tags."""
         return float(self.weights @ values / self.weights.sum())
 
-    def _standard_error(self, values: np.ndarray) -> float:
+    def standard_error(self, values: np.ndarray) -> float:
         """Of the weighted mean."""
         n = np.count_nonzero(self.weights)
-        beyond = self.weights * (values - self._mean(values))
+        beyond = self.weights * (values - self.mean(values))
         return float(np.linalg.norm(beyond) / self.weights.sum() * math.sqrt(n / (n - 1)))

@@ -17,7 +17,7 @@ from tagkin.features import extract as extract_here
 from tagkin.features.runs import ExtractionRun, same_state, status_of
 from tagkin.images import Failure
 
-__all__ = ["extract", "see"]
+__all__ = ["extract", "opened_backbone", "see"]
 
 _FILES = 32  # a task: long beside what a task costs, short beside what a lost worker costs
 _AHEAD = 4  # tasks that wait for each thread of the cluster
@@ -111,14 +111,14 @@ def _outcome(future: Any, files: list[str], client: Any) -> Extraction | None:
 
 
 @functools.lru_cache(maxsize=2)
-def _backbone(name: str) -> Backbone:
+def opened_backbone(name: str) -> Backbone:
     """Loaded once in each process."""
     return get_backbone(name)
 
 
 def see(files: Sequence[str], name: str, fingerprint: str | None = None) -> Extraction:
     """Features of some files, on a worker, in the one thread that the task has."""
-    backbone = _backbone(name)
+    backbone = opened_backbone(name)
     if fingerprint is not None and backbone.fingerprint != fingerprint:
         raise InvalidInput(
             f"A worker has another {name} than this machine: its weights or its preprocessing "

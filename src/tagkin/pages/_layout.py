@@ -10,7 +10,7 @@ from sklearn.preprocessing import normalize
 from tagkin.arrays import Array, one_thread, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = ["lay_out"]
+__all__ = ["lay_out", "leading_directions", "placed_among"]
 
 _N_LAID_OUT = 5000  # by t-SNE; others are placed among them
 _N_DIRECTIONS = 50
@@ -43,14 +43,14 @@ def lay_out(X: Array, random_state: int = 0) -> np.ndarray:
     n, d = X.shape
     few = np.sort(np.random.default_rng(random_state).permutation(n)[:_N_LAID_OUT])
     with one_thread():
-        leading = _leading_directions(X, few, random_state) if n and d else np.zeros((n, 0))
+        leading = leading_directions(X, few, random_state) if n and d else np.zeros((n, 0))
         if n < 5 or not np.ptp(leading[few], axis=0).any():
             return _in_the_plane(leading)
         laid = _tsne(leading[few], random_state)
-        return laid if len(few) == n else _placed_among(leading, few, laid)
+        return laid if len(few) == n else placed_among(leading, few, laid)
 
 
-def _leading_directions(X: Array, few: np.ndarray, random_state: int) -> np.ndarray:
+def leading_directions(X: Array, few: np.ndarray, random_state: int) -> np.ndarray:
     """Rows of unit length on the leading directions of some of them; some rows at a time.
 
     The distance of two of them goes with their cosine: ‖a − b‖² = 2 − 2 cos.
@@ -89,7 +89,7 @@ def _tsne(leading: np.ndarray, random_state: int) -> np.ndarray:
     return model.fit_transform(leading.astype(np.float32)).astype(np.float64)
 
 
-def _placed_among(leading: np.ndarray, few: np.ndarray, laid: np.ndarray) -> np.ndarray:
+def placed_among(leading: np.ndarray, few: np.ndarray, laid: np.ndarray) -> np.ndarray:
     """Those that were not laid out, each amid the nearest that were; some rows at a time."""
     positions = np.empty((len(leading), 2))
     among = leading[few]

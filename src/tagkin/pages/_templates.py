@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tagkin.pages._text import name_of
 
-__all__ = ["read_part", "render"]
+__all__ = ["environment", "read_part", "render"]
 
 # what HTML or UTF-8 cannot hold: control characters and halves of surrogate pairs
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -21,7 +21,7 @@ _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 def render(template: str, **data: object) -> str:
     """A page, drawn from plain data; a mark stands for characters that no page can hold."""
-    return _UNFIT.sub("\ufffd", _environment().get_template(template).render(data))
+    return _UNFIT.sub("\ufffd", environment().get_template(template).render(data))
 
 
 def read_part(name: str) -> str:
@@ -31,7 +31,7 @@ def read_part(name: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("tagkin.pages"),
         autoescape=True,

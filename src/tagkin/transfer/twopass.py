@@ -27,7 +27,7 @@ from tagkin.transfer._margins import learn_dimension_weights, sample_size
 from tagkin.transfer.base import check_positive
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
-__all__ = ["TwoPassKNN"]
+__all__ = ["TwoPassKNN", "balanced_neighbors"]
 
 FORMS = ("paper", "authors")
 
@@ -143,7 +143,9 @@ class TwoPassKNN(NeighborTransfer):
             return np.ones(embeddings.shape[1])
         index = ExactNeighbors("euclidean").fit(flat)
         # one more, since each image is the nearest to itself
-        found = _balanced(index, flat[on_device_of(sample, flat)], labels, self.n_per_label + 1)
+        found = balanced_neighbors(
+            index, flat[on_device_of(sample, flat)], labels, self.n_per_label + 1
+        )
         return learn_dimension_weights(flat, labels, sample, on_host(found))
 
     def _as_searched(self, embeddings: Array) -> Array:
@@ -162,7 +164,9 @@ class TwoPassKNN(NeighborTransfer):
     def _neighbors_of(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
         """The union of the `n_per_label` nearest images of every label, nearest first."""
         assert isinstance(index, ExactNeighbors)
-        found = _balanced(index, self._as_searched(embeddings), self.labels_, self.n_per_label)
+        found = balanced_neighbors(
+            index, self._as_searched(embeddings), self.labels_, self.n_per_label
+        )
         if self.dimension_weights_ is None:
             return found
         return Neighbors(found.indices, found.distances**2)
@@ -221,7 +225,7 @@ class TwoPassKNN(NeighborTransfer):
         return f"Labels come from the {self.n_per_label} nearest neighbours that carry each label."
 
 
-def _balanced(
+def balanced_neighbors(
     index: ExactNeighbors, queries: Array, labels: scipy.sparse.csr_array, n_per_label: int
 ) -> Neighbors:
     """The nearest of every label for each query, every one once, nearest first."""
