@@ -3,16 +3,19 @@
 import importlib
 import importlib.util
 import inspect
+import itertools
 import pkgutil
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tagkin
 from tagkin import LandmarkMap, SemanticSpace, TagDenoiser
+from tagkin.features import FeatureCache
 from tagkin.neighbors import ExactNeighbors, FaissNeighbors
+from tagkin.space.chi2_view import Chi2View
 from tagkin.transfer import (
     LinearSVM,
     NeighborVoting,
@@ -83,6 +86,35 @@ def test_every_parameter_is_documented_and_only_stored(name, cls):
     assert set(vars(cls())) == set(parameters) - {"args", "kwargs"}
     for parameter in vars(cls()):
         assert f"    {parameter} : " in cls.__doc__, f"{name} does not document {parameter}"
+
+
+@pytest.mark.parametrize(("name", "cls"), list(estimator_classes()))
+def test_a_clone_has_every_parameter(name, cls, tmp_path):
+    """Also values that cannot be compared, or copied: an array, an open cache of features."""
+    values = ["text", 7, np.arange(3.0), {"dogs": "dog"}, ["x"], FeatureCache(tmp_path)]
+    for parameter, value in itertools.product(cls().get_params(deep=False), values):
+        copy = clone(cls(**{parameter: value})).get_params(deep=False)[parameter]
+        if isinstance(value, FeatureCache):
+            assert copy is value, f"{name}(cache=…) keeps features elsewhere"
+        else:
+            np.testing.assert_array_equal(copy, value)
+
+
+@pytest.mark.parametrize("name", ["SemanticSpace", "TagDenoiser", "NeighborVoting", "Annotator"])
+def test_a_clone_of_an_estimator_with_another_in_it(name):
+    """Is not fitted, has the inner one's parameters, and is another object."""
+    cls = dict(estimator_classes())[name]
+    inner = {
+        "SemanticSpace": {"text_view": Chi2View()},
+        "TagDenoiser": {"space": SemanticSpace(n_landmarks=7)},
+        "NeighborVoting": {"index": ExactNeighbors("euclidean")},
+        "Annotator": {"space": SemanticSpace(0.1), "method": NeighborVoting(9)},
+    }[name]
+    copy = clone(cls(**inner))
+    for parameter, value in inner.items():
+        found = getattr(copy, parameter)
+        assert found is not value
+        assert (type(found), found.get_params()) == (type(value), value.get_params())
 
 
 @pytest.mark.parametrize("estimator", [e for es in ESTIMATORS.values() for e in es], ids=repr)

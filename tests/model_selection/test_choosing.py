@@ -153,3 +153,17 @@ def test_bad_input(kwargs, message):
     kwargs = {"grid": {"n_neighbors": [2]}, "progress": False, **kwargs}
     with pytest.raises(InvalidInput, match=message):
         grid_search(NeighborVoting(), X, Y, **kwargs)
+
+
+def test_the_names_of_labels_are_those_of_the_data_frame():
+    X, Y, _ = make_collection(n=90)
+    names = [f"tag {t}" for t in range(Y.shape[1])]
+    frame = pytest.importorskip("pandas").DataFrame(Y, columns=names)
+    for estimator in (NeighborVoting(), make_pipeline(SemanticSpace(), NeighborVoting())):
+        last = "" if isinstance(estimator, NeighborVoting) else "neighborvoting__"
+        grid = {f"{last}n_neighbors": [3, 8]}
+        found = grid_search(estimator, X, frame, grid, progress=False)
+        assert list(found.estimator.classes_) == names
+        plain = grid_search(estimator, X, Y, grid, progress=False)
+        assert list(plain.estimator.classes_) == list(range(Y.shape[1]))
+        assert [t.mean for t in found.trials] == pytest.approx([t.mean for t in plain.trials])

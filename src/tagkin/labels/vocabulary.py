@@ -117,7 +117,7 @@ class Vocabulary(BaseEstimator):
 
     def fit(self, tag_lists: TagLists, y: object = None) -> Self:
         """Learn the tags of images: one list of tags per image, None where it has none."""
-        lists = [_materialised(row) for row in _rows_of(tag_lists)]
+        lists = [_materialised(row) for row in _listed(tag_lists)]
         reader = TagReader(self.aliases, self.separator, self.imply_parents)
         rows = self._read(lists, reader)  # if that fails, what was learned before stays
         self._words, self._above = {}, {}
@@ -145,7 +145,7 @@ class Vocabulary(BaseEstimator):
             raise InvalidInput(
                 f"min_count must be a whole number from 1; found {self.min_count!r}."
             )
-        return [list(reader.tags_of(row, i)) for i, row in enumerate(_rows_of(tag_lists))]
+        return [list(reader.tags_of(row, i)) for i, row in enumerate(_listed(tag_lists))]
 
     def _learn(self, rows: list[list[tuple[str, str]]]) -> Self:
         for row in rows:
@@ -188,7 +188,7 @@ class Vocabulary(BaseEstimator):
         ends = [0]
         missing: Counter[str] = Counter()
         shown: dict[str, str] = {}
-        for i, row in enumerate(_rows_of(tag_lists)):
+        for i, row in enumerate(_listed(tag_lists)):
             tags = dict(reversed(list(reader.tags_of(row, i))))
             new = {key: spelling for key, spelling in tags.items() if key not in self._images}
             if new and unknown == "raise":
@@ -206,7 +206,7 @@ class Vocabulary(BaseEstimator):
 
     def fit_transform(self, tag_lists: TagLists, y: object = None) -> scipy.sparse.csr_array:
         """`fit`, and the label matrix of the same images."""
-        rows = _rows_of(tag_lists)
+        rows = _listed(tag_lists)
         return self.fit(rows).transform(rows)
 
     def inverse_transform(self, Y: Array) -> list[list[str]]:
@@ -307,7 +307,7 @@ class Vocabulary(BaseEstimator):
         check_is_fitted(self)
         reader, names = self._reader(), self.names_
         result = []
-        for i, row in enumerate(_rows_of(tag_lists)):
+        for i, row in enumerate(_listed(tag_lists)):
             tags = [(tag, list(reader.tags_of([tag], i))) for tag in row or ()]
             keys = {found[0][0]: tag for tag, found in reversed(tags) if found}
             own = {names[self._columns[k]] if k in self._columns else t for k, t in keys.items()}
@@ -330,7 +330,7 @@ class Vocabulary(BaseEstimator):
         return facts
 
 
-def _rows_of(tag_lists: Any) -> list[Any]:
+def _listed(tag_lists: Any) -> list[Any]:
     if isinstance(tag_lists, (str, bytes, Mapping)) or not isinstance(tag_lists, Iterable):
         raise InvalidInput(
             f"Expected one list of tags per image; found {type(tag_lists).__name__}. Pass a list "

@@ -88,7 +88,8 @@ def grid_search(
     estimator : a method of `tagkin.transfer`, or a pipeline that ends in one
     X : array of shape (N, d)
         What the estimator is fitted on: embeddings or, with a space in the pipeline, features.
-    Y : array or sparse matrix of shape (N, D)
+    Y : array, sparse matrix or DataFrame of shape (N, D)
+        The names of a DataFrame's columns are the `classes_` of what is returned.
     grid : dict of parameter to values
         Every combination is tried. In a pipeline, parameters are named as in scikit-learn:
         ``semanticspace__regularization``, ``neighborvoting__n_neighbors``.
@@ -124,6 +125,7 @@ def grid_search(
     >>> found.parameters
     {'n_neighbors': 30}
     """
+    given = X, Y  # what is fitted in the end takes the names of labels from a DataFrame
     X, Y = checked(X, Y)
     measured = find_measure(measure)
     settings = _settings(estimator, grid)
@@ -139,7 +141,7 @@ def grid_search(
         scores[run.setting, run.fold] = value
     trials = [Trial(s, row) for s, row in zip(settings, scores, strict=True)]
     best = max(trials, key=lambda trial: trial.mean)
-    fitted = clone(estimator).set_params(**best.parameters).fit(X, Y)
+    fitted = clone(estimator).set_params(**best.parameters).fit(*given)
     return GridSearchResult(fitted, best.parameters, best.mean, trials)
 
 
