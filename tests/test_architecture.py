@@ -228,6 +228,21 @@ def test_pure_rooms_touch_no_file_and_no_terminal():
     assert not wrong
 
 
+def test_the_annotator_for_features_knows_no_photographs():
+    """Nor does anything of its own room that it is built on."""
+    photographs = ("tagkin.collection", "tagkin.features", "tagkin.images")
+    seen, todo = set(), ["annotator/feature_annotator.py"]
+    while todo:
+        module = todo.pop()
+        seen.add(module)
+        names = list(imports_of(MODULES[module]))
+        assert not [name for name in names if name.startswith(photographs)], module
+        own = {f"{'/'.join(name.split('.')[1:3])}.py" for name in names}
+        todo += [other for other in own & set(MODULES) - seen if room_of(other) == "annotator"]
+    assert "annotator/learning.py" in seen
+    assert "annotator/annotator.py" not in seen
+
+
 def test_optional_packages_are_imported_where_they_are_used():
     wrong = [
         f"{module}: {name}"

@@ -8,6 +8,7 @@ from tagkin.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator as Annotator
+    from tagkin.annotator import FeatureAnnotator as FeatureAnnotator
     from tagkin.arrays import matmul_precision as matmul_precision
     from tagkin.arrays import memory_budget as memory_budget
     from tagkin.calibration import LabelCalibrator as LabelCalibrator
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # Loaded at first use: importing scikit-learn and SciPy takes over a second.
 _HOMES = {
     "Annotator": "tagkin.annotator",
+    "FeatureAnnotator": "tagkin.annotator",
     "LabelCalibrator": "tagkin.calibration",
     "LandmarkMap": "tagkin.space.landmarks",
     "LinearSVM": "tagkin.transfer",

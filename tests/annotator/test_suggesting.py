@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.annotator.suggesting import Rule, kin_of, supported, without_itself
-from tagkin.annotator.suggestions import Kin
+from tagkin.annotator.suggesting import Rule, support_of, supported, without_itself
+from tagkin.annotator.suggestions import Support
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import Evidence
@@ -57,11 +57,10 @@ def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     evidence = Evidence(
         0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3]), 0
     )
-    files, tags = ["a.jpg", "b.jpg", "c.jpg"], [["sky"], [], ["sea", "boat"]]
-    kin = kin_of(evidence, files, tags, 2)
-    assert kin == (Kin("c.jpg", 0.5, ("sea", "boat")), Kin("a.jpg", 0.25, ("sky",)))
+    found = support_of(evidence, 2)
+    assert found == (Support(2, 0.5), Support(0, 0.25))
     # below chance: the parts of a negative score are parts all the same
     below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0)
-    assert kin_of(below, files, tags, 2) == kin
+    assert support_of(below, 2) == found
     nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0)
-    assert kin_of(nobody, files, tags, 3) == ()
+    assert support_of(nobody, 3) == ()

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tagkin import storage
-from tagkin.annotator import quality
-from tagkin.annotator.audit import findings
-from tagkin.annotator.extending import extended
-from tagkin.annotator.learning import Recipe, check_enough, learn, tuned, usual_recipe
-from tagkin.annotator.photograph_features import PhotographFeatures, silent
+from tagkin.annotator.feature_annotator import FeatureAnnotator
+from tagkin.annotator.label_input import Labels, read_labels
+from tagkin.annotator.learned_attributes import LearnedAttributes
+from tagkin.annotator.learning import Recipe, check_enough
+from tagkin.annotator.photograph_features import PhotographFeatures
 from tagkin.annotator.photographs import (
     Photographs,
     merged,
@@ -24,11 +25,21 @@ from tagkin.annotator.photographs import (
     tag_rows,
     tags_now,
 )
+from tagkin.annotator.progress import Progress, silent
+from tagkin.annotator.quality import Quality
 from tagkin.annotator.relocation import Relocation
-from tagkin.annotator.suggesting import rule_for, similar_of, suggestions_of, without_itself
-from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
-from tagkin.arrays import check_integer, row_blocks, to_numpy
-from tagkin.collection.reading import Collection, Progress
+from tagkin.annotator.suggesting import rule_for
+from tagkin.annotator.suggestions import (
+    Finding,
+    Kin,
+    LabelSuggestion,
+    PhotoSuggestions,
+    Similar,
+    Support,
+    TagSuggestion,
+)
+from tagkin.arrays import check_integer, to_numpy
+from tagkin.collection.reading import Collection
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
@@ -45,12 +56,13 @@ _MOST = 0.99  # of the photographs learned from, for a baseline that is no weake
 _KIN = 5
 
 
-class Annotator(Relocation, PhotographFeatures):
+class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
     """Learns from tagged photographs and suggests tags for others, with the kin that carry them.
 
-    Photographs become features once (they are kept by content). Their tags, denoised as far as
-    held-out tags say that it helps, make a semantic space; kin are neighbours there, and pass on
-    the tags that they carry. Confidences are learned on photographs that were held out.
+    Photographs become features once (they are kept by content). The rest is what
+    `FeatureAnnotator` does with features: tags, denoised as far as held-out tags say that it
+    helps, make a semantic space; kin are neighbours there, and pass on the tags that they carry.
+    Confidences are learned on photographs that were held out.
 
     Parameters
     ----------
@@ -88,10 +100,12 @@ class Annotator(Relocation, PhotographFeatures):
     paths_ : sequence of N str
         Where these photographs are on this machine, as far as it is known. It is not stored in
         a model: see `relocate`.
-    tags_ : list of N lists of str
-        Their tags, as they were given.
     tags_from_ : str
-        Where they came from, as `Collection.tags_from` has it.
+        Where their tags came from, as `Collection.tags_from` has it.
+    estimator_ : FeatureAnnotator
+        What was learned from the photographs' features. What follows is its own.
+    tags_ : list of N lists of str
+        The photographs' tags, as they were given.
     vocabulary_ : Vocabulary
     space_ : SemanticSpace
     method_ : method by neighbours
@@ -105,7 +119,6 @@ class Annotator(Relocation, PhotographFeatures):
     """
 
     failures_: Sequence[Failure] = ()
-    method_: Any
 
     def __init__(
         self,
@@ -160,21 +173,13 @@ class Annotator(Relocation, PhotographFeatures):
         Photographs of the same content are one, with the tags of all of them. If it fails, what
         was learned before stays.
         """
-        step = progress or silent
-        recipe = self._recipe()
+        step, estimator = progress or silent, self._estimator()
+        estimator.check_parameters()
         seen, rows = self._tagged(photographs, tags, step)
-        vocabulary = self._vocabulary().fit(rows)
-        Y = vocabulary.transform(rows)
-        if self.tune:
-            check_enough(Y)
-            recipe = tuned(seen.features, Y, recipe, self.random_state, step)
-        learned = learn(seen.features, Y, recipe, self.random_state, step)
-        self._keep(seen, seen.files, seen.digests, rows)
+        estimator.fit(seen.features, self._labels(rows), progress=step)
+        self.estimator_, self.fingerprint_ = estimator, self._backbone().fingerprint
+        self._keep(seen, seen.files, seen.digests)
         self.tags_from_ = getattr(photographs, "tags_from", "given")
-        self.vocabulary_, self.fingerprint_ = vocabulary, self._backbone().fingerprint
-        self.space_, self.method_ = learned.space, learned.method
-        self.calibrator_, self.held_out_ = learned.calibrator, learned.held_out
-        self.blend_ = learned.blend
         return self
 
     def add(
@@ -195,26 +200,23 @@ class Annotator(Relocation, PhotographFeatures):
         self._check_backbone()
         seen, rows = self._tagged(photographs, tags, progress or silent)
         known = self._rows_of(seen.digests)
-        added = extended(self, seen, rows, known)
-        self.vocabulary_, self.method_ = added.vocabulary, added.method
-        self.calibrator_, self.held_out_ = added.calibrator, added.held_out
+        self.estimator_.partial_fit(seen.features, rows, known=known)
         fresh = np.flatnonzero(known < 0)
         paths = [*self.paths_, *(seen.files[i] for i in fresh)]
         for i in np.flatnonzero(known >= 0):
             paths[known[i]] = seen.files[i]
         digests = [*self.digests_, *(seen.digests[i] for i in fresh)]
-        self._keep(seen, paths, digests, added.tags)
+        self._keep(seen, paths, digests)
         return self
 
-    def _keep(
-        self, seen: Extraction, paths: Sequence[str], digests: Sequence[str], rows: list[list[str]]
-    ) -> None:
-        self.digests_, self.tags_ = np.array(digests, dtype=object), rows
+    def _keep(self, seen: Extraction, paths: Sequence[str], digests: Sequence[str]) -> None:
+        self.digests_ = np.array(digests, dtype=object)
         self._place(paths)
         self.failures_ = seen.failures
 
-    def _vocabulary(self) -> Vocabulary:
-        return Vocabulary(
+    def _estimator(self) -> FeatureAnnotator:
+        """What learns from the features, not fitted yet."""
+        vocabulary = Vocabulary(
             self.min_count,
             self.aliases,
             separator="|",
@@ -223,9 +225,15 @@ class Annotator(Relocation, PhotographFeatures):
             exclude=self.exclude,
             leaf_only=self.leaf_only,
         )
+        return FeatureAnnotator(
+            self.space, self.method, self.denoise, self.tune, vocabulary, self.random_state
+        )
 
-    def _recipe(self) -> Recipe:
-        return usual_recipe(self.space, self.method, self.denoise, self.random_state)
+    def _labels(self, rows: list[list[str]]) -> Labels:
+        """Tags as labels, refused here in words of photographs and tags."""
+        labels = read_labels(rows, len(rows), clone(self._estimator().vocabulary))
+        check_enough(labels.Y, "tagged photographs", "tag")
+        return labels
 
     def _tagged(
         self, photographs: Photographs, tags: TagLists | None, step: Progress
@@ -282,19 +290,22 @@ class Annotator(Relocation, PhotographFeatures):
         self._check_fitted()
         self._check_backbone()
         check_integer("n_kin", n_kin, 0)
-        rule = rule_for(self.calibrator_, n, threshold, precision)
+        rule_for(self.calibrator_, n, threshold, precision)  # refused before looking, not after
         # models of version 0.1 do not say where their tags came from
         carried = tags_now(photographs, getattr(self, "tags_from_", "given"))
         seen = self._met(self._readable(photographs, progress))
-        result: list[PhotoSuggestions] = []
-        for rows in row_blocks(len(seen.files), 64 * (self.method_.n_labels_ + 256)):
-            files, known = seen.files[rows], self._rows_of(seen.digests[rows])
-            own = [
-                carried(file, self.tags_[k] if k >= 0 else ())
-                for file, k in zip(files, known, strict=True)
-            ]
-            result += suggestions_of(self, files, seen.features[rows], known, own, rule, n_kin)
-        return result
+        known = self._rows_of(seen.digests)
+        own = [
+            carried(file, self.tags_[k] if k >= 0 else ())
+            for file, k in zip(seen.files, known, strict=True)
+        ]
+        found = self.estimator_.suggest(
+            seen.features, n, threshold, precision, known=known, carried=own, n_support=n_kin
+        )
+        return [
+            PhotoSuggestions(file, tuple(self._shown(one) for one in of_photo), tuple(tags))
+            for file, of_photo, tags in zip(seen.files, found, own, strict=True)
+        ]
 
     def similar(self, photographs: Photographs, n: int = 10) -> list[list[Similar]]:
         """The tagged photographs nearest to each photograph in the space, itself left out."""
@@ -302,13 +313,23 @@ class Annotator(Relocation, PhotographFeatures):
         self._check_backbone()
         check_integer("n", n, 1)
         seen = self._met(self._readable(photographs, None))
-        embeddings = self.space_.transform(seen.features)
-        found = self.method_.nearest(embeddings, n + 1)
-        found = without_itself(found, self._rows_of(seen.digests))
-        metric = getattr(self.method_.index_, "metric", self.method_.metric)
+        found = self.estimator_.similar(seen.features, n, known=self._rows_of(seen.digests))
         return [
-            similar_of(*one, metric, self.paths_, self.tags_, n) for one in zip(*found, strict=True)
+            [
+                Similar(self.paths_[one.image], one.similarity, tuple(self.tags_[one.image]))
+                for one in near
+            ]
+            for near in found
         ]
+
+    def _shown(self, one: LabelSuggestion) -> TagSuggestion:
+        return TagSuggestion(one.name, one.confidence, self._kin(one.support))
+
+    def _kin(self, support: Sequence[Support]) -> tuple[Kin, ...]:
+        """Images that support a tag, as the photographs that they are."""
+        return tuple(
+            Kin(self.paths_[one.image], one.share, tuple(self.tags_[one.image])) for one in support
+        )
 
     # --- judging -------------------------------------------------------------------------
 
@@ -327,10 +348,13 @@ class Annotator(Relocation, PhotographFeatures):
         kind : "wrong" or "missing", optional
         """
         self._check_fitted()
-        names = self.vocabulary_.names_
-        return findings(
-            self.held_out_, self.method_, self.paths_, self.tags_, names, n, kind, n_kin
-        )
+        check_integer("n_kin", n_kin, 0)
+        return [
+            Finding(
+                self.paths_[one.image], one.name, one.kind, one.confidence, self._kin(one.support)
+            )
+            for one in self.estimator_.audit(n, kind, n_support=n_kin)
+        ]
 
     def cross_validate(
         self,
@@ -338,18 +362,15 @@ class Annotator(Relocation, PhotographFeatures):
         tags: TagLists | None = None,
         *,
         progress: Progress | None = None,
-    ) -> quality.Quality:
+    ) -> Quality:
         """How good the suggestions of an annotator like this one are, on these photographs.
 
         Each fold is held out in turn; nothing of this annotator changes. Nothing is tuned, either.
         """
         step = progress or silent
         seen, rows = self._tagged(photographs, tags, step)
-        vocabulary = self._vocabulary().fit(rows)
-        Y, recipe = vocabulary.transform(rows), self._recipe()
-        return quality.cross_validated(
-            seen.features, Y, vocabulary.names_, recipe, self.random_state, step
-        )
+        labels = self._labels(rows)
+        return self._estimator().cross_validate(seen.features, labels, progress=step)
 
     def evaluate(
         self,
@@ -357,7 +378,7 @@ class Annotator(Relocation, PhotographFeatures):
         tags: TagLists | None = None,
         *,
         progress: Progress | None = None,
-    ) -> quality.Quality:
+    ) -> Quality:
         """How good this annotator's suggestions are for tagged photographs that it has not seen.
 
         Photographs that it was learned from are left out. Neighbours in visual feature space are
@@ -374,11 +395,8 @@ class Annotator(Relocation, PhotographFeatures):
                 "others, or cross-validate."
             )
         seen, rows = subset(seen, fresh), [rows[i] for i in fresh]
-        Y = self.vocabulary_.transform(rows)
-        scores = to_numpy(self.method_.decision_function(self.space_.transform(seen.features)))
         visual_scores = self._visual_scores(seen.features, progress)
-        names = self.vocabulary_.names_
-        return quality.held_out(Y, scores, visual_scores, self.calibrator_, names)
+        return self.estimator_.evaluate(seen.features, rows, visual_scores=visual_scores)
 
     def _visual_scores(self, features: np.ndarray, progress: Progress | None) -> Any:
         known = self.look(list(self.paths_), progress=progress)
@@ -417,10 +435,7 @@ class Annotator(Relocation, PhotographFeatures):
         return [
             f"Learned from {learned}. Denoised: {denoising_text(self.blend_)}.",
             f"Looks at photographs with {self.backbone}.",
-            *self.vocabulary_.describe()[1:],
-            *self.space_.describe(),
-            *self.method_.describe(),
-            *self.calibrator_.describe(),
+            *self.estimator_.describe()[1:],
         ]
 
     # --- small things --------------------------------------------------------------------
@@ -431,5 +446,5 @@ class Annotator(Relocation, PhotographFeatures):
         return np.array([known.get(digest, -1) for digest in digests], dtype=np.int64)
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "space_"):
+        if not hasattr(self, "estimator_"):
             raise NotFittedError("This Annotator is not fitted yet. Call fit(photographs, tags).")

@@ -1,4 +1,4 @@
-"""Further photographs and tags for what was learned already, without a new fit."""
+"""Further images and labels for what was learned already, without a new fit."""
 
 from __future__ import annotations
 
@@ -8,60 +8,87 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.label_input import Labels, holds_tags, listed
+from tagkin.arrays import Array
+from tagkin.arrays.labels import as_labels, checked_names, widened
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
-from tagkin.features import Extraction
-from tagkin.labels import Vocabulary
 
 if TYPE_CHECKING:
-    from tagkin.annotator.annotator import Annotator
+    from tagkin.annotator.feature_annotator import FeatureAnnotator
 
 __all__ = ["Extended", "extended"]
 
 
 class Extended(NamedTuple):
-    """What takes the place of an annotator's own; N photographs and D tags, old and new."""
+    """What takes the place of an estimator's own; N images and D labels, old and new."""
 
-    tags: list[list[str]]
-    vocabulary: Vocabulary
+    labels: Labels
     method: Any
     calibrator: LabelCalibrator
     held_out: scipy.sparse.csr_array
-    """Of shape (N, D); nothing for new photographs and new tags."""
+    """Of shape (N, D); nothing for new images and new labels."""
 
 
-def extended(
-    annotator: Annotator, seen: Extraction, rows: list[list[str]], known: np.ndarray
-) -> Extended:
-    """An annotator's parts with further photographs; the annotator itself stays as it is.
+def extended(estimator: FeatureAnnotator, X: Array, y: Any, known: np.ndarray) -> Extended:
+    """An estimator's parts with further images; the estimator itself stays as it is.
 
     Parameters
     ----------
-    annotator : Annotator
+    estimator : FeatureAnnotator
         Fitted.
-    seen : Extraction of n photographs
-    rows : list of n lists of str
-        Their tags.
+    X : array of shape (n, d)
+    y : labels of shape (n, D), or n lists of tags
     known : int array of shape (n,)
-        Which photograph learned from each of them is, −1 where it is new.
+        Which image learned from each of them is, −1 where it is new.
     """
+    n = X.shape[0]
+    if estimator.vocabulary_ is not None:
+        labels = _more_tags(estimator, y, n, known)
+    else:
+        labels = _more_columns(estimator, y, n, known)
     fresh = np.flatnonzero(known < 0)
-    tags = [*annotator.tags_, *(rows[i] for i in fresh)]
+    method, n_known = deepcopy(estimator.method_), estimator.method_.labels_.shape[0]
+    if len(fresh):
+        method.partial_fit(estimator.space_.transform(X[fresh]), labels.Y[n_known:])
+    elif labels.Y.shape[1] > method.n_labels_:
+        raise InvalidInput(
+            "New tags on images that are known already need a new fit: run fit again."
+        )
+    held_out = estimator.held_out_.copy()
+    held_out.resize(labels.Y.shape)
+    calibrator = deepcopy(estimator.calibrator_).extend(labels.Y.shape[1])
+    return Extended(labels, method.relabel(labels.Y), calibrator, held_out)
+
+
+def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:
+    """All images' lists of tags, the vocabulary of all, and what it makes of them."""
+    if hasattr(y, "shape") and not holds_tags(y):
+        raise InvalidInput(
+            "Found a label matrix where lists of tags were fitted. Pass one list of tags per image."
+        )
+    rows, before = listed(y, n), estimator.tags_ or []
+    tags = [*before, *(rows[i] for i in np.flatnonzero(known < 0))]
     for i in np.flatnonzero(known >= 0):
         tags[known[i]] = rows[i]
-    # of tags that a photograph carried before it was counted already
-    old = [annotator.tags_[k] if k >= 0 else () for k in known]
+    # of tags that an image carried before it was counted already
+    old = [before[k] if k >= 0 else () for k in known]
     news = [[t for t in row if t not in had] for row, had in zip(rows, old, strict=True)]
-    vocabulary = deepcopy(annotator.vocabulary_).extend(news)
-    Y = vocabulary.transform(tags)
-    method, n_known = deepcopy(annotator.method_), len(annotator.tags_)
-    if len(fresh):
-        method.partial_fit(annotator.space_.transform(seen.features[fresh]), Y[n_known:])
-    elif Y.shape[1] > method.n_labels_:
+    vocabulary = deepcopy(estimator.vocabulary_).extend(news)
+    return Labels(vocabulary.transform(tags), None, vocabulary, tags)
+
+
+def _more_columns(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:
+    """The label matrix of all images, with the columns of new labels at the end."""
+    added, before = as_labels(y, n), estimator.method_.labels_
+    if added.shape[1] < before.shape[1]:
         raise InvalidInput(
-            "New tags on photographs that are known already need a new fit: run fit again."
+            f"Found {added.shape[1]} labels where {before.shape[1]} are known. Pass all columns, "
+            "with those of new labels at the end."
         )
-    held_out = annotator.held_out_.copy()
-    held_out.resize(Y.shape)
-    calibrator = deepcopy(annotator.calibrator_).extend(Y.shape[1])
-    return Extended(tags, vocabulary, method.relabel(Y), calibrator, held_out)
+    names = checked_names(estimator.column_names_, y, added.shape[1])
+    both = scipy.sparse.vstack([widened(before, added.shape[1]), added], format="csr")
+    order = np.arange(before.shape[0])
+    seen = known >= 0
+    order[known[seen]] = before.shape[0] + np.flatnonzero(seen)
+    return Labels(both[np.append(order, before.shape[0] + np.flatnonzero(~seen))], names)

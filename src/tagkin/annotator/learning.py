@@ -1,11 +1,10 @@
-"""From features and tags to a space, a method and honest confidences."""
+"""From features and labels to a space, a method and honest confidences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +12,9 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 
-from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
+from tagkin.annotator.progress import Progress, counted, silent
+from tagkin.arrays import Array, blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator
-from tagkin.collection.reading import Progress
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -29,7 +28,6 @@ __all__ = [
     "Recipe",
     "best_of",
     "check_enough",
-    "counted",
     "learn",
     "n_folds",
     "scores_by_fold",
@@ -37,17 +35,17 @@ __all__ = [
     "usual_recipe",
 ]
 
-FEWEST = 6  # tagged photographs: with fewer nothing could be held out to learn confidences from
-_MISSING_KEPT = 10  # absent tags of each photograph whose probability is kept for the audit
+FEWEST = 6  # images: with fewer nothing could be held out to learn confidences from
+_MISSING_KEPT = 10  # absent labels of each image whose probability is kept for the audit
 _MANY = 2000  # from here on three folds leave enough to learn from
 _TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a space and a method are learned from features X (N×d) and tags Y (N×D).
+    """How a space and a method are learned from features X (N×d) and labels Y (N×D).
 
-    Without a space, neighbors are found in visual feature space.
+    Without a space, neighbours are found in visual feature space.
     """
 
     space: SemanticSpace | None
@@ -57,8 +55,8 @@ class Recipe:
     def fit(self, X: np.ndarray, Y: scipy.sparse.csr_array) -> tuple[Any, Any]:
         """A fitted space (or None) and a fitted method.
 
-        Denoised tags make the space. Neighbors pass on the tags that they carry, so that no
-        suggestion rests on a tag that a person cannot see there.
+        Denoised labels make the space. Neighbours pass on the labels that they carry, so that
+        no suggestion rests on a label that a person cannot see there.
         """
         if self.space is None:
             return None, clone(self.method).fit(X, Y)
@@ -94,12 +92,12 @@ def usual_recipe(
     if space is None:
         space = SemanticSpace(random_state=random_state)
     if method is None:
-        # Of the paper's methods this ranks best per photograph on small and large collections
-        # alike, and its weights say how much each of the kin counts.
+        # Of the paper's methods this ranks best per image on small and large collections
+        # alike, and its weights say how much each neighbour counts.
         method = TagProp(n_neighbors=100, weights="distance", sigmoids=False)
     if not isinstance(method, NeighborTransfer):
         raise InvalidInput(
-            "method must be one by neighbours, which can say which photographs support a tag; "
+            "method must be one by neighbours, which can say which images support a label; "
             f"found {type(method).__name__}."
         )
     if not denoise:
@@ -110,7 +108,7 @@ def usual_recipe(
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from N images with D tags."""
+    """What was learned from N images with D labels."""
 
     space: SemanticSpace
     method: NeighborTransfer
@@ -118,7 +116,7 @@ class Learned:
     blend: float
     """Share of propagated tags in what the space was learned from."""
     held_out: scipy.sparse.csr_array
-    """Probability (N×D) of the tags that a photograph carries, and of the most probable of
+    """Probability (N×D) of the labels that an image carries, and of the most probable of
     those that it does not, from models that had not seen it."""
 
 
@@ -128,14 +126,18 @@ def learn(
     recipe: Recipe,
     random_state: int | None,
     step: Progress,
+    groups: Array | None = None,
 ) -> Learned:
-    """Learn from features X (N×d) and tags Y (N×D); `step` is told how far it is."""
+    """Learn from features X (N×d) and labels Y (N×D); `step` is told how far it is.
+
+    Images of one of the `groups` (N,) are held out together.
+    """
     check_enough(Y)
     with blas_threads_for(_largest_product(X, Y)):
         candidates = recipe.candidates(X, Y)
         n_steps = len(candidates) * n_folds(X.shape[0]) + 1
         fold_done = counted(step, "Learning", n_steps)
-        best, scores = best_of(candidates, X, Y, random_state, fold_done)
+        best, scores = best_of(candidates, X, Y, random_state, fold_done, groups)
         calibrator = LabelCalibrator().fit(scores, Y)
         held_out = _noted(calibrator.predict_proba(scores), Y)
         space, method = best.fit(X, Y)
@@ -145,37 +147,31 @@ def learn(
 
 
 def _largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:
-    """Multiplications in any product while learning, at most: few photographs need one thread.
+    """Multiplications in any product while learning, at most: few images need one thread.
 
     Also where libraries multiply that know nothing of how long a product takes.
     """
-    (n, d), n_tags = X.shape, Y.shape[1]
-    return n * max(n, n_tags) * max(n, d, n_tags)
+    (n, d), n_labels = X.shape, Y.shape[1]
+    return n * max(n, n_labels) * max(n, d, n_labels)
 
 
-def counted(step: Progress, what: str, total: int) -> Callable[[], None]:
-    """A function that tells `step` each time that one more of `total` parts is done."""
-    done = count(1)
-    step(what, 0, total)
-    return lambda: step(what, next(done), total)
-
-
-def check_enough(Y: scipy.sparse.csr_array) -> None:
-    """Refuse what nothing can be learned from."""
-    n, n_tags = Y.shape
-    if n_tags == 0:
+def check_enough(
+    Y: scipy.sparse.csr_array, images: str = "labelled images", label: str = "label"
+) -> None:
+    """Refuse what nothing can be learned from; `images` and `label` are what to call them."""
+    n, n_labels = Y.shape
+    if n_labels == 0:
         raise InvalidInput(
-            "No tag is on enough photographs to be learned. Tag some more, or lower min_count."
+            f"No {label} is on enough images to be learned. Pass more {images}, or lower min_count."
         )
     if n < FEWEST:
         raise InvalidInput(
-            f"Found {n} tagged photographs; at least {FEWEST} are needed to learn from. Tag some "
-            "more."
+            f"Found {n} {images}; at least {FEWEST} are needed to learn from. Pass more {images}."
         )
-    if Y.nnz == n * n_tags:
+    if Y.nnz == n * n_labels:
         raise InvalidInput(
-            f"All {n} tagged photographs carry the same tags, so that nothing tells where a tag "
-            "does not belong. Tag photographs of something else, too, or lower min_count."
+            f"All {n} {images} carry the same {label}s, so that nothing tells where a {label} "
+            f"does not belong. Pass {images} of something else, too, or lower min_count."
         )
 
 
@@ -185,9 +181,10 @@ def best_of(
     Y: scipy.sparse.csr_array,
     random_state: int | None,
     fold_done: Callable[[], None] = lambda: None,
+    groups: Array | None = None,
 ) -> tuple[Recipe, np.ndarray]:
     """The recipe whose held-out scores rank best (MAP), and those scores (N×D)."""
-    tried = [scores_by_fold(X, Y, recipe, random_state, fold_done) for recipe in recipes]
+    tried = [scores_by_fold(X, Y, recipe, random_state, fold_done, groups) for recipe in recipes]
     if len(tried) == 1:
         return recipes[0], tried[0]
     best = int(np.argmax([mean_average_precision(Y, scores) for scores in tried]))
@@ -200,6 +197,7 @@ def scores_by_fold(
     recipe: Recipe,
     random_state: int | None,
     fold_done: Callable[[], None] = lambda: None,
+    groups: Array | None = None,
 ) -> np.ndarray:
     """Scores (N×D) of every image, by a space and a method that were learned without it."""
     scores = held_out_scores(
@@ -207,6 +205,7 @@ def scores_by_fold(
         X,
         Y,
         cv=n_folds(X.shape[0]),
+        groups=groups,
         random_state=random_state,
         progress=lambda done, total: fold_done(),
     )
@@ -214,7 +213,7 @@ def scores_by_fold(
 
 
 class _RecipeEstimator(BaseEstimator):
-    """A recipe with the methods of an estimator; without a space where too few tags allow one."""
+    """A recipe with the methods of an estimator; without a space where too few labels allow one."""
 
     def __init__(self, recipe: Recipe):
         self.recipe = recipe
@@ -234,12 +233,12 @@ class _RecipeEstimator(BaseEstimator):
 
 
 def n_folds(n_images: int) -> int:
-    """Parts that the photographs are held out in."""
+    """Parts that the images are held out in."""
     return 3 if n_images >= _MANY else min(5, n_images // 2)
 
 
 def _noted(P: np.ndarray, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Probabilities of tags that are there, and of the best of those that are not."""
+    """Probabilities of labels that are there, and of the best of those that are not."""
     n, n_tags = P.shape
     kept = min(_MISSING_KEPT, n_tags)
     parts = []
@@ -262,9 +261,10 @@ def tuned(
     Y: scipy.sparse.csr_array,
     recipe: Recipe,
     random_state: int | None,
-    step: Progress = lambda what, done, total: None,
+    step: Progress = silent,
+    groups: Array | None = None,
 ) -> Recipe:
-    """The recipe with the best κ and the best number of kin, by cross-validation on MAP.
+    """The recipe with the best κ and the best number of neighbours, by cross-validation on MAP.
 
     The space is fitted anew in each of three folds.
     """
@@ -278,6 +278,7 @@ def tuned(
             X,
             Y,
             grid,
+            groups=groups,
             refit_space=True,
             random_state=random_state,
             progress=partial(step, "Cross-validating"),

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from tagkin.annotator.photographs import Photographs, all_unreadable, paths_of
-from tagkin.collection.reading import Progress
+from tagkin.annotator.progress import Progress, silent
 from tagkin.errors import InvalidInput
 from tagkin.features import (
     Backbone,
@@ -20,7 +20,7 @@ from tagkin.features import (
     get_backbone,
 )
 
-__all__ = ["PhotographFeatures", "silent"]
+__all__ = ["PhotographFeatures"]
 
 
 class PhotographFeatures(BaseEstimator):
@@ -89,7 +89,3 @@ class PhotographFeatures(BaseEstimator):
         if not seen.files:
             raise InvalidInput(all_unreadable(seen.failures))
         return seen
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""

@@ -11,12 +11,12 @@ import scipy.sparse
 from tagkin.annotator.learning import (
     Recipe,
     check_enough,
-    counted,
     n_folds,
     scores_by_fold,
 )
+from tagkin.annotator.progress import Progress, counted
+from tagkin.arrays import Array
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
-from tagkin.collection.reading import Progress
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
 from tagkin.wording import count
@@ -123,8 +123,9 @@ def cross_validated(
     recipe: Recipe,
     random_state: int | None,
     step: Progress,
+    groups: Array | None = None,
 ) -> Quality:
-    """Hold out each fold of the photographs in turn.
+    """Hold out each fold of the photographs in turn; those of one of the `groups` (N,) together.
 
     How to denoise is chosen in each fold anew. Whether to, and the confidences, are learned for
     one half of the photographs from the scores of the other half, so that they, too, are measured
@@ -136,7 +137,7 @@ def cross_validated(
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
     fold_done = counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
     *tried, visual_scores = (
-        scores_by_fold(X, Y, one, random_state, fold_done) for one in (*recipes, visual)
+        scores_by_fold(X, Y, one, random_state, fold_done, groups) for one in (*recipes, visual)
     )
     order = np.random.default_rng(random_state).permutation(len(visual_scores))
     halves = np.array_split(order, 2)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tagkin.annotator.locations import Locations, digest_reader, rooted
-from tagkin.collection.reading import Progress
+from tagkin.annotator.progress import Progress
 from tagkin.features import Extraction, FeatureCache
 
 __all__ = ["Relocation"]

@@ -1,90 +1,92 @@
-"""Which tags to suggest for photographs, and the photographs that support them."""
+"""Which labels to suggest for images, and the images learned from that support them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.suggestions import Kin, PhotoSuggestions, Similar, TagSuggestion
-from tagkin.arrays import check_integer, to_numpy
+from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
+from tagkin.arrays import Array, check_integer, to_numpy
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import Evidence
 
 if TYPE_CHECKING:
-    from tagkin.annotator.annotator import Annotator
+    from tagkin.annotator.feature_annotator import FeatureAnnotator
 
 __all__ = [
     "Rule",
-    "kin_of",
     "rule_for",
-    "similar_of",
+    "scored",
+    "similar_to",
     "suggestions_of",
+    "support_of",
     "supported",
     "without_itself",
 ]
 
 
 def suggestions_of(
-    annotator: Annotator,
-    files: Sequence[str],
-    features: np.ndarray,
+    estimator: FeatureAnnotator,
+    embeddings: Array,
     known: np.ndarray,
-    own: Sequence[Sequence[str]],
+    unwanted: scipy.sparse.csr_array,
     rule: Rule,
-    n_kin: int,
-) -> list[PhotoSuggestions]:
-    """Suggestions for some photographs, few enough to be in memory with all tags.
+    n_support: int,
+) -> list[list[LabelSuggestion]]:
+    """Suggestions for some images, few enough to be in memory with all labels.
 
     Parameters
     ----------
-    annotator : Annotator
+    estimator : FeatureAnnotator
         Fitted.
-    files : sequence of n str
-    features : array of shape (n, d)
+    embeddings : array of shape (n, m)
     known : int array of shape (n,)
-        Which photograph learned from each is, or −1; it does not support a tag of its own.
-    own : sequence of n sequences of str
-        Tags that they carry, which are not suggested.
+        Which image learned from each is, or −1; it does not support a label of its own.
+    unwanted : CSR array of shape (n, D)
+        Labels that are not suggested.
     rule : Rule
-        What a tag must reach.
-    n_kin : int
-        Kin to name for each suggestion, at most.
+        What a label must reach.
+    n_support : int
+        Images to name for each suggestion, at most.
     """
-    method, vocabulary = annotator.method_, annotator.vocabulary_
-    found = without_itself(method.kneighbors(annotator.space_.transform(features)), known)
-    scores = to_numpy(method.score_neighbors(*found))
-    P = to_numpy(annotator.calibrator_.predict_proba(scores))
+    method, names = estimator.method_, estimator.classes_
+    found, scores = scored(method, embeddings, known)
+    P = to_numpy(estimator.calibrator_.predict_proba(scores))
     free = supported(found, method.labels_)
-    free[vocabulary.transform(own).nonzero()] = False
+    free[unwanted.nonzero()] = False
     evidence = method.explain_neighbors(*found, rule.picked(scores, P, free))
-    paths, tags, names, result = annotator.paths_, annotator.tags_, vocabulary.names_, []
-    for i, file in enumerate(files):
-        suggested = tuple(
-            TagSuggestion(names[e.label], float(P[i, e.label]), kin_of(e, paths, tags, n_kin))
-            for e in evidence[i]
+    return [
+        [
+            LabelSuggestion(names[e.label], float(row[e.label]), e.label, support_of(e, n_support))
+            for e in of_image
             if len(e.indices)
-        )
-        result.append(PhotoSuggestions(file, suggested, tuple(own[i])))
-    return result
+        ]
+        for row, of_image in zip(P, evidence, strict=True)
+    ]
+
+
+def scored(method: Any, embeddings: Array, known: np.ndarray) -> tuple[Neighbors, np.ndarray]:
+    """Neighbours (n×k) of images, of which none is the image itself, and scores (n×D) by them."""
+    found = without_itself(method.kneighbors(embeddings), known)
+    return found, to_numpy(method.score_neighbors(*found))
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a tag must reach to be suggested."""
+    """What a label must reach to be suggested."""
 
     n: int | None = None
-    """At most so many tags per photograph."""
+    """At most so many labels per image."""
     threshold: float = 0.0
     """Confidence, from 0 to 1."""
     scores: np.ndarray | float = -np.inf
-    """Score, for each tag (D,)."""
+    """Score, for each label (D,)."""
 
     def __post_init__(self) -> None:
         if self.n is not None:
@@ -94,14 +96,14 @@ class Rule:
             raise InvalidInput(f"threshold must be a number from 0 to 1; found {self.threshold!r}.")
 
     def picked(self, scores: np.ndarray, P: np.ndarray, free: np.ndarray) -> list[list[int]]:
-        """Columns of the tags to suggest for each photograph, the surest first.
+        """Columns of the labels to suggest for each image, the surest first.
 
         Parameters
         ----------
         scores, P : arrays of shape (n, D)
             Scores and confidences.
         free : bool array of shape (n, D)
-            Tags that may be suggested.
+            Labels that may be suggested.
         """
         possible = (scores >= self.scores) & (self.threshold <= P) & free
         picked = []
@@ -118,7 +120,7 @@ def rule_for(
     threshold: float | None,
     precision: float | None,
 ) -> Rule:
-    """The rule that a person asked for, as `Annotator.suggest` explains it."""
+    """The rule that a person asked for, as `FeatureAnnotator.suggest` explains it."""
     if precision is not None:
         if not isinstance(precision, Real):
             raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
@@ -143,27 +145,23 @@ def without_itself(found: Neighbors, itself: np.ndarray) -> Neighbors:
     )
 
 
-def similar_of(
-    indices: np.ndarray,
-    distances: np.ndarray,
-    metric: str,
-    files: Sequence[str],
-    tags: Sequence[Sequence[str]],
-    n: int,
-) -> list[Similar]:
-    """The first n neighbours (k,) of one photograph, with how alike they are."""
-    alike = 1 - distances if metric == "cosine" else 1 / (1 + distances)
+def similar_to(
+    method: Any, embeddings: Array, known: np.ndarray, n: int
+) -> list[list[SimilarImage]]:
+    """The n images learned from that are nearest to each image, itself left out."""
+    found = without_itself(method.nearest(embeddings, n + 1), known)
+    metric = getattr(method.index_, "metric", method.metric)
+    alike = 1 - found.distances if metric == "cosine" else 1 / (1 + found.distances)
     return [
-        Similar(str(files[j]), float(s), tuple(tags[j]))
-        for j, s in zip(indices[:n], alike[:n], strict=True)
-        if j >= 0
+        [SimilarImage(int(j), float(s)) for j, s in zip(row[:n], near[:n], strict=True) if j >= 0]
+        for row, near in zip(found.indices, alike, strict=True)
     ]
 
 
 def supported(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
-    """Which tags (n×D) one of the neighbours (n×k) carries; no photograph supports the others.
+    """Which labels (n×D) one of the neighbours (n×k) carries; no image supports the others.
 
-    A tag that is on most photographs can be likely even so.
+    A label that is on most images can be likely even so.
     """
     there = found.indices >= 0
     ends = np.append(0, np.cumsum(there.sum(axis=1)))
@@ -173,12 +171,10 @@ def supported(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
     return (lists @ labels).toarray() > 0
 
 
-def kin_of(
-    evidence: Evidence, files: Sequence[str], tags: Sequence[Sequence[str]], n_kin: int
-) -> tuple[Kin, ...]:
-    """The photographs that support a tag most; shares are parts of all support."""
+def support_of(evidence: Evidence, n_support: int) -> tuple[Support, ...]:
+    """The images that support a label most; shares are parts of all support."""
     parts = np.asarray(evidence.shares, dtype=np.float64)
     # a score that takes away what chance gives may be below zero, and so is each part of it then
     shares = parts / parts.sum() if parts.any() else np.ones(len(parts)) / max(len(parts), 1)
-    heaviest = zip(evidence.indices[:n_kin], shares[:n_kin], strict=True)
-    return tuple(Kin(str(files[j]), float(share), tuple(tags[j])) for j, share in heaviest)
+    heaviest = zip(evidence.indices[:n_support], shares[:n_support], strict=True)
+    return tuple(Support(int(j), float(share)) for j, share in heaviest)

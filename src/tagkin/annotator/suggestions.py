@@ -1,15 +1,77 @@
-"""What a person is shown: suggested tags, their confidence, and the kin that support them.
+"""What is suggested and found, how sure it is, and the neighbours or kin that support it.
 
-The `to_dict` of each is what the command line writes with ``--json``, but for paths, which it
-writes relative to the current folder, and the digits of numbers.
+`LabelSuggestion`, `LabelFinding`, `Support` and `SimilarImage` name images by their number among
+those learned from. The others name photographs, and are what a person is shown: the `to_dict` of
+each is what the command line writes with ``--json``, but for paths, which it writes relative to
+the current folder, and the digits of numbers.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["Finding", "Kin", "PhotoSuggestions", "Similar", "TagSuggestion"]
+__all__ = [
+    "Finding",
+    "Kin",
+    "LabelFinding",
+    "LabelSuggestion",
+    "PhotoSuggestions",
+    "Similar",
+    "SimilarImage",
+    "Support",
+    "TagSuggestion",
+]
+
+
+class Support(NamedTuple):
+    """An image learned from that supports a label."""
+
+    image: int
+    """Its number, from 0."""
+    share: float
+    """Its part of the support; the shares of all supporting images add up to 1."""
+
+
+class LabelSuggestion(NamedTuple):
+    """A label for an image."""
+
+    name: Any
+    """Entry of `classes_`: a tag, the column of a DataFrame, or the column's number."""
+    confidence: float
+    """How probable it is that the label is right, from 0 to 1: of suggestions with .8, 80 % are."""
+    label: int
+    """Column of the label matrix."""
+    support: tuple[Support, ...]
+    """The images that support it, those with the largest shares first."""
+
+
+class LabelFinding(NamedTuple):
+    """A label that seems wrong on an image learned from, or seems to be missing from it."""
+
+    image: int
+    """Its number, from 0."""
+    name: Any
+    """Entry of `classes_`."""
+    kind: str
+    """Either "wrong" or "missing"."""
+    confidence: float
+    """How probable it is that the finding is right, from 0 to 1."""
+    label: int
+    """Column of the label matrix."""
+    support: tuple[Support, ...]
+    """For a missing label, the images that carry it; for a wrong one, those nearest, of which
+    few or none do."""
+
+
+class SimilarImage(NamedTuple):
+    """An image learned from that is near another one in the semantic space."""
+
+    image: int
+    """Its number, from 0."""
+    similarity: float
+    """1 is the same: the cosine in the space, or 1/(1 + d) where the method's distance d is
+    Euclidean."""
 
 
 def _plain(one: Any) -> dict[str, Any]:

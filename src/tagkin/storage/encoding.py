@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from tagkin.arrays import on_device, to_numpy
 from tagkin.errors import DamagedModel, InvalidInput
-from tagkin.storage.schema import class_named, is_resource, stored_form
+from tagkin.storage.schema import Stored, class_named, is_resource, stored_form
 
 __all__ = ["decode", "encode"]
 
@@ -93,6 +93,7 @@ def _build(name: str, encoded: Any, arrays: dict[str, np.ndarray], device: Any) 
     if found is None:
         raise DamagedModel(f"{name!r} is not a class that tagkin loads.")
     cls, form = found
+    encoded = _as_stored_now(encoded, form)
     if form.left_out:
         device = None  # what is left out is made again on the host
     state = {
@@ -111,3 +112,24 @@ def _build(name: str, encoded: Any, arrays: dict[str, np.ndarray], device: Any) 
     built: Any = object.__new__(cls)
     built.__dict__.update(state)
     return built
+
+
+def _as_stored_now(encoded: dict[str, Any], form: Stored) -> dict[str, Any]:
+    """The state of an object as it would be stored today: some attributes in objects of their own.
+
+    An object that holds them gets the parameters that it shares with this one, and defaults for
+    the others.
+    """
+    for attribute, gathered in form.gathered.items():
+        if attribute in encoded or not set(gathered.attributes) <= set(encoded):
+            continue
+        found = class_named(gathered.class_name)
+        assert found is not None
+        parameters = inspect.signature(found[0]).parameters
+        state: dict[str, Any] = {
+            name: encoded.get(name, parameter.default) for name, parameter in parameters.items()
+        }
+        state |= {name: encoded[name] for name in gathered.attributes}
+        kept = {k: v for k, v in encoded.items() if k not in gathered.attributes}
+        encoded = kept | {attribute: {"$class": gathered.class_name, "state": state}}
+    return encoded

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-__all__ = ["STORED", "Stored", "class_named", "is_resource", "stored_form"]
+__all__ = ["STORED", "Gathered", "Stored", "class_named", "is_resource", "stored_form"]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Attributes that were an object's own before another object came to hold them."""
+
+    class_name: str
+    """The class that holds them now; it has parameters of the same names, too."""
+    attributes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,8 @@ class Stored:
     """Parameters that version 0.1 did not have; its models get the defaults."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Attributes of version 0.1, and what they are called now."""
+    gathered: Mapping[str, Gathered] = field(default_factory=dict)
+    """Attributes that stand for several of an earlier version."""
     told_its_folder: bool = False
     """Whether `saved_to(folder)` and `opened_from(folder)` are called."""
 
@@ -33,6 +44,20 @@ STORED = {
         "tagkin.annotator.annotator",
         left_out=("failures_", "paths_", "_opened"),
         added=("aliases", "merge_plurals", "exclude", "leaf_only"),
+        gathered={
+            "estimator_": Gathered(
+                "FeatureAnnotator",
+                (
+                    "blend_",
+                    "calibrator_",
+                    "held_out_",
+                    "method_",
+                    "space_",
+                    "tags_",
+                    "vocabulary_",
+                ),
+            )
+        },
         told_its_folder=True,
     ),
     "ArcCosine": Stored("tagkin.kernels.arc_cosine"),
@@ -43,6 +68,7 @@ STORED = {
         "tagkin.neighbors.faiss",
         left_out=("_index", "_refining"),
     ),
+    "FeatureAnnotator": Stored("tagkin.annotator.feature_annotator"),
     "IndicatorView": Stored("tagkin.space.views"),
     "LabelCalibrator": Stored("tagkin.calibration.calibrator"),
     "LandmarkMap": Stored("tagkin.space.landmarks"),

@@ -25,9 +25,9 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.labels import as_labels, checked_names
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.transfer._labels import as_labels, checked_names
 from tagkin.transfer._lists import on_device_of
 
 __all__ = ["LabelTransfer", "Suggestion"]

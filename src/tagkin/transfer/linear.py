@@ -22,8 +22,8 @@ from tagkin.arrays import (
     solve_triangular,
     to_numpy,
 )
+from tagkin.arrays.labels import label_names
 from tagkin.errors import InvalidInput
-from tagkin.transfer._labels import label_names
 from tagkin.transfer.base import LabelTransfer, check_positive
 from tagkin.wording import count
 

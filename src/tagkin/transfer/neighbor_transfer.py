@@ -23,10 +23,10 @@ from tagkin.arrays import (
     row_blocks,
     weighted_rows,
 )
+from tagkin.arrays.labels import checked_names, label_names, widened
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._labels import checked_names, label_names, widened
 from tagkin.transfer._lists import checked_neighbors, on_device_of, on_host, on_host_or_accelerator
 from tagkin.transfer.base import LabelTransfer, score_dtype
 from tagkin.transfer.evidence import Evidence, label_lists, supporting_neighbors

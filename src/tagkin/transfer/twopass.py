@@ -9,10 +9,10 @@ import scipy.sparse
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, as_block, namespace, row_blocks
+from tagkin.arrays.labels import label_names
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors, unit_rows
-from tagkin.transfer._labels import label_names
 from tagkin.transfer._lists import (
     compressed,
     first_of_each,

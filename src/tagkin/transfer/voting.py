@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, namespace, row_blocks, to_numpy
+from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._labels import as_labels
 from tagkin.transfer._lists import compressed, first_of_each, on_device_of, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 

@@ -1,4 +1,4 @@
-"""Label matrices as methods keep them, and the names of their columns."""
+"""Label matrices as estimators keep them, and the names of their columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import check_label_matrix, to_numpy
+from tagkin.arrays.checks import check_label_matrix
+from tagkin.arrays.namespaces import to_numpy
 from tagkin.errors import InvalidInput
 
 __all__ = ["as_labels", "checked_names", "label_names", "widened"]

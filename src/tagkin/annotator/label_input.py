@@ -1,0 +1,97 @@
+"""The labels of images as a caller may give them: a matrix, a DataFrame, or lists of tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from array_api_compat import is_torch_array
+
+from tagkin.arrays.labels import as_labels, label_names
+from tagkin.errors import InvalidInput
+from tagkin.labels import Vocabulary
+
+__all__ = ["Labels", "holds_tags", "indicator_of", "listed", "read_labels"]
+
+
+class Labels(NamedTuple):
+    """The labels of N images."""
+
+    Y: scipy.sparse.csr_array
+    """Of shape (N, D), float32: 1 where an image carries a label."""
+    names: np.ndarray | None = None
+    """The columns of a DataFrame, (D,)."""
+    vocabulary: Vocabulary | None = None
+    """What made Y of lists of tags, fitted on them."""
+    tags: list[list[str]] | None = None
+    """Those lists."""
+
+    def classes(self) -> np.ndarray:
+        """What the labels are called, shape (D,): tags, columns, or the columns' numbers."""
+        if self.vocabulary is not None:
+            return np.array(self.vocabulary.names_, dtype=object)
+        return np.arange(self.Y.shape[1]) if self.names is None else self.names
+
+
+def read_labels(y: Any, n_images: int, vocabulary: Vocabulary) -> Labels:
+    """Labels (N×D), dense, sparse or a DataFrame, or N lists of tags, which fit the vocabulary.
+
+    What is read already stays as it is.
+    """
+    if isinstance(y, Labels):
+        return y
+    if not holds_tags(y):
+        return Labels(as_labels(y, n_images), label_names(y))
+    tags = listed(y, n_images)
+    return Labels(vocabulary.fit_transform(tags), None, vocabulary, tags)
+
+
+def listed(y: Any, n_images: int) -> list[list[str]]:
+    """The tags of each image as a list of its own, empty where there are none."""
+    rows = list(y)
+    if len(rows) != n_images:
+        raise InvalidInput(f"Found {n_images} rows of features and {len(rows)} lists of tags.")
+    for i, row in enumerate(rows):
+        if row is not None and (isinstance(row, (str, bytes)) or not isinstance(row, Iterable)):
+            raise InvalidInput(
+                f"Row {i} of y is {row!r}; expected a list of tags, or None for no tags."
+            )
+    return [list(row or ()) for row in rows]
+
+
+def indicator_of(
+    y: Any, n_images: int, n_labels: int, vocabulary: Vocabulary | None
+) -> scipy.sparse.csr_array:
+    """Labels of n images, of those D that are known, as a matrix (n×D)."""
+    if vocabulary is not None and (holds_tags(y) or not hasattr(y, "shape")):
+        found = vocabulary.transform(listed(y, n_images))
+    else:
+        found = as_labels(y, n_images)
+    if found.shape != (n_images, n_labels):
+        raise InvalidInput(
+            f"Found labels of shape {found.shape}; expected {n_images} rows, one for each image, "
+            f"and {n_labels} columns, one for each label that was learned."
+        )
+    return found
+
+
+def holds_tags(y: Any) -> bool:
+    """Whether y is lists of tags, None for an image without, and no matrix."""
+    if scipy.sparse.issparse(y) or is_torch_array(y) or hasattr(y, "columns"):
+        return False
+    if isinstance(y, np.ndarray) and y.dtype.kind not in "OU":
+        return False
+    if not isinstance(y, Iterable) or isinstance(y, (str, bytes)):
+        return False
+    return any(
+        row is None
+        or isinstance(row, str)
+        or (_is_list(row) and any(isinstance(tag, str) for tag in row))
+        for row in y
+    )
+
+
+def _is_list(row: Any) -> bool:
+    return isinstance(row, Iterable) and not isinstance(row, (str, bytes))

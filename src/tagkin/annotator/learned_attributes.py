@@ -1,0 +1,55 @@
+"""What an annotator has learned from features, by the names that it has at the annotator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.sparse
+
+from tagkin.annotator.feature_annotator import FeatureAnnotator
+from tagkin.calibration import LabelCalibrator
+from tagkin.labels import Vocabulary
+
+__all__ = ["LearnedAttributes"]
+
+
+class LearnedAttributes:
+    """The part of an `Annotator` that shows the attributes of its estimator as its own."""
+
+    estimator_: FeatureAnnotator
+
+    @property
+    def tags_(self) -> list[list[str]]:
+        """Tags of the photographs learned from, as they were given."""
+        return self.estimator_.tags_ or []
+
+    @property
+    def vocabulary_(self) -> Vocabulary:
+        """The tags that are known."""
+        found: Vocabulary = self.estimator_.vocabulary_
+        return found
+
+    @property
+    def space_(self) -> Any:
+        """The semantic space."""
+        return self.estimator_.space_
+
+    @property
+    def method_(self) -> Any:
+        """The method by neighbours."""
+        return self.estimator_.method_
+
+    @property
+    def calibrator_(self) -> LabelCalibrator:
+        """What makes confidences of scores."""
+        return self.estimator_.calibrator_
+
+    @property
+    def held_out_(self) -> scipy.sparse.csr_array:
+        """Probabilities of tags by models that had not seen the photograph, shape (N, D)."""
+        return self.estimator_.held_out_
+
+    @property
+    def blend_(self) -> float:
+        """How much the tags were denoised for the space."""
+        return self.estimator_.blend_

@@ -1,0 +1,289 @@
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import tagkin
+from tagkin import Annotator, FeatureAnnotator, NeighborVoting, RidgeTransfer, Vocabulary
+from tagkin.errors import InvalidInput
+from tagkin.evaluation import mean_average_precision
+from tagkin.storage import folders
+
+from .conftest import NAMES, seen
+
+N = 300
+
+
+@pytest.fixture(scope="module", name="X")
+def features(synthetic):
+    return synthetic.X.astype(np.float32)
+
+
+@pytest.fixture(scope="module", name="Y")
+def label_matrix(synthetic):
+    """The tags as a matrix, columns in the order of NAMES."""
+    return Vocabulary().fit_transform(synthetic.tags)
+
+
+@pytest.fixture(scope="module")
+def by_tags(synthetic, X):
+    return FeatureAnnotator().fit(X[:N], synthetic.tags[:N])
+
+
+# --- the annotator is this estimator -----------------------------------------------------
+
+
+def test_an_annotator_is_this_estimator_with_photographs_in_front(fitted, by_tags, synthetic, X):
+    """Same space, same method, same confidences; files in the place of numbers."""
+    assert isinstance(fitted.estimator_, FeatureAnnotator)
+    np.testing.assert_allclose(fitted.held_out_.toarray(), by_tags.held_out_.toarray(), atol=1e-5)
+    photos = fitted.suggest(seen(X[N:], first=N), precision=0.8)
+    images = by_tags.suggest(X[N:], precision=0.8)
+    assert any(images)
+    for photo, image in zip(photos, images, strict=True):
+        assert [s.tag for s in photo.suggestions] == [s.name for s in image]
+        for shown, found in zip(photo.suggestions, image, strict=True):
+            assert shown.confidence == pytest.approx(found.confidence, abs=1e-5)
+            files = [f"photos/{one.image:04}.jpg" for one in found.support]
+            assert [kin.file[-len(files[0]) :] for kin in shown.kin] == files
+    for shown, found in zip(fitted.audit(10), by_tags.audit(10), strict=True):
+        assert (shown.tag, shown.kind) == (found.name, found.kind)
+        assert shown.file.endswith(f"{found.image:04}.jpg")
+
+
+def test_what_photographs_were_cross_validated_to_be_their_features_are(synthetic, X):
+    photos = Annotator(denoise=False).cross_validate(seen(X[:120]), synthetic.tags[:120])
+    images = FeatureAnnotator(denoise=False).cross_validate(X[:120], synthetic.tags[:120])
+    assert photos.semantic == pytest.approx(images.semantic)
+    assert photos.visual == pytest.approx(images.visual)
+
+
+# --- labels in all their forms -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "DataFrame", "tags"])
+def test_labels_in_whatever_form_teach_the_same(form, X, Y, synthetic, by_tags):
+    pandas = pytest.importorskip("pandas") if form == "DataFrame" else None
+    given = {
+        "dense": lambda: Y.toarray(),
+        "sparse": lambda: Y,
+        "DataFrame": lambda: pandas.DataFrame(Y.toarray(), columns=NAMES),
+        "tags": lambda: synthetic.tags,
+    }[form]()
+    some = given[:N]
+    found = FeatureAnnotator().fit(X[:N], some)
+    np.testing.assert_allclose(found.predict_proba(X[N:]), by_tags.predict_proba(X[N:]), atol=1e-4)
+    names = NAMES if form in ("DataFrame", "tags") else list(range(len(NAMES)))
+    assert found.classes_.tolist() == names
+    assert {s.name for row in found.suggest(X[N:]) for s in row} <= set(names)
+    assert found.score(X[N:], given[N:]) == pytest.approx(
+        mean_average_precision(Y[N:], found.decision_function(X[N:]))
+    )
+    quality = found.evaluate(X[N:], given[N:])
+    assert list(quality.labels.names) == list(map(str, names))
+    assert quality.semantic["MAP"] == pytest.approx(found.score(X[N:], given[N:]))
+
+
+def test_a_vocabulary_of_ones_own(synthetic, X):
+    found = FeatureAnnotator(vocabulary=Vocabulary(aliases={"boat": "ship"}, exclude=["snow"]))
+    found.fit(X[:N], synthetic.tags[:N])
+    assert "ship" in found.classes_
+    assert not {"boat", "snow"} & set(found.classes_)
+    assert not hasattr(found.vocabulary, "n_images_")  # parameters stay as they were given
+
+
+def test_columns_in_another_order_are_refused(X, Y):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(Y.toarray(), columns=NAMES)
+    found = FeatureAnnotator(denoise=False).fit(X[:N], frame[:N])
+    with pytest.raises(InvalidInput, match="Column 0 of Y"):
+        found.score(X[N:], frame[N:][NAMES[::-1]])
+
+
+# --- probabilities and suggestions -------------------------------------------------------
+
+
+def test_probabilities_are_calibrated_scores_on_new_images(by_tags, synthetic, X):
+    P = by_tags.predict_proba(X[N:])
+    expected = by_tags.calibrator_.predict_proba(by_tags.decision_function(X[N:]))
+    np.testing.assert_array_equal(P, expected)
+    np.testing.assert_array_equal(by_tags.predict(X[N:]), P >= 0.5)
+    np.testing.assert_array_equal(by_tags.predict(X[N:], threshold=0.2), P >= 0.2)
+    given = Vocabulary().fit(synthetic.tags).transform(synthetic.tags[N:]).toarray()
+    assert P.mean() == pytest.approx(given.mean(), abs=0.03)
+    for wrong in (-0.1, 1.5, [[0.5]]):
+        with pytest.raises(InvalidInput, match="threshold is a probability"):
+            by_tags.predict(X[N:], threshold=wrong)
+
+
+def test_suggestions_with_a_wanted_precision_and_their_support(by_tags, synthetic, X):
+    found = by_tags.suggest(X[N:], precision=0.8, n_support=1000)
+    right = [s.name in synthetic.named(N + i) for i, row in enumerate(found) for s in row]
+    assert len(right) > 30
+    assert np.mean(right) > 0.75
+    for row in found:
+        for one in row:
+            assert sum(part.share for part in one.support) == pytest.approx(1)
+            assert all(one.name in synthetic.tags[part.image] for part in one.support)
+
+
+def test_an_image_learned_from_does_not_support_itself(by_tags, synthetic, X):
+    known = np.arange(40)
+    found = by_tags.suggest(X[:40], threshold=0.0, known=known, n_support=1000)
+    for i, row in enumerate(found):
+        assert {s.name for s in row}.isdisjoint(synthetic.tags[i])
+        assert i not in {part.image for s in row for part in s.support}
+    other = by_tags.suggest(X[:40], threshold=0.0, known=known, carried=[[]] * 40)
+    assert any({s.name for s in row} & set(synthetic.tags[i]) for i, row in enumerate(other))
+    evidence = by_tags.explain(X[:3], NAMES, known=known[:3])
+    assert all(i not in e.indices for i, row in enumerate(evidence) for e in row)
+
+
+def test_explained_is_what_was_suggested(by_tags, X):
+    suggested = by_tags.suggest(X[N : N + 5], n=2, n_support=1000)
+    explained = by_tags.explain(X[N : N + 5], suggested)
+    for suggestions, evidence in zip(suggested, explained, strict=True):
+        for one, why in zip(suggestions, evidence, strict=True):
+            assert (one.name, one.label) == (why.name, why.label)
+            assert [part.image for part in one.support] == why.indices.tolist()
+            shares = why.shares / why.shares.sum()
+            np.testing.assert_allclose([part.share for part in one.support], shares, atol=1e-6)
+    (named,) = by_tags.explain(X[N : N + 1], ["snow"])
+    assert named[0].name == "snow"
+    with pytest.raises(InvalidInput, match="Unknown label"):
+        by_tags.explain(X[N : N + 1], ["nothing of the kind"])
+
+
+def test_similar_images_are_nearest_in_the_space(by_tags, X):
+    embeddings = by_tags.space_.transform(X).astype(np.float64)
+    embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
+    cosines = embeddings[N : N + 5] @ embeddings[:N].T
+    for row, found in zip(cosines, by_tags.similar(X[N : N + 5], 4), strict=True):
+        np.testing.assert_allclose([s.similarity for s in found], np.sort(row)[:-5:-1], atol=1e-5)
+        np.testing.assert_allclose(row[[s.image for s in found]], np.sort(row)[:-5:-1], atol=1e-5)
+
+
+# --- groups ------------------------------------------------------------------------------
+
+
+def test_images_of_one_group_are_held_out_together():
+    """Near-copies with the same chance labels: only their own kind tells them."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 4)
+    X = np.repeat(rng.random((40, 8)), 4, axis=0) + 1e-3 * rng.random((160, 8))
+    Y = np.repeat(rng.random((40, 5)) < 0.3, 4, axis=0)
+    alone = FeatureAnnotator(denoise=False, method=NeighborVoting(3)).fit(X, Y)
+    together = clone(alone).fit(X, Y, groups=groups)
+    sure, unsure = (one.held_out_.toarray()[Y].mean() for one in (alone, together))
+    assert sure > 0.9
+    assert unsure < 0.5
+    quality = clone(alone).cross_validate(X, Y, groups=groups)
+    assert quality.semantic["MAP"] < clone(alone).cross_validate(X, Y).semantic["MAP"] - 0.3
+
+
+# --- further images and labels -----------------------------------------------------------
+
+
+def test_a_new_tag_is_suggested_at_once(synthetic, X):
+    found = FeatureAnnotator().fit(X[:200], synthetic.tags[:200])
+    more = [[*row, "holiday"] if "beach" in row else row for row in synthetic.tags[200:N]]
+    found.partial_fit(X[200:N], more)
+    assert "holiday" in found.classes_
+    assert found.predict_proba(X[N:]).shape == (100, 7)
+    holidays = [
+        s for row in found.suggest(X[N:], threshold=0.05) for s in row if s.name == "holiday"
+    ]
+    assert holidays
+    assert all(part.image >= 200 for s in holidays for part in s.support)
+    assert found.audit(5)
+
+
+def test_columns_are_added_to_a_matrix(X, Y):
+    found = FeatureAnnotator(denoise=False).fit(X[:200], Y[:200])
+    wider = scipy.sparse.hstack([Y[200:N], Y[200:N, [0]]], format="csr")
+    known = np.append([3], np.full(99, -1))
+    found.partial_fit(X[200:N], wider, known=known)
+    labels = found.method_.labels_.toarray()
+    assert labels.shape == (299, 7)
+    np.testing.assert_array_equal(labels[3], wider[[0]].toarray()[0])
+    np.testing.assert_array_equal(labels[:3, :6], Y[:3].toarray())
+    np.testing.assert_array_equal(labels[200:], wider[1:].toarray())
+    assert found.classes_.tolist() == list(range(7))
+    with pytest.raises(InvalidInput, match="Found 5 labels where 7 are known"):
+        found.partial_fit(X[:5], Y[:5, :5])
+
+
+def test_without_a_fit_before_it_is_one(synthetic, X):
+    found = FeatureAnnotator(denoise=False).partial_fit(X[:50], synthetic.tags[:50])
+    again = FeatureAnnotator(denoise=False).fit(X[:50], synthetic.tags[:50])
+    np.testing.assert_allclose(found.predict_proba(X[50:60]), again.predict_proba(X[50:60]))
+
+
+def test_what_was_fitted_on_tags_takes_tags(by_tags, X, Y):
+    with pytest.raises(InvalidInput, match="one list of tags per image"):
+        by_tags.partial_fit(X[:5], Y[:5])
+
+
+# --- keeping -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["matrix", "tags"])
+def test_a_saved_one_suggests_the_same(form, synthetic, X, Y, tmp_path):
+    y = Y if form == "matrix" else synthetic.tags
+    found = FeatureAnnotator(denoise=False).fit(X[:100], y[:100])
+    loaded = tagkin.load(found.save(tmp_path / "model"))
+    assert isinstance(loaded, FeatureAnnotator)
+    assert loaded.suggest(X[N:]) == found.suggest(X[N:])
+    assert loaded.audit(5) == found.audit(5)
+    assert loaded.describe() == found.describe()
+    assert loaded.describe()[0].startswith("Learned from 100 labelled images and 6 labels.")
+    loaded.partial_fit(X[100:110], y[100:110])
+    assert loaded.method_.labels_.shape[0] == 110
+
+
+def test_a_model_that_kept_all_at_the_annotator_loads(fitted, synthetic, X, tmp_path):
+    """As models were stored before there was an estimator in them."""
+    folder = fitted.save(tmp_path / "model")
+    document = json.loads((folder / "model.json").read_text())
+    state = document["content"]["state"]
+    held = state.pop("estimator_")["state"]
+    for name in ("blend_", "calibrator_", "held_out_", "method_", "space_", "tags_", "vocabulary_"):
+        state[name] = held[name]
+    document["content_sha256"] = folders._content_sha256(document["content"])
+    (folder / "model.json").write_text(json.dumps(document))
+    loaded = Annotator.load(folder)
+    assert loaded.suggest(seen(X[N:], first=N)) == fitted.suggest(seen(X[N:], first=N))
+    assert loaded.estimator_.get_params()["denoise"] is True
+    loaded.add(seen(X[N : N + 5], first=N), synthetic.tags[N : N + 5])
+    assert len(loaded.tags_) == N + 5
+    again = Annotator.load(loaded.save(tmp_path / "again"))
+    assert again.tags_ == loaded.tags_
+
+
+# --- what cannot be learned from ---------------------------------------------------------
+
+
+def test_what_cannot_be_learned_from_is_refused(X, synthetic):
+    with pytest.raises(InvalidInput, match="Found 3 labelled images; at least 6"):
+        FeatureAnnotator().fit(X[:3], synthetic.tags[:3])
+    with pytest.raises(InvalidInput, match="10 rows of features and 3 lists"):
+        FeatureAnnotator().fit(X[:10], synthetic.tags[:3])
+    with pytest.raises(InvalidInput, match="Row 1 of y is 'snow'"):
+        FeatureAnnotator().fit(X[:10], [["a"], "snow", *[["b"]] * 8])
+    with pytest.raises(InvalidInput, match="RidgeTransfer"):
+        FeatureAnnotator(method=RidgeTransfer()).fit(X[:10], synthetic.tags[:10])
+    with pytest.raises(NotFittedError):
+        FeatureAnnotator().predict(X)
+
+
+def test_a_failed_fit_leaves_what_was_learned(synthetic, X):
+    found = FeatureAnnotator(denoise=False).fit(X[:50], synthetic.tags[:50])
+    before = found.suggest(X[N:])
+    with pytest.raises(InvalidInput):
+        found.fit(X[:10], [["a"]] * 10)
+    with pytest.raises(InvalidInput, match="known has the number"):
+        found.partial_fit(X[:1], [["snow"]], known=[50])
+    assert found.suggest(X[N:]) == before
