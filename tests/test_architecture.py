@@ -114,8 +114,8 @@ EVERYWHERE = {
 }
 OF_ONE_ROOM = {
     "PIL": {"features", "images", "pages"},
-    "defusedxml": {"collection"},
     "jinja2": {"pages"},
+    "lxml": {"collection"},
     "onnx": {"features"},
     "onnxruntime": {"onnx_sessions"},
     "rich": {"cli"},

@@ -11,8 +11,10 @@ from tagkin.filesystem import (
     aside_prefix,
     check_parent,
     is_litter,
+    is_scratch,
     put_file,
     put_folder,
+    remove_file,
     sync,
     whole_file,
     write_whole,
@@ -95,6 +97,51 @@ def test_a_failure_leaves_the_old_file_and_no_other(step, system, tmp_path, monk
     with pytest.raises(OSError, match="No space left"):
         write_half(path, full)
     assert contents(tmp_path) == {"page.html": "old"}
+
+
+def test_the_place_is_asked_for_at_the_last_moment(system, tmp_path):
+    path, asked = tmp_path / "page.html", []
+
+    def check():
+        (scratch,) = [p for p in tmp_path.iterdir() if is_scratch(p.name, ".html")]
+        asked.append((scratch.read_bytes(), path.exists()))
+        if len(asked) > 1:
+            raise StorageError("it is taken")
+
+    write_whole(path, b"first", check)
+    with pytest.raises(StorageError, match="taken"):
+        write_whole(path, b"second", check)
+    assert asked == [(b"first", False), (b"second", True)]
+    assert contents(tmp_path) == {"page.html": "first"}
+
+
+def test_names_are_flushed_to_the_disk(system, tmp_path, monkeypatch):
+    flushed, real = [], os.fsync
+
+    def fsync(number):
+        flushed.append(os.fstat(number).st_ino)
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_whole(tmp_path / "file", b"1")
+    assert flushed == [(tmp_path / "file").stat().st_ino, tmp_path.stat().st_ino]
+    remove_file(tmp_path / "file")
+    assert flushed[2:] == [tmp_path.stat().st_ino]
+    assert contents(tmp_path) == {}
+
+
+def test_a_disk_that_fails_at_the_end_is_said(tmp_path, monkeypatch):
+    real = os.fsync
+
+    def fsync(number):
+        if os.fstat(number).st_ino == tmp_path.stat().st_ino:
+            raise OSError(errno.EIO, "Input/output error")
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="Input/output"):
+        write_whole(tmp_path / "file", b"1")
+    assert contents(tmp_path) == {"file": "1"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")

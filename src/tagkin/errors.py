@@ -8,7 +8,8 @@
     ├── ClusterLost       (also RuntimeError) the Dask cluster is gone, or never was there
     ├── MissingExtra      (also ImportError)  an optional package is not installed
     └── StorageError      (also OSError)      a file or a model folder cannot be written or read
-        └── DamagedModel                      the folder is there, but not as it was saved
+        ├── DamagedModel                      the folder is there, but not as it was saved
+        └── SidecarError                      a sidecar cannot be used; it stands as it was
 
 A message says what was found, where, and what to do about it.
 """
@@ -61,3 +62,7 @@ class StorageError(TagkinError, OSError):
 
 class DamagedModel(StorageError):
     """A model folder is incomplete, was edited, or was made by something else."""
+
+
+class SidecarError(StorageError):
+    """A sidecar is not XMP, or cannot be read or written. It stands as it was."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,8 +20,10 @@ __all__ = [
     "aside_prefix",
     "check_parent",
     "is_litter",
+    "is_scratch",
     "put_file",
     "put_folder",
+    "remove_file",
     "sync",
     "whole_file",
     "write_whole",
@@ -61,31 +64,69 @@ def sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def put_file(scratch: Path, path: Path) -> None:
-    """Give a finished file its name, in place of a file that has it, when it is on the disk."""
+def put_file(scratch: Path, path: Path, check: Callable[[], None] | None = None) -> None:
+    """Give a finished file its name, in place of a file that has it, when it is on the disk.
+
+    Parameters
+    ----------
+    scratch, path : paths in one folder
+    check : function, optional
+        Called when nothing is left but to take the place; raises where the place is to stay.
+    """
     sync(scratch)
     if path.exists():
         shutil.copymode(path, scratch)
+    if check is not None:
+        check()
     os.replace(scratch, path)
+    _sync_folder(path.parent)
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file, and wait until it is gone from the disk."""
+    path.unlink()
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk; some systems know no such thing."""
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folder, and not every folder may be listed
+        return
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in (errno.EBADF, errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(number)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, check: Callable[[], None] | None = None) -> Iterator[Path]:
     """A path beside `path` to write a file to; at the end it takes its place.
 
-    Where anything fails, what was there before is still there, and nothing else.
+    Where anything fails, what was there before is still there, and nothing else. A process that
+    is killed may leave the file beside it: `is_scratch` knows its name. `check` is as in
+    `put_file`.
     """
     scratch = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
         yield scratch
-        put_file(scratch, path)
+        put_file(scratch, path, check)
     finally:
         scratch.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, all of it or nothing."""
-    with whole_file(path) as scratch, scratch.open("xb") as file:
+def is_scratch(name: str, suffix: str = "") -> bool:
+    """Whether a file of this name was on its way to be a file with that suffix."""
+    return re.fullmatch(rf"\..+{re.escape(suffix)}-[0-9a-f]{{16}}", name) is not None
+
+
+def write_whole(path: Path, data: bytes, check: Callable[[], None] | None = None) -> None:
+    """Write a file, all of it or nothing; `check` is as in `put_file`."""
+    with whole_file(path, check) as scratch, scratch.open("xb") as file:
         file.write(data)
 
 

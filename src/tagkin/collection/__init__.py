@@ -1,8 +1,9 @@
 """What a folder of photographs is: its files, its tag files, embedded keywords and sidecars."""
 
 from tagkin.collection.discovery import find_photographs
-from tagkin.collection.keywords import find_keywords, locate_keywords, read_keywords, sidecar_names
+from tagkin.collection.keywords import find_keywords, locate_keywords, read_keywords
 from tagkin.collection.reading import METADATA, Collection, Progress, match_table, read_collection
+from tagkin.collection.sidecars.names import sidecar_names
 from tagkin.collection.synonyms import read_synonyms, read_tag_list
 from tagkin.collection.tag_files import TagTable, read_tags, write_tags
 

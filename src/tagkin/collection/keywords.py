@@ -10,24 +10,18 @@ They are read from
 
 from __future__ import annotations
 
-import errno
 import os
-import unicodedata
-from collections.abc import Iterable
 from pathlib import Path
 
-from tagkin.collection.containers import MAX_BLOCK, find_metadata
+from tagkin.collection.containers import find_metadata
 from tagkin.collection.iptc import iptc_keywords
-from tagkin.collection.xmp import xmp_keywords
+from tagkin.collection.levels import merged, tidy
+from tagkin.collection.sidecars.names import sidecars_of
+from tagkin.collection.xmp import MAX_BYTES, xmp_keywords
 from tagkin.errors import UnreadableImage
 from tagkin.images.files import Failure, open_file, read_bytes
 
-__all__ = ["find_keywords", "locate_keywords", "read_keywords", "sidecar_names"]
-
-# Programs keep their own books among the tags under these.
-_NOT_A_PERSONS = {"darktable", "_Digikam_Internal_Tags_"}
-_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
-_SIDECAR_SUFFIXES = (".xmp", ".XMP", ".Xmp")
+__all__ = ["find_keywords", "locate_keywords", "read_keywords"]
 
 
 def read_keywords(path: str | os.PathLike[str]) -> list[str]:
@@ -79,19 +73,19 @@ def locate_keywords(
     path = Path(path)
     words, problems = _embedded(path)
     by_file = {str(path): words}
-    for sidecar in _sidecars(path):
+    for sidecar in sidecars_of(path):
         try:
-            more, problem = xmp_keywords(read_bytes(sidecar, MAX_BLOCK))
+            more, problem = xmp_keywords(read_bytes(sidecar, MAX_BYTES))
         except UnreadableImage as error:
             more, problem = [], str(error)
         by_file[str(sidecar)] = more
         problems += [Failure(str(sidecar), problem)] if problem else []
     located: dict[str, dict[str, str]] = {
-        tag: {} for tag in _merged(word for some in by_file.values() for word in some)
+        tag: {} for tag in merged(word for some in by_file.values() for word in some)
     }
     for file, some in by_file.items():
         for word in some:
-            if (tag := _tidy(word)) in located:
+            if (tag := tidy(word)) in located:
                 located[tag].setdefault(file, word)
     return located, problems
 
@@ -119,43 +113,3 @@ def _is_cut(word: str, words: list[str]) -> bool:
     """IPTC holds 64 bytes a keyword: a longer one stands there without its end."""
     size = len(word.encode("utf-8", "replace"))
     return 61 <= size <= 64 and any(w != word and w.startswith(word) for w in words)
-
-
-def sidecar_names(name: str) -> list[str]:
-    """Names that the sidecars of a photograph may have, in the order in which they are read."""
-    stems = (name, os.path.splitext(name)[0])
-    names = [stem + suffix for stem in stems for suffix in _SIDECAR_SUFFIXES]
-    return [one for one in names if one != name]
-
-
-def _sidecars(path: Path) -> list[Path]:
-    """Its XMP files. Asked for by name: to list the folder for each of its photographs is slow."""
-    there: dict[tuple[int, int], Path] = {}
-    for sidecar in map(path.with_name, sidecar_names(path.name)):
-        try:
-            status = os.stat(sidecar)
-        except ValueError:
-            continue
-        except OSError as error:
-            if error.errno not in _NOT_THERE:  # whoever reads it says what is wrong
-                there.setdefault((-1, len(there)), sidecar)
-            continue
-        there.setdefault((status.st_dev, status.st_ino), sidecar)
-    return list(there.values())
-
-
-def _merged(words: Iterable[str]) -> list[str]:
-    """Each tag once: those with levels first, then those that are not the last level of one."""
-    tags = list(dict.fromkeys(filter(None, map(_tidy, words))))
-    deep = [tag for tag in tags if "|" in tag]
-    known = {tag.rsplit("|", 1)[1] for tag in deep}
-    books = [tag for tag in deep if tag.split("|", 1)[0] in _NOT_A_PERSONS]
-    known.update(level for tag in books for level in tag.split("|"))
-    flat = [tag for tag in tags if "|" not in tag and tag not in known]
-    return [tag for tag in deep if tag not in books] + flat
-
-
-def _tidy(word: str) -> str:
-    """One spelling for what looks the same: composed letters, single spaces, no empty level."""
-    composed = unicodedata.normalize("NFC", word.replace("\0", ""))
-    return "|".join(filter(None, (" ".join(level.split()) for level in composed.split("|"))))

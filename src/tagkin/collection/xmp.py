@@ -5,81 +5,225 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
-from defusedxml import DefusedXmlException, ElementTree
+from lxml import etree
 
-__all__ = ["xmp_keywords"]
+__all__ = [
+    "FIELDS",
+    "MAX_BYTES",
+    "RDF",
+    "Field",
+    "NotXml",
+    "decode",
+    "descriptions",
+    "items_of",
+    "keywords_of",
+    "parse",
+    "value_of",
+    "xmp_keywords",
+]
 
-_RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
-# Where keywords stand, under the prefix that everybody gives it, and what parts its levels.
-_PROPERTIES = {
-    "lr:hierarchicalSubject": ("{http://ns.adobe.com/lightroom/1.0/}hierarchicalSubject", "|"),
-    "digiKam:TagsList": ("{http://www.digikam.org/ns/1.0/}TagsList", "/"),
-    "dc:subject": ("{http://purl.org/dc/elements/1.1/}subject", "|"),
-}
-_LEVELS = dict(_PROPERTIES.values())
+MAX_BYTES = 64 << 20  # of a packet or a sidecar; they are far smaller
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A property that holds keywords.
+
+    Attributes
+    ----------
+    prefix, local : str
+        Its name as everybody writes it, such as ``dc`` and ``subject``.
+    uri : str
+        The namespace that the prefix stands for.
+    separator : str
+        What parts the levels of a keyword.
+    container : str
+        The kind of list that its programs make: "Bag" or "Seq".
+    """
+
+    prefix: str
+    local: str
+    uri: str
+    separator: str
+    container: str
+
+    @property
+    def name(self) -> str:
+        """The name as everybody writes it: ``dc:subject``."""
+        return f"{self.prefix}:{self.local}"
+
+    @property
+    def tag(self) -> str:
+        """The name as lxml has it: ``{namespace}subject``."""
+        return f"{{{self.uri}}}{self.local}"
+
+    def read(self, word: str) -> str:
+        """A keyword with its levels parted by ``|``."""
+        return word if self.separator == "|" else word.replace(self.separator, "|")
+
+
+FIELDS = (
+    Field("lr", "hierarchicalSubject", "http://ns.adobe.com/lightroom/1.0/", "|", "Bag"),
+    Field("digiKam", "TagsList", "http://www.digikam.org/ns/1.0/", "/", "Seq"),
+    Field("dc", "subject", "http://purl.org/dc/elements/1.1/", "|", "Bag"),
+)
+
+
+class NotXml(Exception):
+    """What was to be parsed is not well-formed; the message says where."""
+
+
+class _Refused(NotXml):
+    """Well-formed or not, it is not parsed."""
+
+
+# --- parsing -----------------------------------------------------------------------------
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it starts with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+)
+_DECLARED = re.compile(rb"""<\?xml\s[^>]*?\bencoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
+# those in which the declaration itself is readable before they are known
+_KNOWN = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-8859|windows-|cp\d|koi8|shift_jis|euc-|gb|big5")
+# comments and instructions before it; each is taken whole and never tried again
+_DOCUMENT_TYPE = re.compile(r"(?>\s+|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE", re.DOTALL)
+
+
+def decode(data: bytes) -> tuple[str, bytes, str]:
+    """The text of an XML file, its byte order mark, and its encoding.
+
+    Raises
+    ------
+    NotXml
+        If it is not text in the encoding that it has a mark of, or declares, or else in UTF-8.
+    """
+    found = [pair for pair in _MARKS if data.startswith(pair[0])]
+    mark, encoding = found[0] if found else (b"", _declared(data))
+    try:
+        return data[len(mark) :].decode(encoding), mark, encoding
+    except LookupError as error:
+        raise NotXml(f"its encoding {encoding} is not known here") from error
+    except UnicodeDecodeError as error:
+        at = error.start + len(mark)
+        raise NotXml(f"byte {at + 1:,} is not {encoding.upper()}") from error
+
+
+def _declared(data: bytes) -> str:
+    """The encoding that a file without a mark declares."""
+    declared = _DECLARED.match(data)
+    name = declared[1].decode() if declared else "utf-8"
+    if name.lower().startswith(("utf-16", "utf-32", "ucs-")):
+        return "utf-8"  # it cannot be: the declaration could be read
+    if not _KNOWN.match(name):
+        raise NotXml(f"its encoding {name} is not known here")
+    return name
+
+
+def parse(text: str) -> Any:
+    """The root element of XML that refers to nothing outside and declares nothing of its own.
+
+    A document type is refused, and with it entities, which can be made to fill the memory or to
+    name other files: nobody writes XMP so. Elements deeper than 2,048 levels are refused as well.
+
+    Raises
+    ------
+    NotXml
+    """
+    if _DOCUMENT_TYPE.match(text):
+        what = "declares entities" if "<!ENTITY" in text else "has a document type"
+        raise _Refused(f"{what} and was not read")
+    parser = etree.XMLParser(
+        encoding="utf-8",  # whatever it declares: it is text already
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=True,  # long texts are common, such as previews; their length is limited before
+        strip_cdata=False,
+    )
+    try:
+        return etree.fromstring(text.encode("utf-8"), parser)
+    except etree.XMLSyntaxError as error:
+        raise NotXml(" ".join(f"{error.msg}".split())) from error
+    except UnicodeEncodeError as error:
+        raise NotXml(f"{error.object[error.start]!r} is not a character") from error
+
+
+# --- reading -----------------------------------------------------------------------------
 
 
 def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
     """The keywords of a packet, levels parted by ``|``, and what is wrong with it, if anything.
 
-    XML that is not well-formed is searched as text for what can be saved. XML that declares
-    entities is refused: nobody writes XMP so, and they can be made to fill the memory.
+    XML that is not well-formed is searched as text for what can be saved.
     """
     text = _NOT_XML.sub("", _decoded(packet))
     text = text[max(0, text.find("<")) : text.rfind(">") + 1]
     if not text:
         return [], None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
     try:
-        return list(_from_tree(ElementTree.fromstring(text))), None
-    except DefusedXmlException as error:
-        return [], f"its XMP declares entities and was not read ({type(error).__name__})"
-    except (ParseError, ValueError) as error:
+        return list(keywords_of(parse(text))), None
+    except _Refused as error:
+        return [], f"its XMP {error}"
+    except NotXml as error:
         what = f"its XMP is not well-formed ({error}); what could be saved of it was read"
         return list(_from_text(text)), what
 
 
 def _decoded(packet: bytes) -> str:
-    for mark, encoding in (
-        (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it starts with
-        (codecs.BOM_UTF32_BE, "utf-32"),
-        (codecs.BOM_UTF16_LE, "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16"),
-    ):
-        if packet.startswith(mark):
-            return packet.decode(encoding, "replace")
+    """The text of a packet, whatever is in it."""
     try:
-        return packet.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return packet.decode("latin-1")
+        return decode(packet)[0]
+    except NotXml:
+        marks = [encoding for mark, encoding in _MARKS if packet.startswith(mark)]
+        return packet.decode(marks[0] if marks else "latin-1", "replace")
 
 
-def _from_tree(root: Any) -> Iterator[str]:
+def keywords_of(root: Any) -> Iterator[str]:
     """Keywords of the photograph: not those of regions or earlier versions, deeper in the tree."""
-    for rdf in root.iter(f"{_RDF}RDF"):
-        for description in rdf:
-            for name, separator in _LEVELS.items():
-                if name in description.attrib:
-                    yield _level(description.attrib[name], separator)
-                for found in description.findall(name):
-                    yield from (_level(word, separator) for word in _values(found))
+    for description in descriptions(root):
+        for field in FIELDS:
+            if field.tag in description.attrib:
+                yield field.read(description.attrib[field.tag])
+            for found in description.findall(field.tag):
+                yield from (field.read(value_of(item)) for item in items_of(found) or [found])
 
 
-def _values(found: Any) -> Iterator[str]:
-    """The texts of a property: items of a Bag, Seq or Alt, else one; qualified or not."""
-    items = list(found.iter(f"{_RDF}li")) or [found]
-    for item in items:
-        qualified = next(item.iter(f"{_RDF}value"), None)
-        text = item.text if qualified is None else qualified.text
-        inside = (node.get(f"{_RDF}value") for node in item.iter())
-        yield next((value for value in inside if value), None) or text or ""
+def descriptions(root: Any) -> Iterator[Any]:
+    """The elements that hold the properties of the photograph."""
+    for rdf in root.iter(f"{{{RDF}}}RDF"):
+        yield from rdf.iterchildren(etree.Element)
 
 
-def _level(word: str, separator: str) -> str:
-    return word if separator == "|" else word.replace(separator, "|")
+def items_of(found: Any) -> list[Any]:
+    """The items of a property that is a list, of any kind."""
+    return list(found.iter(f"{{{RDF}}}li"))
+
+
+def value_of(item: Any) -> str:
+    """The text of an item, or of a property that is no list; qualified or not."""
+    value = f"{{{RDF}}}value"
+    inside = (node.get(value) for node in item.iter(etree.Element))
+    qualified = next(item.iter(value), item)
+    return next((text for text in inside if text), None) or _text(qualified)
+
+
+def _text(node: Any) -> str:
+    """The text before the first element in it; comments part it, and are no part of it."""
+    parts = [node.text]
+    for child in node:
+        if isinstance(child.tag, str):
+            break
+        parts.append(child.tail)
+    return "".join(filter(None, parts))
 
 
 # --- what can be saved from what is not XML ----------------------------------------------
@@ -91,10 +235,10 @@ _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
 def _from_text(text: str) -> Iterator[str]:
-    for name, (_, separator) in _PROPERTIES.items():
-        for piece in re.split(rf"<{name}\b", text)[1:]:
-            for item in _ITEM.finditer(piece.split(f"</{name}", 1)[0]):
-                yield _level(_REFERENCE.sub(_character, item[1]), separator)
+    for field in FIELDS:
+        for piece in re.split(rf"<{field.name}\b", text)[1:]:
+            for item in _ITEM.finditer(piece.split(f"</{field.name}", 1)[0]):
+                yield field.read(_REFERENCE.sub(_character, item[1]))
 
 
 def _character(reference: re.Match[str]) -> str:

@@ -1,0 +1,38 @@
+"""XMP files beside photographs: read, written into, and put back as they were.
+
+What is in a sidecar stays. Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and
+``digiKam:TagsList``, what tagkin wrote is said in ``tagkin:Written``, and nothing else changes. No
+photograph is ever opened for writing here.
+"""
+
+from tagkin.collection.sidecars.editing import (
+    Added,
+    provenance_of,
+    tags_of,
+    with_tags,
+    without_tags,
+)
+from tagkin.collection.sidecars.fields import Provenance, WrittenTag
+from tagkin.collection.sidecars.names import Convention, Sidecar, habit_of, sidecar_for
+from tagkin.collection.sidecars.undo import Restored, restore
+from tagkin.collection.sidecars.writing import Change, Written, add_tags, remove_scratch
+
+__all__ = [
+    "Added",
+    "Change",
+    "Convention",
+    "Provenance",
+    "Restored",
+    "Sidecar",
+    "Written",
+    "WrittenTag",
+    "add_tags",
+    "habit_of",
+    "provenance_of",
+    "remove_scratch",
+    "restore",
+    "sidecar_for",
+    "tags_of",
+    "with_tags",
+    "without_tags",
+]

@@ -1,0 +1,211 @@
+"""Sidecars in the forms in which programs write them, with what must survive in each."""
+
+_RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+
+# Lightroom Classic beside a raw file: settings as attributes, tabs or blanks, no XML declaration.
+LIGHTROOM = f"""<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Adobe XMP Core 7.0-c000 1.000000, \
+0000/00/00-00:00:00        ">
+ <rdf:RDF {_RDF}>
+  <rdf:Description rdf:about=""
+    xmlns:xmp="http://ns.adobe.com/xap/1.0/"
+    xmlns:dc="http://purl.org/dc/elements/1.1/"
+    xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
+    xmlns:xmpMM="http://ns.adobe.com/xap/1.0/mm/"
+    xmlns:stEvt="http://ns.adobe.com/xap/1.0/sType/ResourceEvent#"
+    xmlns:crs="http://ns.adobe.com/camera-raw-settings/1.0/"
+   xmp:Rating="4"
+   xmp:MetadataDate="2024-05-01T10:00:00+02:00"
+   crs:Version="15.4"
+   crs:Exposure2012="+0.35"
+   crs:HasSettings="True">
+   <dc:subject>
+    <rdf:Bag>
+     <rdf:li>dog</rdf:li>
+     <rdf:li>Lake &amp; shore</rdf:li>
+    </rdf:Bag>
+   </dc:subject>
+   <lr:hierarchicalSubject>
+    <rdf:Bag>
+     <rdf:li>animal|dog</rdf:li>
+     <rdf:li>Lake &amp; shore</rdf:li>
+    </rdf:Bag>
+   </lr:hierarchicalSubject>
+   <xmpMM:History>
+    <rdf:Seq>
+     <rdf:li
+      stEvt:action="saved"
+      stEvt:when="2024-05-01T10:00:00+02:00"
+      stEvt:changed="/metadata"/>
+    </rdf:Seq>
+   </xmpMM:History>
+   <crs:ToneCurvePV2012>
+    <rdf:Seq>
+     <rdf:li>0, 0</rdf:li>
+     <rdf:li>255, 255</rdf:li>
+    </rdf:Seq>
+   </crs:ToneCurvePV2012>
+  </rdf:Description>
+ </rdf:RDF>
+</x:xmpmeta>
+"""
+
+# darktable: Exiv2's layout, its history as structures in attributes, tags in Seq.
+DARKTABLE = f"""<?xml version="1.0" encoding="UTF-8"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">
+ <rdf:RDF {_RDF}>
+  <rdf:Description rdf:about=""
+    xmlns:exif="http://ns.adobe.com/exif/1.0/"
+    xmlns:xmp="http://ns.adobe.com/xap/1.0/"
+    xmlns:xmpMM="http://ns.adobe.com/xap/1.0/mm/"
+    xmlns:darktable="http://darktable.sf.net/"
+    xmlns:dc="http://purl.org/dc/elements/1.1/"
+    xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
+   exif:DateTimeOriginal="2024:05:01 10:00:00"
+   xmp:Rating="1"
+   xmpMM:DerivedFrom="img.cr2"
+   darktable:import_timestamp="63850000000000000"
+   darktable:xmp_version="5"
+   darktable:raw_params="0"
+   darktable:auto_presets_applied="1">
+   <darktable:masks_history>
+    <rdf:Seq/>
+   </darktable:masks_history>
+   <darktable:history>
+    <rdf:Seq>
+     <rdf:li
+      darktable:num="0"
+      darktable:operation="rawprepare"
+      darktable:enabled="1"
+      darktable:params="00000000ff03"
+      darktable:multi_name=""/>
+    </rdf:Seq>
+   </darktable:history>
+   <dc:subject>
+    <rdf:Seq>
+     <rdf:li>darktable</rdf:li>
+     <rdf:li>exported</rdf:li>
+     <rdf:li>dog</rdf:li>
+    </rdf:Seq>
+   </dc:subject>
+   <lr:hierarchicalSubject>
+    <rdf:Seq>
+     <rdf:li>darktable|exported</rdf:li>
+     <rdf:li>animal|dog</rdf:li>
+    </rdf:Seq>
+   </lr:hierarchicalSubject>
+  </rdf:Description>
+ </rdf:RDF>
+</x:xmpmeta>
+"""
+
+# digiKam: the same layout, tags in its own list first, and in everybody else's.
+DIGIKAM = f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">
+ <rdf:RDF {_RDF}>
+  <rdf:Description rdf:about=""
+    xmlns:digiKam="http://www.digikam.org/ns/1.0/"
+    xmlns:MicrosoftPhoto="http://ns.microsoft.com/photo/1.0/"
+    xmlns:acdsee="http://ns.acdsee.com/iptc/1.0/"
+    xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
+    xmlns:dc="http://purl.org/dc/elements/1.1/"
+    xmlns:mwg-rs="http://www.metadataworkinggroup.com/schemas/regions/"
+   acdsee:categories="&lt;Categories&gt;&lt;Category Assigned=&quot;1&quot;&gt;dog&lt;/Category&gt;\
+&lt;/Categories&gt;"
+   digiKam:ColorLabel="0">
+   <digiKam:TagsList>
+    <rdf:Seq>
+     <rdf:li>animal/dog</rdf:li>
+     <rdf:li>_Digikam_Internal_Tags_/Color Label Red</rdf:li>
+    </rdf:Seq>
+   </digiKam:TagsList>
+   <MicrosoftPhoto:LastKeywordXMP>
+    <rdf:Bag>
+     <rdf:li>animal/dog</rdf:li>
+    </rdf:Bag>
+   </MicrosoftPhoto:LastKeywordXMP>
+   <mwg-rs:Regions rdf:parseType="Resource">
+    <mwg-rs:RegionList><rdf:Bag/></mwg-rs:RegionList>
+   </mwg-rs:Regions>
+   <lr:hierarchicalSubject>
+    <rdf:Bag>
+     <rdf:li>animal|dog</rdf:li>
+    </rdf:Bag>
+   </lr:hierarchicalSubject>
+   <dc:subject>
+    <rdf:Bag>
+     <rdf:li>dog</rdf:li>
+    </rdf:Bag>
+   </dc:subject>
+  </rdf:Description>
+ </rdf:RDF>
+</x:xmpmeta>
+<?xpacket end="w"?>"""
+
+# exiftool: a description for each namespace, single quotes, rdf:about last to first.
+EXIFTOOL = """<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>
+<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::ExifTool 12.57'>
+<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
+
+ <rdf:Description rdf:about=''
+  xmlns:dc='http://purl.org/dc/elements/1.1/'>
+  <dc:subject>
+   <rdf:Bag>
+    <rdf:li>dog</rdf:li>
+   </rdf:Bag>
+  </dc:subject>
+ </rdf:Description>
+
+ <rdf:Description rdf:about=''
+  xmlns:photoshop='http://ns.adobe.com/photoshop/1.0/'>
+  <photoshop:City>Wien</photoshop:City>
+ </rdf:Description>
+</rdf:RDF>
+</x:xmpmeta>
+<?xpacket end='w'?>"""
+
+# Immich writes through exiftool: tags in its list, no dc:subject, a rating and a place beside.
+IMMICH = """<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>
+<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::ExifTool 13.00'>
+<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
+
+ <rdf:Description rdf:about=''
+  xmlns:digiKam='http://www.digikam.org/ns/1.0/'>
+  <digiKam:TagsList>
+   <rdf:Seq>
+    <rdf:li>animal/dog</rdf:li>
+   </rdf:Seq>
+  </digiKam:TagsList>
+ </rdf:Description>
+
+ <rdf:Description rdf:about=''
+  xmlns:exif='http://ns.adobe.com/exif/1.0/'>
+  <exif:GPSLatitude>48,12.5N</exif:GPSLatitude>
+  <exif:GPSLongitude>16,22.3E</exif:GPSLongitude>
+ </rdf:Description>
+
+ <rdf:Description rdf:about=''
+  xmlns:xmp='http://ns.adobe.com/xap/1.0/'>
+  <xmp:Rating>3</xmp:Rating>
+ </rdf:Description>
+</rdf:RDF>
+</x:xmpmeta>
+<?xpacket end='w'?>"""
+
+# A sidecar without any tag, all in attributes, as Camera Raw writes it.
+ATTRIBUTES = f"""<x:xmpmeta xmlns:x="adobe:ns:meta/">
+\t<rdf:RDF {_RDF}>
+\t\t<rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="2"/>
+\t</rdf:RDF>
+</x:xmpmeta>
+"""
+
+PROGRAMS = {
+    "lightroom": LIGHTROOM.encode(),
+    "darktable": DARKTABLE.encode(),
+    "digikam": DIGIKAM.encode(),
+    "exiftool": EXIFTOOL.encode(),
+    "immich": IMMICH.encode(),
+    "attributes": ATTRIBUTES.encode(),
+    "windows line ends": LIGHTROOM.replace("\n", "\r\n").encode("utf-8-sig"),
+    "utf-16": DIGIKAM.encode("utf-16"),
+}

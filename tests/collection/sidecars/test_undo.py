@@ -1,0 +1,103 @@
+"""Writes taken back: every byte, or the tags alone where somebody else wrote since."""
+
+import pytest
+
+from tagkin.collection.sidecars import Provenance, add_tags, provenance_of, restore, tags_of
+from tagkin.errors import SidecarError
+from tests.collection.sidecars.forms import PROGRAMS
+
+RUN = Provenance("12")
+
+
+def write(path, *tags, run=RUN):
+    return add_tags(path, tags, run, known=["inside"])
+
+
+def undo(written):
+    return restore(written.path, written.before, written.after_digest, written.added)
+
+
+@pytest.mark.parametrize("form", PROGRAMS)
+def test_every_byte_is_back(form, tmp_path):
+    path = tmp_path / "img.xmp"
+    path.write_bytes(PROGRAMS[form])
+    written = write(path, "sea", "nature|tree")
+    assert path.read_bytes() != PROGRAMS[form]
+    undone = undo(written)
+    assert (undone.how, undone.is_exact) == ("restored", True)
+    assert path.read_bytes() == PROGRAMS[form]
+    assert undo(written).how == "already"
+
+
+def test_a_file_that_was_not_there_goes(tmp_path):
+    written = write(tmp_path / "img.xmp", "sea")
+    assert undo(written).how == "removed"
+    assert list(tmp_path.iterdir()) == []
+    assert undo(written).how == "already"
+
+
+def test_runs_are_taken_back_one_after_the_other(tmp_path):
+    path, states, writes = tmp_path / "img.xmp", [None], []
+    for i, tag in enumerate(("sea", "dog", "a|b")):
+        writes.append(write(path, tag, run=Provenance(str(i))))
+        states.append(path.read_bytes())
+    for written, state in zip(reversed(writes), reversed(states[:-1]), strict=True):
+        assert undo(written).is_exact
+        assert (path.read_bytes() if path.exists() else None) == state
+
+
+def test_a_run_in_the_middle(tmp_path):
+    path = tmp_path / "img.xmp"
+    first = write(path, "sea", run=Provenance("1"))
+    write(path, "dog", run=Provenance("2"))
+    undone = undo(first)
+    assert (undone.how, undone.is_exact) == ("untagged", False)
+    assert "somebody changed it since; only the tags that tagkin wrote" in undone.said
+    assert tags_of(path.read_bytes()) == ["dog"]
+    assert [said.run for said in provenance_of(path.read_bytes())] == ["2"]
+
+
+@pytest.mark.parametrize("form", PROGRAMS)
+def test_where_somebody_wrote_since_only_our_tags_go(form, tmp_path):
+    path = tmp_path / "img.xmp"
+    path.write_bytes(PROGRAMS[form])
+    written = write(path, "sea", "nature|tree")
+    theirs = write(path, "theirs", run=Provenance("another"))
+    undone = undo(written)
+    assert undone.how == "untagged"
+    assert set(tags_of(path.read_bytes())) == {*tags_of(PROGRAMS[form]), "theirs"}
+    assert undo(written).how == "kept"
+    assert undo(theirs).how == "untagged"
+    assert tags_of(path.read_bytes()) == tags_of(PROGRAMS[form])
+
+
+def test_where_somebody_removed_it(tmp_path):
+    path = tmp_path / "img.xmp"
+    path.write_bytes(PROGRAMS["lightroom"])
+    written = write(path, "sea")
+    path.unlink()
+    assert undo(written).how == "gone"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_somebody_broke_it(tmp_path):
+    path = tmp_path / "img.xmp"
+    written = write(path, "sea")
+    path.write_bytes(b"broken")
+    with pytest.raises(SidecarError, match="somebody changed it since, and it is not well-formed"):
+        undo(written)
+    assert path.read_bytes() == b"broken"
+
+
+def test_where_it_cannot_be_written(tmp_path, monkeypatch):
+    path = tmp_path / "img.xmp"
+    written = write(path, "sea")
+    data = path.read_bytes()
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.unlink", refuse)
+    with pytest.raises(SidecarError, match="permission denied"):
+        undo(written)
+    assert path.read_bytes() == data

@@ -1,0 +1,103 @@
+"""What exiftool, the program that everybody trusts, says of sidecars that tagkin wrote."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from tagkin.collection.sidecars import Provenance, add_tags, restore, tags_of, with_tags
+from tests.collection.sidecars.forms import PROGRAMS
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("exiftool") is None, reason="exiftool is not installed"
+)
+
+TAGS = [
+    "place|Österreich|Wien",
+    "R&B <x> \"y\" 'z'",
+    "海|海岸",
+    "شاطئ",
+    "🐕‍🦺",
+    "हिन्दी",
+    "a=b, c; d",
+]
+RUN = Provenance("12", {"شاطئ": 0.875})
+
+
+def exiftool(*arguments):
+    command = ["exiftool", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=True).stdout
+
+
+def told(path):
+    """All that exiftool reads: names with their groups, lists as lists."""
+    groups = ("-G1", "-j", "-struct", "-XMP:all", "-x", "XMPToolkit")
+    found = json.loads(exiftool(*groups, path))[0]
+    return {name: value for name, value in found.items() if name != "SourceFile"}
+
+
+def listed(value):
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("form", [None, *PROGRAMS])
+def test_exiftool_reads_back_every_field_and_all_the_rest(form, tmp_path):
+    path = tmp_path / "img.xmp"
+    before = {}
+    if form is not None:
+        path.write_bytes(PROGRAMS[form])
+        before = told(path)
+    written = add_tags(path, TAGS, RUN)
+    after = told(path)
+    fields = {
+        "XMP-dc:Subject": [tag.rsplit("|", 1)[-1] for tag in TAGS],
+        "XMP-lr:HierarchicalSubject": TAGS,
+        "XMP-digiKam:TagsList": [tag.replace("|", "/") for tag in TAGS],
+    }
+    for name, values in fields.items():
+        had = listed(before.get(name))
+        found = [str(value) for value in listed(after.pop(name))]
+        assert sorted(found[-len(values) :]) == sorted(values)
+        assert had == found[: len(had)]
+        before.pop(name, None)
+    said = {one["Tag"]: one for one in listed(after.pop("XMP-tagkin:Written"))}
+    assert set(said) == set(TAGS)
+    assert all(str(one["Run"]) == "12" for one in said.values())
+    assert float(said["شاطئ"]["Confidence"]) == 0.875
+    assert after == before
+    restore(path, written.before, written.after_digest, written.added)
+    assert (told(path) if form else path.exists()) == (
+        told_of(PROGRAMS[form], tmp_path) if form else False
+    )
+
+
+def told_of(data, folder):
+    path = folder / "other.xmp"
+    path.write_bytes(data)
+    return told(path)
+
+
+def test_what_exiftool_makes_of_it_can_be_written_and_cleaned(tmp_path):
+    """It writes a sidecar anew, in its own form, with everything that was in it."""
+    path = tmp_path / "img.xmp"
+    written = add_tags(path, ["sea", "nature|tree"], RUN)
+    exiftool("-overwrite_original", "-XMP:Rating=3", "-XMP-dc:Subject+=theirs", path)
+    assert set(tags_of(path.read_bytes())) == {"sea", "nature|tree", "theirs"}
+    with_tags(path.read_bytes(), ["more"], RUN)
+    undone = restore(path, written.before, written.after_digest, written.added)
+    assert undone.how == "untagged"
+    assert told(path) == {"XMP-xmp:Rating": 3, "XMP-dc:Subject": ["theirs"]}
+
+
+@pytest.mark.parametrize("form", PROGRAMS)
+def test_what_is_read_is_what_exiftool_reads(form, tmp_path):
+    path = tmp_path / "img.xmp"
+    path.write_bytes(PROGRAMS[form])
+    found = told(path)
+    levels = listed(found.get("XMP-lr:HierarchicalSubject"))
+    levels += [t.replace("/", "|") for t in listed(found.get("XMP-digiKam:TagsList"))]
+    words = {w for w in levels if w.split("|")[0] not in ("darktable", "_Digikam_Internal_Tags_")}
+    ends = {word.rsplit("|", 1)[-1] for word in levels} | {"darktable"}
+    words |= {word for word in listed(found.get("XMP-dc:Subject")) if word not in ends}
+    assert set(tags_of(path.read_bytes())) == words

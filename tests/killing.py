@@ -1,0 +1,179 @@
+"""Work on files that is killed, or fails, at a known step: the n-th call that touches a file.
+
+Calls are counted, not time: for every n there is one outcome, the same on every machine. A call
+that opens, writes, flushes, renames, links or removes counts once when it is about to happen; a
+write counts a second time when half of its bytes are there.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> path = Path(tempfile.mkdtemp()) / "file"
+>>> steps_of(lambda: path.write_bytes(b"text"))
+['open', 'write', 'half of a write']
+"""
+
+import builtins
+import errno
+import io
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tests.forking import in_child
+
+_CALLS = (
+    "open",
+    "write",
+    "fsync",
+    "rename",
+    "replace",
+    "link",
+    "symlink",
+    "unlink",
+    "remove",
+    "mkdir",
+    "rmdir",
+    "truncate",
+    "ftruncate",
+    "chmod",
+    "utime",
+)
+Step = Callable[[str], None]
+
+
+@contextmanager
+def counted(step: Step) -> Iterator[None]:
+    """Call a function with the name of each step before it is taken; it may not return."""
+    real = {name: getattr(os, name) for name in _CALLS if hasattr(os, name)}
+    real_open = builtins.open
+
+    def substitute(name):
+        def call(*arguments, **options):
+            step(name)
+            if name == "write":
+                number, data = arguments
+                n_half = real["write"](number, bytes(data)[: len(data) // 2])
+                step("half of a write")
+                return n_half + real["write"](number, bytes(data)[n_half:])
+            return real[name](*arguments, **options)
+
+        return call
+
+    def opened(file, mode="r", *arguments, **options):
+        if not set(mode) & set("wax+"):
+            return real_open(file, mode, *arguments, **options)
+        step("open")
+        return _File(real_open(file, mode, *arguments, **options), step)
+
+    for name in real:
+        setattr(os, name, substitute(name))
+    builtins.open = io.open = opened
+    try:
+        yield
+    finally:
+        for name, call in real.items():
+            setattr(os, name, call)
+        builtins.open = io.open = real_open
+
+
+class _File:
+    """A file that says when it is written to; nothing waits in a buffer."""
+
+    def __init__(self, file, step):
+        self._file, self._step = file, step
+
+    def write(self, data):
+        self._step("write")
+        half = len(data) // 2
+        self._file.write(data[:half])
+        self._file.flush()
+        self._step("half of a write")
+        self._file.write(data[half:])
+        self._file.flush()
+        return len(data)
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+
+def steps_of(work: Callable[[], object]) -> list[str]:
+    """The steps that work takes. It is done, in this process."""
+    steps: list[str] = []
+    with counted(steps.append):
+        work()
+    return steps
+
+
+def kill_at(n: int, work: Callable[[], object]) -> bool:
+    """Do work in a child that is killed before its step `n`, from 0; False if it has fewer.
+
+    Raises
+    ------
+    AssertionError
+        If the child ended in any other way.
+    """
+
+    def step(name):
+        nonlocal left
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+
+    def counted_work():
+        with counted(step):
+            work()
+
+    left = n
+    _, status = os.waitpid(in_child(counted_work), 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert os.WEXITSTATUS(status) == 0, "the work failed: see its traceback"
+    return False
+
+
+def kill_everywhere(
+    work: Callable[[], object], prepare: Callable[[], object], check: Callable[[int], object]
+) -> int:
+    """Kill work at each of its steps in turn; how often that was.
+
+    Parameters
+    ----------
+    work : function
+    prepare : function
+        Called before each time: puts everything as it is before the work.
+    check : function of int
+        Called after each time with the step: asserts that nothing is lost. It may do the rest of
+        the work.
+    """
+    n = 0
+    while True:
+        prepare()
+        if not kill_at(n, work):
+            return n
+        check(n)
+        n += 1
+
+
+@contextmanager
+def failing_at(n: int, code: int = errno.ENOSPC) -> Iterator[list[str]]:
+    """Let step `n` and all further writes fail as on a full disk; gives the steps taken so far.
+
+    What frees space, unlinking, goes on.
+    """
+    steps: list[str] = []
+
+    def step(name):
+        steps.append(name)
+        takes_space = name in ("open", "write", "half of a write", "fsync", "mkdir")
+        if len(steps) - 1 == n or (len(steps) - 1 > n and takes_space):
+            raise OSError(code, os.strerror(code))
+
+    with counted(step):
+        yield steps
