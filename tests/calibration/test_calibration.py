@@ -11,6 +11,7 @@ from tagkin import load, save
 from tagkin.arrays import memory_budget
 from tagkin.calibration import LabelCalibrator, expected_calibration_error, reliability_curve
 from tagkin.calibration.pooling import (
+    Prior,
     ScoreTable,
     derivatives,
     fit_sigmoids,
@@ -210,25 +211,20 @@ def test_groups_hold_every_image_once_and_do_not_part_equal_scores():
         assert (table.count[t] * table.mean[t]).sum() == pytest.approx(S[:, t].sum())
 
 
-def test_derivatives_are_those_of_the_loss():
+def test_derivatives_are_those_of_thesigmoid_loss():
     rng = np.random.default_rng(0)
     z, count = rng.standard_normal((2, 3, 8))
     count = np.abs(count) * 20
     table = ScoreTable(z, z, count, count * rng.random((3, 8)))
-    mean, precision = np.array([1.0, -0.5]), np.array([[2.0, 0.3], [0.3, 1.0]])
+    prior = Prior(np.array([1.0, -0.5]), np.array([[2.0, 0.3], [0.3, 1.0]]))
     at = rng.standard_normal((3, 2))
-    gradient, curvature = derivatives(at, z, table, mean, precision)
+    gradient, curvature = derivatives(at, z, table, prior)
     for j, step in enumerate(1e-5 * np.eye(2)):
         up, down = at + step, at - step
-        slope = (
-            sigmoid_loss(up, z, table, mean, precision)
-            - sigmoid_loss(down, z, table, mean, precision)
-        ) / 2e-5
+        slope = (sigmoid_loss(up, z, table, prior) - sigmoid_loss(down, z, table, prior)) / 2e-5
         np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-5)
-        bend = (
-            derivatives(up, z, table, mean, precision)[0]
-            - derivatives(down, z, table, mean, precision)[0]
-        ) / 2e-5
+        above, below = (derivatives(end, z, table, prior)[0] for end in (up, down))
+        bend = (above - below) / 2e-5
         np.testing.assert_allclose(curvature[:, j], bend, rtol=1e-5, atol=1e-6)
 
 

@@ -1,6 +1,11 @@
 """Calibrated probabilities, least scores for a wanted precision, and reliability."""
 
 from tagkin.calibration.calibrator import LabelCalibrator
+from tagkin.calibration.label_errors import (
+    LabelErrors,
+    probability_missing,
+    probability_wrong,
+)
 from tagkin.calibration.reliability import (
     ReliabilityCurve,
     expected_calibration_error,
@@ -9,7 +14,10 @@ from tagkin.calibration.reliability import (
 
 __all__ = [
     "LabelCalibrator",
+    "LabelErrors",
     "ReliabilityCurve",
     "expected_calibration_error",
+    "probability_missing",
+    "probability_wrong",
     "reliability_curve",
 ]

@@ -6,7 +6,7 @@ computed from those (D, G) tables, whatever the number of images.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -17,8 +17,10 @@ from tagkin.arrays import Array, count_below, row_blocks
 from tagkin.arrays.scores import read_scores
 
 __all__ = [
+    "Prior",
     "ScoreTable",
     "derivatives",
+    "descend",
     "fit_link",
     "fit_sigmoids",
     "sigmoid_loss",
@@ -27,6 +29,7 @@ __all__ = [
 
 _GROUPS = 128
 _ROUNDS = 30
+_LINK = np.array([1.0, 0.0])  # the sigmoid that leaves the link as it is
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,25 @@ class ScoreTable:
     mean: np.ndarray  # its mean score
     count: np.ndarray  # its images
     positives: np.ndarray  # those that carry the label
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What the sigmoids of all labels have in common: the normal distribution that they are of."""
+
+    mean: np.ndarray = field(default_factory=_LINK.copy)  # (2,)
+    precision: np.ndarray = field(default_factory=lambda: np.eye(2))
+
+    @classmethod
+    def of(cls, sigmoids: np.ndarray, curvature: np.ndarray) -> Prior:
+        """The likeliest for sigmoids (D, 2) that are known up to their curvature (D, 2, 2)."""
+        n_labels = len(sigmoids)
+        # one more label, at the link with unit variance, regularises a vocabulary of one label
+        mean = (sigmoids.sum(axis=0) + _LINK) / (n_labels + 1)
+        offset = sigmoids - mean
+        spread = offset.T @ offset + np.linalg.inv(curvature).sum(axis=0)
+        covariance = (spread + np.eye(2)) / (n_labels + 1)
+        return cls(mean, np.linalg.inv(covariance))
 
 
 def summarize(S: Array, labels: csr_array) -> ScoreTable:
@@ -121,27 +143,20 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
     sigmoids : float64 array of shape (D, 2)
         Slopes, which are not negative, and intercepts.
     """
-    n_labels = len(z)
-    link = np.array([1.0, 0.0])  # the sigmoid that leaves the link as it is
-    sigmoids, mean, covariance = np.tile(link, (n_labels, 1)), link, np.eye(2)
+    sigmoids, prior = np.tile(_LINK, (len(z), 1)), Prior()
     for _ in range(_ROUNDS):
-        precision = np.linalg.inv(covariance)
-        sigmoids, curvature = _descend(sigmoids, z, table, mean, precision)
-        # one more label, at the link with unit variance, regularises a vocabulary of one label
-        mean = (sigmoids.sum(axis=0) + link) / (n_labels + 1)
-        offset = sigmoids - mean
-        spread = offset.T @ offset + np.linalg.inv(curvature).sum(axis=0)
-        covariance = (spread + np.eye(2)) / (n_labels + 1)
+        sigmoids, curvature = descend(sigmoids, z, table, prior)
+        prior = Prior.of(sigmoids, curvature)
     return sigmoids
 
 
-def _descend(
-    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
+def descend(
+    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
     """Newton's method for all labels at once; slopes stay at 0 or above."""
-    loss = sigmoid_loss(sigmoids, z, table, mean, precision)
+    loss = sigmoid_loss(sigmoids, z, table, prior)
     for _ in range(50):
-        gradient, curvature = derivatives(sigmoids, z, table, mean, precision)
+        gradient, curvature = derivatives(sigmoids, z, table, prior)
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         held = (sigmoids[:, 0] == 0) & (gradient[:, 0] > 0)
         step[held, 0] = 0
@@ -150,7 +165,7 @@ def _descend(
         for _ in range(30):
             new = sigmoids - length[:, None] * step
             new[:, 0] = np.maximum(new[:, 0], 0)
-            new_loss = sigmoid_loss(new, z, table, mean, precision)
+            new_loss = sigmoid_loss(new, z, table, prior)
             worse = new_loss > loss * (1 + 1e-10)  # and not by rounding
             if not worse.any():
                 break
@@ -164,17 +179,17 @@ def _descend(
 
 
 def sigmoid_loss(
-    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
+    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> np.ndarray:
     """Negative log-likelihood of every label, plus the distance from the common sigmoid."""
     log_odds = sigmoids[:, :1] * z + sigmoids[:, 1:]
     misfit = table.count * np.logaddexp(0, log_odds) - table.positives * log_odds
-    offset = sigmoids - mean
-    return misfit.sum(axis=1) + 0.5 * ((offset @ precision) * offset).sum(axis=1)
+    offset = sigmoids - prior.mean
+    return misfit.sum(axis=1) + 0.5 * ((offset @ prior.precision) * offset).sum(axis=1)
 
 
 def derivatives(
-    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, mean: np.ndarray, precision: np.ndarray
+    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradient (D, 2) and Hessian (D, 2, 2) of the loss."""
     p = expit(sigmoids[:, :1] * z + sigmoids[:, 1:])
@@ -182,5 +197,5 @@ def derivatives(
     gradient = np.stack([(excess * z).sum(axis=1), excess.sum(axis=1)], axis=1)
     corner = (weight * z).sum(axis=1)
     curvature = np.stack([(weight * z * z).sum(axis=1), corner, corner, weight.sum(axis=1)], axis=1)
-    offset = sigmoids - mean
-    return gradient + offset @ precision, curvature.reshape(-1, 2, 2) + precision
+    gradient += (sigmoids - prior.mean) @ prior.precision
+    return gradient, curvature.reshape(-1, 2, 2) + prior.precision

@@ -71,6 +71,7 @@ STORED = {
     "FeatureAnnotator": Stored("tagkin.annotator.feature_annotator"),
     "IndicatorView": Stored("tagkin.space.views"),
     "LabelCalibrator": Stored("tagkin.calibration.calibrator"),
+    "LabelErrors": Stored("tagkin.calibration.label_errors"),
     "LandmarkMap": Stored("tagkin.space.landmarks"),
     "Landmarks": Stored("tagkin.space.landmarks"),
     "Linear": Stored("tagkin.kernels.linear"),

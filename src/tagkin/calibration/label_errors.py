@@ -1,0 +1,232 @@
+"""How many labels are wrong and how many are missing, and which: from held-out log-odds.
+
+A label t belongs on an image with probability q. It is there although it does not belong with
+probability aₜ, and not there although it does with probability eₜ, so that it is there with
+probability
+
+    p = (1 − q) aₜ + q (1 − eₜ).
+
+Where q comes close to 0 and to 1, p levels off at aₜ and at 1 − eₜ: this is what the two rates are
+learned from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from tagkin.arrays import Array, row_blocks
+from tagkin.arrays.scores import check_pair, check_scores, read_scores
+from tagkin.calibration.pooling import Prior, ScoreTable, descend, summarize
+from tagkin.errors import InvalidInput
+from tagkin.wording import count
+
+__all__ = ["LabelErrors", "probability_missing", "probability_wrong"]
+
+_MOST_ROUNDS = 200
+_SETTLED = 1e-4  # relative change of the shares of a round after which no more are needed
+_START = 0.03  # share of wrong and of missing labels before looking
+# A label's own errors count beside this many of what is expected of it by all labels.
+_PRIOR_ERRORS = 30
+# Labels that are taken to have been looked at before: few labels alone make no large share.
+_PRIOR_LABELS, _PRIOR_SHARE = 100, 0.01
+_MOST = 0.95  # share of a label's images on which it can be wrong, or from which it can be missing
+
+
+def probability_wrong(
+    q: np.ndarray, wrong_rate: np.ndarray, missing_rate: np.ndarray
+) -> np.ndarray:
+    """Probability that a label which is there does not belong: (1 − q) a / p.
+
+    Parameters
+    ----------
+    q : array
+        Probability that the label belongs, before looking at whether it is there.
+    wrong_rate, missing_rate : arrays that broadcast with q
+        aₜ and eₜ.
+    """
+    wrong = (1 - q) * wrong_rate
+    return np.asarray(wrong / (wrong + q * (1 - missing_rate)))
+
+
+def probability_missing(
+    q: np.ndarray, wrong_rate: np.ndarray, missing_rate: np.ndarray
+) -> np.ndarray:
+    """Probability that a label which is not there does belong: q e / (1 − p).
+
+    Takes what `probability_wrong` does.
+    """
+    missing = q * missing_rate
+    return np.asarray(missing / (missing + (1 - q) * (1 - wrong_rate)))
+
+
+class LabelErrors(BaseEstimator):
+    """Shares of wrong and of missing labels, learned from held-out log-odds.
+
+    The log-odds z are those of models that had not seen the image, but had seen labels with the
+    same errors. Whether a label belongs is taken as P(belongs | z) = σ(αₜ z + βₜ), with slopes and
+    intercepts shrunk as in `LabelCalibrator`; the likelihood of the labels that are there is
+    maximised by expectation maximisation. A label's own rates are shrunk towards what is expected
+    of it by all labels: the same share of its images is missing, and wrong ones fall on labels
+    either as often as these are there or on all equally often, whichever is likelier.
+
+    The tails of z matter. They must be log-odds that go on falling where nothing speaks for a
+    label: a floor looks like wrong labels. What isotonic regression has levelled off shows fewer
+    errors than there are.
+
+    Attributes
+    ----------
+    n_labels_ : int
+        Labels, D.
+    slopes_, intercepts_ : arrays of shape (D,)
+        αₜ and βₜ.
+    wrong_rates_ : array of shape (D,)
+        aₜ: of the images where a label does not belong, the share that has it.
+    missing_rates_ : array of shape (D,)
+        eₜ: of the images where a label belongs, the share that does not have it.
+    wrong_share_ : float
+        Share of the labels that are there which are wrong.
+    missing_share_ : float
+        Share of the labels that belong which are not there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin.calibration import LabelErrors
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(-1, 4, (5000, 5))
+    >>> belongs = rng.random(Z.shape) < 1 / (1 + np.exp(-Z))
+    >>> there = belongs & (rng.random(Z.shape) < 0.9)
+    >>> errors = LabelErrors().fit(Z, there)
+    >>> round(errors.missing_share_, 2), round(errors.wrong_share_, 2)
+    (0.1, 0.0)
+    """
+
+    def fit(self, Z: Array, Y: Array) -> Self:
+        """Learn from log-odds Z (n×D), finite, and labels Y (n×D, dense or sparse)."""
+        labels, Z = check_pair(Y, Z, ("Y", "Z"))
+        table = summarize(Z, labels)
+        there = table.positives.sum(axis=1)
+        by_frequency = _maximize(table, there)
+        evenly = _maximize(table, np.ones(len(there)))
+        likelier = evenly.likelihood(table) > by_frequency.likelihood(table)
+        found = evenly if likelier else by_frequency
+        self.n_labels_ = Z.shape[1]
+        self.slopes_, self.intercepts_ = found.sigmoids.T.copy()
+        self.wrong_rates_, self.missing_rates_ = found.wrong_rates, found.missing_rates
+        expected = _expected(table, found)
+        self.wrong_share_ = float(expected.wrong.sum() / max(there.sum(), 1))
+        belonging = expected.belonging.sum()
+        self.missing_share_ = float(expected.missing.sum() / max(belonging, 1))
+        return self
+
+    def predict_proba(self, Z: Array) -> np.ndarray:
+        """Probability (n, D) that each label belongs, whether it is there or not: q."""
+        check_is_fitted(self)
+        Z = check_scores(Z)
+        if Z.shape[1] != self.n_labels_:
+            raise InvalidInput(
+                f"Z has {Z.shape[1]} columns, but log-odds of {self.n_labels_} labels were fitted."
+            )
+        q = np.empty(tuple(Z.shape))
+        for rows in row_blocks(Z.shape[0], 32 * Z.shape[1]):
+            z = read_scores(Z, rows, finite=True).astype(np.float64)
+            q[rows] = expit(self.slopes_ * z + self.intercepts_)
+        return q
+
+    def describe(self) -> list[str]:
+        """What was learned, in a few sentences."""
+        check_is_fitted(self)
+        return [
+            f"Shares of wrong and missing labels, learned for {count(self.n_labels_, 'label')}.",
+            f"About {self.wrong_share_:.1%} of the labels that are there seem wrong, and "
+            f"{self.missing_share_:.1%} of those that belong seem to be missing.",
+        ]
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Sigmoids (D, 2), and the rates of errors (D,)."""
+
+    sigmoids: np.ndarray
+    wrong_rates: np.ndarray
+    missing_rates: np.ndarray
+
+    def belongs(self, table: ScoreTable) -> np.ndarray:
+        """Probability q that the label belongs on the images of each group, (D, G)."""
+        return expit(self.sigmoids[:, :1] * table.mean + self.sigmoids[:, 1:])
+
+    def likelihood(self, table: ScoreTable) -> float:
+        """Log-likelihood of the labels that are there."""
+        q = self.belongs(table)
+        p = (1 - q) * self.wrong_rates[:, None] + q * (1 - self.missing_rates[:, None])
+        p = np.clip(p, 1e-300, 1 - 1e-16)
+        absent = table.count - table.positives
+        return float((table.positives * np.log(p) + absent * np.log1p(-p)).sum())
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """What is expected of the labels' errors: (D, G), and sums of it (D,)."""
+
+    groups: np.ndarray  # images of each group where the label belongs
+    wrong: np.ndarray
+    missing: np.ndarray
+    belonging: np.ndarray
+
+
+def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
+    """Expectation maximisation, where wrong labels are expected in proportion to `weights`."""
+    n = table.count.sum(axis=1)
+    there = table.positives.sum(axis=1)
+    weights = weights / max(weights.sum(), 1)
+    rates = np.minimum(_START * there.sum() * weights, _MOST * there) / np.maximum(n - there, 1)
+    sigmoids, prior = np.tile([1.0, 0.0], (len(n), 1)), Prior()
+    model = _Model(sigmoids, rates, np.full(len(n), _START))
+    before = np.zeros(2)
+    for _ in range(_MOST_ROUNDS):
+        expected = _expected(table, model)
+        belonging = expected.belonging
+        wrong = _shrunk(expected.wrong, _pooled(expected.wrong, there) * there.sum() * weights)
+        missing = _shrunk(expected.missing, _pooled(expected.missing, belonging) * belonging)
+        sigmoids, curvature = descend(
+            model.sigmoids, table.mean, replace(table, positives=expected.groups), prior
+        )
+        prior = Prior.of(sigmoids, curvature)
+        model = _Model(
+            sigmoids,
+            np.minimum(wrong, _MOST * there) / np.maximum(n - belonging, 1),
+            np.minimum(missing / np.maximum(belonging, 1e-9), _MOST),
+        )
+        shares = np.array([expected.wrong.sum(), expected.missing.sum()])
+        if np.all(np.abs(shares - before) <= _SETTLED * shares + 1e-9 * there.sum()):
+            break
+        before = shares
+    return model
+
+
+def _expected(table: ScoreTable, model: _Model) -> _Expected:
+    """The expectation: of the labels there, which do not belong, and of the others, which do."""
+    q = model.belongs(table)
+    rates = model.wrong_rates[:, None], model.missing_rates[:, None]
+    with np.errstate(invalid="ignore"):  # no rate and no probability: nothing is expected
+        wrong = table.positives * np.nan_to_num(probability_wrong(q, *rates))
+        missing = (table.count - table.positives) * np.nan_to_num(probability_missing(q, *rates))
+    groups = table.positives - wrong + missing
+    return _Expected(groups, wrong.sum(axis=1), missing.sum(axis=1), groups.sum(axis=1))
+
+
+def _pooled(errors: np.ndarray, labels: np.ndarray) -> float:
+    """Share of errors over all labels, with the prior's labels."""
+    total = errors.sum() + _PRIOR_SHARE * _PRIOR_LABELS
+    return float(total / (labels.sum() + _PRIOR_LABELS))
+
+
+def _shrunk(errors: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Posterior mean of Poisson counts whose rates have a gamma prior with mean `expected`."""
+    return expected * (errors + _PRIOR_ERRORS) / (expected + _PRIOR_ERRORS)

@@ -1,0 +1,156 @@
+"""Shares of wrong and missing labels, against known truth and against other forms."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
+from tagkin.errors import InvalidInput
+
+
+def drawn(
+    rng: np.random.Generator,
+    n: int,
+    *,
+    wrong: float = 0.0,
+    missing: float = 0.0,
+    evenly: bool = False,
+    n_labels: int = 30,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log-odds, the labels that belong, and those that are there: all of shape (n, n_labels).
+
+    Of those there, a share `wrong` does not belong; of those that belong, `missing` is not there.
+    """
+    Z = rng.normal(np.linspace(-8, -2, n_labels), 4, (n, n_labels))
+    belongs = rng.random(Z.shape) < expit(Z)
+    there = belongs & (rng.random(Z.shape) >= missing)
+    count = there.sum(axis=0)
+    n_wrong = wrong / (1 - wrong) * (np.full(n_labels, count.mean()) if evenly else count)
+    rates = n_wrong / (~belongs).sum(axis=0)
+    return Z, belongs, there | (~belongs & (rng.random(Z.shape) < rates))
+
+
+def confidences(errors: LabelErrors, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    q, rates = errors.predict_proba(Z), (errors.wrong_rates_, errors.missing_rates_)
+    return probability_wrong(q, *rates), probability_missing(q, *rates)
+
+
+def test_probabilities_are_those_of_bayes():
+    """Against the joint distribution of belonging and being there, written out."""
+    rng = np.random.default_rng(0)
+    for q, a, e in rng.uniform(0.01, 0.99, (20, 3)):
+        joint = {
+            (belongs, there): (q if belongs else 1 - q)
+            * (((1 - e) if there else e) if belongs else (a if there else 1 - a))
+            for belongs in (False, True)
+            for there in (False, True)
+        }
+        wrong = joint[False, True] / (joint[False, True] + joint[True, True])
+        missing = joint[True, False] / (joint[True, False] + joint[False, False])
+        assert probability_wrong(q, a, e) == pytest.approx(wrong, rel=1e-12)
+        assert probability_missing(q, a, e) == pytest.approx(missing, rel=1e-12)
+
+
+def test_one_label_with_much_data_has_the_greatest_likelihood():
+    """Against a general optimiser on the likelihood of all images."""
+    rng = np.random.default_rng(1)
+    z = rng.choice(np.linspace(-7, 7, 12), 60_000)  # so few values that no group mixes them
+    belongs = rng.random(len(z)) < expit(1.3 * z - 0.4)
+    there = np.where(belongs, rng.random(len(z)) < 0.85, rng.random(len(z)) < 0.04)
+
+    def loss(parameters: np.ndarray) -> float:
+        q, (a, e) = expit(parameters[0] * z + parameters[1]), expit(parameters[2:])
+        p = (1 - q) * a + q * (1 - e)
+        return -float(np.where(there, np.log(p), np.log1p(-p)).mean())
+
+    best = minimize(loss, [1, 0, -2, -2], method="Nelder-Mead", options={"maxiter": 2000})
+    errors = LabelErrors().fit(z[:, None], there[:, None])
+    found = errors.slopes_[0], errors.intercepts_[0]
+    # the priors weigh as much as a hundred labels of 30,000
+    np.testing.assert_allclose(found, best.x[:2], atol=0.02)
+    rates = errors.wrong_rates_[0], errors.missing_rates_[0]
+    np.testing.assert_allclose(rates, expit(best.x[2:]), rtol=0.02)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.1, 0.3])
+@pytest.mark.parametrize("kind", ["wrong", "missing"])
+def test_shares_are_found_and_findings_hold_as_often_as_is_said(kind, share):
+    rng = np.random.default_rng(2)
+    Z, belongs, there = drawn(rng, 6000, **{kind: share})
+    errors = LabelErrors().fit(Z, there)
+    assert errors.wrong_share_ == pytest.approx(share if kind == "wrong" else 0, abs=0.01)
+    assert errors.missing_share_ == pytest.approx(share if kind == "missing" else 0, abs=0.01)
+    wrong, missing = confidences(errors, Z)
+    confidence, holds = (
+        (wrong[there], ~belongs[there]) if kind == "wrong" else (missing[~there], belongs[~there])
+    )
+    for low, high in ((0.3, 0.5), (0.5, 0.8), (0.8, 1)):
+        found = (confidence >= low) & (confidence < high)
+        deviation = 0.5 / np.sqrt(max(found.sum(), 1))
+        said, held = confidence[found].sum(), holds[found].sum()
+        assert abs(said - held) <= (3 * deviation + 0.05) * found.sum()
+
+
+def test_where_nothing_is_wrong_or_missing_nothing_is_found():
+    Z, _, there = drawn(np.random.default_rng(3), 5000)
+    errors = LabelErrors().fit(Z, scipy.sparse.csr_array(there * 1.0))
+    assert errors.wrong_share_ < 0.005
+    assert errors.missing_share_ < 0.01
+    wrong, missing = confidences(errors, Z)
+    assert max(wrong[there].max(), missing[~there].max()) < 0.8
+
+
+@pytest.mark.parametrize("evenly", [False, True])
+def test_what_all_labels_share_is_learned(evenly):
+    """Wrong labels fall on labels by their frequency, or on all of them equally often."""
+    Z, belongs, there = drawn(np.random.default_rng(4), 8000, wrong=0.1, evenly=evenly)
+    errors = LabelErrors().fit(Z, there)
+    true = (there & ~belongs).sum(axis=0) / (~belongs).sum(axis=0)
+    off = np.abs(np.log(errors.wrong_rates_ / true))
+    assert np.median(off) < 0.1  # by chance alone, counts of 50 differ by .14
+    expected = errors.wrong_rates_ if evenly else errors.wrong_rates_ / there.mean(axis=0)
+    assert np.std(np.log(expected)) < 0.35
+
+
+def test_a_rare_label_has_the_rates_of_the_others():
+    rng = np.random.default_rng(5)
+    Z, _, there = drawn(rng, 4000, missing=0.2)
+    z = rng.normal(-9, 1, (4000, 1))
+    rare = np.zeros((4000, 1), bool)
+    rare[np.argsort(z[:, 0])[-3:]] = True
+    errors = LabelErrors().fit(np.hstack([Z, z]), np.hstack([there, rare]))
+    assert errors.missing_rates_[-1] == pytest.approx(errors.missing_share_, abs=0.03)
+
+
+def test_labels_on_no_image_and_on_all_are_no_trouble():
+    Z, _, there = drawn(np.random.default_rng(6), 300, wrong=0.1)
+    there[:, 0], there[:, 1] = False, True
+    errors = LabelErrors().fit(Z, there)
+    for part in confidences(errors, Z):
+        assert np.all(np.isfinite(part))
+    assert np.all((errors.wrong_rates_ >= 0) & (errors.wrong_rates_ <= 1))
+    # nobody sees what it is to be without a label that all images have
+    assert confidences(errors, Z)[0][:, 1].max() < 0.5
+
+
+def test_the_surest_findings_are_not_tied():
+    Z, _, there = drawn(np.random.default_rng(7), 3000, wrong=0.1)
+    errors = LabelErrors().fit(Z, there)
+    top = np.sort(confidences(errors, Z)[0][there])[-100:]
+    assert len(np.unique(top)) == 100
+
+
+def test_what_does_not_fit_is_refused():
+    Z, _, there = drawn(np.random.default_rng(8), 100)
+    errors = LabelErrors().fit(Z, there)
+    with pytest.raises(InvalidInput, match="30 labels"):
+        errors.predict_proba(Z[:, :2])
+    with pytest.raises(InvalidInput):
+        LabelErrors().fit(np.where(Z > 0, np.inf, Z), there)
+
+
+def test_it_says_what_it_learned():
+    Z, _, there = drawn(np.random.default_rng(9), 2000, missing=0.2)
+    assert "seem to be missing" in LabelErrors().fit(Z, there).describe()[1]
