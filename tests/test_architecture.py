@@ -41,6 +41,7 @@ ALLOWED = {
     "kernels": FOUNDATION,
     "lexicons": FOUNDATION,
     "labels": FOUNDATION | {"lexicons"},
+    "names": FOUNDATION | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
     "neighbors": FOUNDATION,
     "transfer": FOUNDATION | {"evaluation", "neighbors"},

@@ -454,3 +454,33 @@ def test_pairs_of_words_agree_with_nltk(nltk_wordnet, information_content):
     for word in [*WORDS, "skis", "children", "glasses", "traffic_lights", "leaves"]:
         expected = [synset.offset() for synset in reader.synsets(word, "n")]
         assert [synset.offset for synset in wordnet.synsets(word)] == expected
+
+
+# --- synsets below a word ---
+
+
+def test_what_a_word_covers_is_at_or_below_a_sense_of_it(wordnet):
+    offsets = [offset(name) for name in SYNSETS]
+    above = {name: {name} for name in SYNSETS}
+    for name, (_, pointers, _) in SYNSETS.items():  # hypernyms come before those below them
+        for pointer in pointers:
+            above[name] |= above[pointer.split()[-1]]
+    for word in ("animal", "bats", "dog", "entity", "yeti", "unheard of"):
+        expected = [[sense in above[name] for name in SYNSETS] for sense in names(wordnet, word)]
+        found = wordnet.covers(word, offsets)
+        assert found.shape == (len(expected), len(offsets))
+        assert found.tolist() == expected
+
+
+def test_similarity_to_synsets_is_that_to_their_words(wordnet):
+    words = {"dog": "dog", "racket": "racket", "knife": "knife", "cat": "cat"}
+    offsets = [offset(name) for name in words]
+    for word in ("dog", "bat", "man", "gas", "unheard of"):
+        expected = [wordnet.lin_similarity(word, other) for other in words.values()]
+        np.testing.assert_allclose(wordnet.lin_to(word, offsets), expected, atol=1e-12)
+
+
+def test_a_synset_has_words(wordnet):
+    assert wordnet.words(offset("dog")) == ("dog", "domestic_dog")
+    with pytest.raises(InvalidInput, match="no noun synset 00000042"):
+        wordnet.words(42)

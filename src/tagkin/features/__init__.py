@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tagkin.features.base import Preprocessing as Preprocessing
     from tagkin.features.cache import FeatureCache as FeatureCache
     from tagkin.features.cache import default_cache_folder as default_cache_folder
+    from tagkin.features.classifier import Classifier as Classifier
     from tagkin.features.extraction import extract as extract
     from tagkin.features.registry import BACKBONES as BACKBONES
     from tagkin.features.registry import get_backbone as get_backbone
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BACKBONES": "registry",
     "Backbone": "base",
+    "Classifier": "classifier",
     "Extraction": "runs",
     "FeatureCache": "cache",
     "Preprocessing": "base",

@@ -13,6 +13,7 @@ from PIL import Image
 
 from tagkin.arrays import check_integer
 from tagkin.errors import InvalidInput
+from tagkin.features.classifier import Classifier
 
 __all__ = ["Backbone", "Preprocessing"]
 
@@ -137,6 +138,8 @@ class Backbone(ABC):
     preprocessing : Preprocessing
     batch_size : int
         How many photographs a call should get: as few as run at full speed.
+    classifier : Classifier or None
+        What tells classes apart by these features, where the network has such a layer.
     """
 
     name: str
@@ -144,6 +147,11 @@ class Backbone(ABC):
     fingerprint: str
     preprocessing: Preprocessing
     batch_size: int = 4
+
+    @property
+    def classifier(self) -> Classifier | None:
+        """None, unless the network was trained to tell classes apart by these very features."""
+        return None
 
     @property
     def min_side(self) -> int:

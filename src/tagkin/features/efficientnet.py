@@ -19,13 +19,14 @@ from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.features._graphs import Graph
 from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.classifier import Classifier, imagenet_synsets, joined
 from tagkin.onnx_sessions import open_session
 
 __all__ = ["EfficientNetLite", "JoinedEfficientNets", "build_model"]
 
 _EPSILON = 1e-3  # of batch normalisation
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of every stage
-_CLASSES = 1000
+_USUAL_LENGTH = 16.0  # of the features of a photograph
 
 
 class _Version(NamedTuple):
@@ -92,6 +93,12 @@ class EfficientNetLite(Backbone):
         check_batch(batch, self, (size, size))
         return self._session.run(["features"], {"pixels": batch})[0]
 
+    @functools.cached_property
+    def classifier(self) -> Classifier:  # type: ignore[override]
+        """ImageNet's 1,000 classes; it takes the features as they are, the mean over the map."""
+        layers = read_tensors(_weights_file(_VERSIONS[self.name]))
+        return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
+
 
 class JoinedEfficientNets(Backbone):
     """Lite0's features beside Lite2's, each of unit length: the best of the built-in ones.
@@ -135,6 +142,11 @@ class JoinedEfficientNets(Backbone):
             np.divide(found, norms, out=features[:, column : column + part.dimension])
             left, column = left + size, column + part.dimension
         return features
+
+    @functools.cached_property
+    def classifier(self) -> Classifier:  # type: ignore[override]
+        """Both networks' classifiers as one."""
+        return joined([(part.classifier, _USUAL_LENGTH) for part in self._parts])
 
 
 # --- the network -------------------------------------------------------------------------

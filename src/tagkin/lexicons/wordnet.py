@@ -92,6 +92,9 @@ class WordNet:
         self._joined = {
             _join(lemma): lemma for lemma in reversed(nouns.senses) if _join(lemma) != lemma
         }
+        self._numbers = {offset: number for number, offset in enumerate(nouns.offsets)}
+        self._ancestors: dict[int, frozenset[int]] = {}  # of offsets that were asked for
+        self._last_below: tuple[tuple[int, ...], dict[int, list[int]]] = ((), {})
 
     @classmethod
     def find(
@@ -137,6 +140,49 @@ class WordNet:
         """The noun senses of a word, in the order of WordNet's index; empty if it has none."""
         nouns = self._nouns
         return [Synset(nouns.offsets[s], nouns.words[s]) for s in self._senses(_form(word))]
+
+    def words(self, offset: int) -> tuple[str, ...]:
+        """The words of the synset that WordNet 3.0 knows by this offset."""
+        return self._nouns.words[self._number(offset)]
+
+    def covers(self, word: str, offsets: Sequence[int]) -> np.ndarray:
+        """Which synsets, given by their offsets, are at or below each noun sense of a word.
+
+        Returns
+        -------
+        covers : bool array of shape (n_senses, n_offsets)
+            Senses are in the order of `synsets`.
+        """
+        senses = self._senses(_form(word))
+        below = self._below(tuple(offsets))
+        covered = np.zeros((len(senses), len(offsets)), dtype=bool)
+        for row, sense in zip(covered, senses, strict=True):
+            row[below.get(sense, [])] = True
+        return covered
+
+    def _below(self, offsets: tuple[int, ...]) -> dict[int, list[int]]:
+        """Synset -> which of the offsets are at or below it; kept for the next word."""
+        if self._last_below[0] != offsets:
+            below: dict[int, list[int]] = {}
+            for i, offset in enumerate(offsets):
+                for synset in self._above(offset):
+                    below.setdefault(synset, []).append(i)
+            self._last_below = offsets, below
+        return self._last_below[1]
+
+    def _number(self, offset: int) -> int:
+        if offset not in self._numbers:
+            raise InvalidInput(
+                f"This WordNet has no noun synset {offset:08d}: it is not of version 3.0."
+            )
+        return self._numbers[offset]
+
+    def _above(self, offset: int) -> frozenset[int]:
+        """The synset of an offset and all that is above it."""
+        if offset not in self._ancestors:
+            found = ancestors(self._nouns.hypernyms, self._number(offset))
+            self._ancestors[offset] = frozenset(found)
+        return self._ancestors[offset]
 
     def unknown(self, words: Sequence[str]) -> list[str]:
         """Those of the words that have no noun sense."""
@@ -191,6 +237,16 @@ class WordNet:
         above, below = self._reach(first, senses), self._reach(second, senses)
         shared = [s for s in above.keys() & below.keys() if content[s] > 0]
         return max((float(2 * content[s] / (above[s] + below[s])) for s in shared), default=0.0)
+
+    def lin_to(self, word: str, offsets: Sequence[int]) -> np.ndarray:
+        """Lin similarity (n_offsets,) of a word to synsets, by the sense nearest to each."""
+        content, reach = self._information_content, self._reach(_form(word), "best")
+        similarities = np.zeros(len(offsets))
+        for i, offset in enumerate(offsets):
+            own = content[self._number(offset)]
+            shared = [s for s in reach.keys() & self._above(offset) if content[s] > 0]
+            similarities[i] = max((2 * content[s] / (reach[s] + own) for s in shared), default=0)
+        return similarities
 
     def lin_matrix(self, words: Sequence[str], senses: str = "best") -> np.ndarray:
         """Lin similarities of all pairs of words, shape (D, D), symmetric with unit diagonal.

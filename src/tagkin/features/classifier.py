@@ -1,0 +1,81 @@
+"""The last layer of a network that tells classes apart: from features to probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from tagkin.errors import InvalidInput
+
+__all__ = ["Classifier", "imagenet_synsets", "joined"]
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A linear classifier of a backbone's features.
+
+    P(c | x) = softmax((W x + b) / T), with x the features exactly as the backbone returns them.
+    So probabilities can be had of cached features, without looking at a photograph again.
+
+    Attributes
+    ----------
+    weight : float32 array of shape (C, d)
+    bias : float32 array of shape (C,)
+    synsets : tuple of C int
+        Offsets of the classes' synsets in WordNet 3.0.
+    """
+
+    weight: np.ndarray
+    bias: np.ndarray
+    synsets: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        shape = (len(self.synsets),)
+        if self.weight.ndim != 2 or self.weight.shape[:1] != shape or self.bias.shape != shape:
+            raise InvalidInput(
+                f"A classifier of {len(self.synsets)} classes has weights for each of them; found "
+                f"shapes {self.weight.shape} and {self.bias.shape}."
+            )
+
+    def probabilities(self, X: np.ndarray, temperature: float = 1.0) -> np.ndarray:
+        """Probabilities (n, C) of the classes, each row of sum 1, for features X (n, d).
+
+        A temperature T above 1 makes them more alike: what else is there beside the one object
+        that the network was trained to name.
+        """
+        if X.ndim != 2 or X.shape[1] != self.weight.shape[1]:
+            raise InvalidInput(
+                f"The classifier takes features of {self.weight.shape[1]} numbers each; found "
+                f"shape {X.shape}."
+            )
+        z = np.asarray(X, dtype=np.float32) @ self.weight.T
+        z += self.bias
+        z /= temperature
+        z -= z.max(axis=1, keepdims=True, initial=-np.inf)
+        np.exp(z, out=z)
+        z /= z.sum(axis=1, keepdims=True)
+        return z
+
+
+def joined(parts: list[tuple[Classifier, float]]) -> Classifier:
+    """One classifier of several networks' features side by side, by the mean of their logits.
+
+    Parameters
+    ----------
+    parts : list of (classifier, length)
+        With the length that the network's features usually have where the joined ones have been
+        scaled to unit length; their true length is not known any more.
+    """
+    weights = [classifier.weight * (length / len(parts)) for classifier, length in parts]
+    bias = np.mean([classifier.bias for classifier, _ in parts], axis=0)
+    return Classifier(np.hstack(weights), bias, parts[0][0].synsets)
+
+
+@cache
+def imagenet_synsets() -> tuple[int, ...]:
+    """The 1,000 classes of ImageNet's challenge, as synset offsets in WordNet 3.0, in order."""
+    text = (files("tagkin.features") / "imagenet_synsets.txt").read_text(encoding="ascii")
+    return tuple(int(line[1:]) for line in text.split())

@@ -1,0 +1,122 @@
+"""What tags may mean, as rows over what a prior can see; which of it photographs bear out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import row_blocks
+
+__all__ = ["BORROWED", "OWN", "UNKNOWN", "Meanings", "NameTable"]
+
+UNKNOWN, BORROWED, OWN = range(3)
+"""What a prior knows of a tag: nothing, only what is like it, or the thing itself."""
+
+_ANYHOW = 0.2  # share of a tag's photographs that carry it for another reason than this meaning
+_PHOTOGRAPHS = 5  # more of them do not count for more: a mixture of meanings ranks better than one
+
+
+@dataclass(frozen=True)
+class NameTable:
+    """One row for each of D tags, from which a prior scores it.
+
+    Attributes
+    ----------
+    rows : array or CSR array of shape (D, C)
+        Zero where nothing is known of the tag.
+    kinds : int8 array of shape (D,)
+        `UNKNOWN`, `BORROWED` or `OWN`.
+    breadths : float64 array of shape (D,)
+        How many classes the tag has of its own; 1 where it has none.
+    """
+
+    rows: np.ndarray | scipy.sparse.csr_array
+    kinds: np.ndarray
+    breadths: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+
+@dataclass(frozen=True)
+class Meanings:
+    """All that D tags may mean: K rows, several for a tag that may mean several things.
+
+    Attributes
+    ----------
+    rows : array or CSR array of shape (K, C)
+    tags : int array of shape (K,)
+        Which tag each row belongs to, ascending.
+    weights : float64 array of shape (K,)
+        How probable the meaning is before any photograph is seen; those of a tag add up to 1.
+    breadths : float64 array of shape (K,)
+    kinds : int8 array of shape (D,)
+    """
+
+    rows: np.ndarray | scipy.sparse.csr_array
+    tags: np.ndarray
+    weights: np.ndarray
+    breadths: np.ndarray
+    kinds: np.ndarray
+
+    def table(self, weights: np.ndarray | None = None) -> NameTable:
+        """One row for each tag: the mean of its meanings, weighted as given or as expected."""
+        weights = self.weights if weights is None else weights
+        mixing = self._matrix(weights)
+        rows = mixing @ self.rows
+        breadths = mixing @ self.breadths
+        breadths[self.kinds == UNKNOWN] = 1
+        return NameTable(rows, self.kinds, breadths)
+
+    def learned(
+        self,
+        scores: Callable[[np.ndarray, np.ndarray | scipy.sparse.csr_array], np.ndarray],
+        X: np.ndarray,
+        Y: scipy.sparse.csr_array,
+    ) -> np.ndarray:
+        """Weights (K,) of the meanings, given photographs that carry the tags.
+
+        Under a meaning k with scores log qₖ(x), photographs of the tag are drawn with
+        probabilities proportional to r = .8 qₖ(x)/q̄ₖ + .2, q̄ₖ the mean over all photographs.
+        By Bayes' rule the weight is proportional to wₖ Π r over those that carry the tag.
+
+        Parameters
+        ----------
+        scores : function of features and rows
+            What `NamePrior.scores` is.
+        X : array of shape (n, d)
+        Y : CSR array of shape (n, D)
+        """
+        several = np.flatnonzero(np.bincount(self.tags, minlength=len(self.kinds))[self.tags] > 1)
+        if not len(several):
+            return self.weights
+        rows, tags = self.rows[several], self.tags[several]
+        n = X.shape[0]
+        blocks = list(row_blocks(n, 16 * (len(several) + self.rows.shape[1])))
+        mean = sum(np.exp(scores(X[block], rows)).sum(axis=0) for block in blocks) / n
+        evidence = np.zeros(len(several))
+        for block in blocks:
+            lift = np.exp(scores(X[block], rows)) / np.maximum(mean, 1e-300)
+            logs = np.log((1 - _ANYHOW) * lift + _ANYHOW)
+            carried = Y[block][:, tags].toarray() > 0
+            evidence += np.where(carried, logs, 0).sum(axis=0)
+        n_carried = Y.sum(axis=0)[tags]
+        evidence *= np.minimum(1, _PHOTOGRAPHS / np.maximum(n_carried, 1))
+        log_weights = np.log(self.weights)
+        log_weights[several] += evidence
+        return self._normalized(log_weights)
+
+    def _normalized(self, log_weights: np.ndarray) -> np.ndarray:
+        top = np.full(len(self.kinds), -np.inf)
+        np.maximum.at(top, self.tags, log_weights)
+        weights = np.exp(log_weights - top[self.tags])
+        total = np.bincount(self.tags, weights, minlength=len(self.kinds))
+        return weights / total[self.tags]
+
+    def _matrix(self, weights: np.ndarray) -> scipy.sparse.csr_array:
+        """Weights as a matrix (D×K) that adds up the meanings of each tag."""
+        shape = len(self.kinds), len(self.tags)
+        return scipy.sparse.csr_array((weights, (self.tags, np.arange(len(self.tags)))), shape)

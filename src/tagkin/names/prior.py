@@ -1,0 +1,145 @@
+"""What is to be expected of a tag on a photograph by its name: the contract, and by classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.names.classes import ClassMeanings
+from tagkin.names.meanings import BORROWED, OWN, UNKNOWN, Meanings, NameTable
+
+__all__ = ["ClassPrior", "NamePrior", "TextPrior"]
+
+Rows = np.ndarray | scipy.sparse.csr_array
+
+
+class NamePrior(Protocol):
+    """From the names of tags to scores for images, before any image carries the tag."""
+
+    def meanings(self, names: Sequence[str]) -> Meanings:
+        """All that the tags may mean."""
+
+    def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:
+        """Scores (n, K), the higher the likelier, of meanings for images with features X (n, d)."""
+
+    def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
+        """Log-odds (n, D) that the tags are right, from their names alone; −∞ where unknown."""
+
+
+class _Classifier(Protocol):
+    @property
+    def synsets(self) -> tuple[int, ...]: ...
+
+    def probabilities(self, X: np.ndarray, temperature: float = 1.0) -> np.ndarray: ...
+
+
+_TEMPERATURE = 1.5  # of the classifier; chosen as the constants of `ClassMeanings` were
+_LEAST = 1e-9  # probability that no class goes below
+
+# Intercept and slope of log-odds by log-mass, as `python -m experiments names` learned them on the
+# training images of Flickr8k and of the folder of photographs, both with the same weight.
+_ALONE = {OWN: (0.0, 0.5), BORROWED: (0.0, 0.5)}
+
+
+class ClassPrior:
+    """By the classes that the backbone was trained to tell apart.
+
+    With p(c | x) the classifier's probabilities and r the tag's row, a distribution over classes,
+
+        score = log Σ_c r_c p(c | x),
+
+    and the breadth of the tag times that sum is the probability of all its classes together, from
+    which the log-odds of the name alone follow: linear in its logarithm.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        Of the backbone whose features are scored; see `tagkin.features.Classifier`.
+    lexicon : ClassMeanings, optional
+        What tags mean in these classes; by default from WordNet and the word vectors that are
+        installed, which are read when a tag is first looked up.
+    """
+
+    def __init__(self, classifier: _Classifier, lexicon: ClassMeanings | None = None):
+        self.classifier = classifier
+        self.lexicon = lexicon
+
+    def meanings(self, names: Sequence[str]) -> Meanings:
+        """All that the tags may mean."""
+        if self.lexicon is None:
+            self.lexicon = ClassMeanings.find(self.classifier.synsets)
+        return self.lexicon(names)
+
+    def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:
+        """Scores (n, K) of meanings for images with features X (n, d)."""
+        P = self.classifier.probabilities(X, _TEMPERATURE)
+        return np.log(np.maximum((rows @ P.T).T, _LEAST))
+
+    def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
+        """Log-odds (n, D) that the tags are right, from their names alone."""
+        odds = self.scores(X, table.rows) + np.log(table.breadths)
+        for kind, (intercept, slope) in _ALONE.items():
+            odds[:, table.kinds == kind] = intercept + slope * odds[:, table.kinds == kind]
+        odds[:, table.kinds == UNKNOWN] = -np.inf
+        return odds
+
+
+class _TextEncoder(Protocol):
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def bias(self) -> float | None: ...
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray: ...
+
+
+# Odds against a tag that is as near to a photograph as "a photo" is. Not learned: no joint encoder
+# was at hand to learn it with.
+_AGAINST = np.log(10.0)
+
+
+class TextPrior:
+    """By a text encoder that was trained together with the backbone, as CLIP's and SigLIP's were.
+
+    The score of a tag is the scaled cosine of the embeddings of the image and of a sentence with
+    the tag's name. The log-odds of the name alone are that score plus the encoder's bias (SigLIP
+    was trained with these odds), or where it has none (CLIP) what the score is above that of a
+    sentence without a name, less log 10.
+
+    Parameters
+    ----------
+    encoder : TextEncoder
+        See `tagkin.features.TextEncoder`.
+    """
+
+    def __init__(self, encoder: _TextEncoder):
+        self.encoder = encoder
+
+    def meanings(self, names: Sequence[str]) -> Meanings:
+        """The embeddings of the tags' names; one meaning each."""
+        leaves = [re.split(r"[|/]", name)[-1].replace("_", " ").strip() for name in names]
+        n = len(names)
+        ones = np.ones(n)
+        rows = _unit(self.encoder(leaves)) if n else np.empty((0, 0), dtype=np.float32)
+        return Meanings(rows, np.arange(n), ones, ones, np.full(n, OWN, dtype=np.int8))
+
+    def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:
+        """Scaled cosines (n, K)."""
+        return self.encoder.scale * (_unit(X) @ np.asarray(rows).T)
+
+    def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
+        """Log-odds (n, D) that the tags are right, from their names alone."""
+        scores = self.scores(X, table.rows)
+        if self.encoder.bias is not None:
+            return scores + self.encoder.bias
+        return scores - self.scores(X, _unit(self.encoder([""]))) - _AGAINST
+
+
+def _unit(X: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths > 0, lengths, 1)
