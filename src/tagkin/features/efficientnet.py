@@ -94,7 +94,7 @@ class EfficientNetLite(Backbone):
         return self._session.run(["features"], {"pixels": batch})[0]
 
     @functools.cached_property
-    def classifier(self) -> Classifier:  # type: ignore[override]
+    def classifier(self) -> Classifier:
         """ImageNet's 1,000 classes; it takes the features as they are, the mean over the map."""
         layers = read_tensors(_weights_file(_VERSIONS[self.name]))
         return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
@@ -144,7 +144,7 @@ class JoinedEfficientNets(Backbone):
         return features
 
     @functools.cached_property
-    def classifier(self) -> Classifier:  # type: ignore[override]
+    def classifier(self) -> Classifier:
         """Both networks' classifiers as one."""
         return joined([(part.classifier, _USUAL_LENGTH) for part in self._parts])
 

@@ -76,12 +76,12 @@ class ClassMeanings:
         near = self._near(names)
         found: list[_Meaning] = []
         kinds = np.full(len(names), UNKNOWN, dtype=np.int8)
-        for i, name in enumerate(names):
+        for i, (name, borrowed) in enumerate(zip(names, near, strict=True)):
             own = list(self._own(i, name))
-            kinds[i] = OWN if own else BORROWED if near[i] is not None else UNKNOWN
+            kinds[i] = OWN if own else BORROWED if borrowed else UNKNOWN
             found += own
-            if near[i] is not None:
-                found.append(_Meaning(i, _BORROWED, *near[i], self._breadth(own)))
+            if borrowed:
+                found.append(_Meaning(i, _BORROWED, *borrowed, self._breadth(own)))
         return self._assembled(found, kinds)
 
     # --- classes that a tag names --------------------------------------------------------

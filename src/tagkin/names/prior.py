@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -14,7 +14,7 @@ from tagkin.names.meanings import BORROWED, OWN, UNKNOWN, Meanings, NameTable
 
 __all__ = ["ClassPrior", "NamePrior", "TextPrior"]
 
-Rows = np.ndarray | scipy.sparse.csr_array
+Rows: TypeAlias = "np.ndarray | scipy.sparse.csr_array"
 
 
 class NamePrior(Protocol):
