@@ -47,7 +47,7 @@ ALLOWED = {
     "transfer": FOUNDATION | {"evaluation", "neighbors"},
     "calibration": FOUNDATION,
     "evaluation": FOUNDATION | {"calibration", "fonts"},
-    "model_selection": FOUNDATION | {"evaluation", "neighbors", "transfer"},
+    "model_selection": FOUNDATION | {"evaluation", "neighbors", "space", "transfer"},
     "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "storage": FOUNDATION | FILES | {"version"},
     "sources": FOUNDATION | FILES | {"neighbors", "space", "storage"},

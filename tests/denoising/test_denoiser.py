@@ -608,6 +608,43 @@ def test_few_tagged_images_among_many_are_looked_at():
     assert not set(known) & set(held_out)
 
 
+def test_images_of_a_group_are_held_out_together():
+    rng = np.random.default_rng(0)
+    tagged, groups = rng.random(2000) < 0.8, rng.permutation(np.repeat(np.arange(400), 5))
+    parts = folds(tagged, 1000, 0, groups)
+    looked_at = np.concatenate(parts[0])
+    assert len(looked_at) == 1000
+    for known, held_out in parts:
+        np.testing.assert_array_equal(
+            np.sort(np.concatenate([known, held_out])), np.sort(looked_at)
+        )
+        assert tagged[held_out].all()
+        assert 190 < len(held_out) < 210
+        with_tags = known[tagged[known]]
+        assert not np.isin(groups[with_tags], groups[held_out]).any()
+
+
+@pytest.mark.parametrize("groups", [np.zeros(400), np.minimum(np.arange(400), 200)])
+def test_a_group_larger_than_a_quarter_leaves_usable_quarters(groups):
+    parts = folds(np.ones(400, bool), 400, 0, groups.astype(int))
+    sizes = [len(held_out) for _, held_out in parts]
+    assert sum(sizes) == 400
+    assert min(sizes) >= 50
+
+
+def test_groups_reach_the_trials():
+    """Tags that belong to bursts and to nothing else: neighbours look useful if mates are known."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(100), 4)
+    X = rng.random((100, 20))[groups] + 0.01 * rng.random((400, 20))
+    T = (rng.random((100, 6)) < 0.3)[groups]
+    denoiser = TagDenoiser(n_neighbors=10, space=SemanticSpace(n_landmarks=200))
+    alone = denoiser.fit(X, T).trials_[0].score
+    together = denoiser.fit(X, T, groups=groups).trials_[0].score
+    assert alone > 0.6
+    assert together < 0.5
+
+
 @pytest.mark.parametrize("share", [0.3, 1.0])
 def test_as_many_of_those_looked_at_are_tagged_as_of_all(share):
     tagged = np.arange(10_000) < share * 10_000

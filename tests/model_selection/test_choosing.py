@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from tagkin import SemanticSpace
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import evaluate
 from tagkin.model_selection import MEASURES, grid_search
+from tagkin.model_selection.folds import make_folds
 from tagkin.neighbors import ExactNeighbors
+from tagkin.space.moments import Moments
 from tagkin.transfer import (
     LinearSVM,
     NeighborVoting,
@@ -77,7 +80,7 @@ def test_neighbours_are_searched_once_per_fold(monkeypatch):
     assert len(calls) == 7
 
 
-def test_a_space_is_fitted_once_for_each_of_its_settings(monkeypatch):
+def test_no_space_has_seen_the_images_that_are_held_out(monkeypatch):
     fits = []
     fit = SemanticSpace.fit
 
@@ -90,11 +93,62 @@ def test_a_space_is_fitted_once_for_each_of_its_settings(monkeypatch):
     pipeline = make_pipeline(SemanticSpace(), NeighborVoting())
     grid = {"semanticspace__regularization": [0.1, 2.0], "neighborvoting__n_neighbors": [5, 20]}
     found = grid_search(pipeline, X, Y, grid, progress=False)
-    assert fits[:-1] == [(90, 0.1), (90, 2.0)]
+    assert fits[:-1] == [(60, 0.1)] * 3 + [(60, 2.0)] * 3
     assert fits[-1] == (90, found.parameters["semanticspace__regularization"])
     fits.clear()
-    grid_search(pipeline, X, Y, grid, progress=False, refit_space=True)
-    assert fits[:-1] == [(60, 0.1)] * 3 + [(60, 2.0)] * 3
+    grid_search(pipeline, X, Y, grid, progress=False, refit_space=False)  # as in the paper
+    assert fits[:-1] == [(90, 0.1), (90, 2.0)]
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(30), 3)])
+def test_with_landmarks_the_images_are_summed_up_once_for_all_folds_and_settings(
+    monkeypatch, groups
+):
+    summed = []
+    of = Moments.of.__func__
+
+    def counted(cls, X, *args):
+        summed.append(len(X))
+        return of(cls, X, *args)
+
+    monkeypatch.setattr(Moments, "of", classmethod(counted))
+    X, Y, _ = make_collection(n=90)
+    landmarks = X[:40]
+    pipeline = make_pipeline(SemanticSpace(selection=landmarks), NeighborVoting(9))
+    grid = {"semanticspace__regularization": [0.1, 2.0], "neighborvoting__n_neighbors": [5, 20]}
+    found = grid_search(pipeline, X, Y, grid, groups=groups, progress=False)
+    assert summed == [30, 30, 30, 90]  # and all of them for the best, in the end
+    folds = make_folds(90, Y, 3, groups, 0)
+    for trial in found.trials:
+        one = clone(pipeline).set_params(**trial.parameters)
+        expected = [
+            MEASURES["MAP"](Y[new], one.fit(X[old], Y[old]).decision_function(X[new]))
+            for old, new in folds
+        ]
+        np.testing.assert_allclose(trial.scores, expected, atol=1e-6)
+
+
+def test_groups_reach_what_learns_from_neighbours():
+    """Copies of each image: weights learned from them would trust nobody else."""
+    X, Y, _ = make_collection(n=60)
+    groups = np.repeat(np.arange(60), 3)
+    X = X[groups] + 1e-6 * np.random.default_rng(0).normal(size=(180, X.shape[1]))
+    Y = Y[groups]
+    method = TagProp(5, weights="distance", sigmoids=False)
+    grid = {"n_neighbors": [5, 9]}
+    found = grid_search(method, X, Y, grid, groups=groups, progress=False)
+    assert found.estimator.decay_ < 0.1 * method.fit(X, Y).decay_
+    for trial in found.trials:
+        expected = [
+            MEASURES["MAP"](
+                Y[new],
+                TagProp(trial.parameters["n_neighbors"], weights="distance", sigmoids=False)
+                .fit(X[old], Y[old], groups=groups[old])
+                .decision_function(X[new]),
+            )
+            for old, new in make_folds(180, Y, 3, groups, 0)
+        ]
+        np.testing.assert_allclose(trial.scores, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("refit_space", [False, True])

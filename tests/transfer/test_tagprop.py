@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse
 from scipy.special import expit
+from sklearn.base import clone
 
 from tagkin.neighbors import nearest
 from tagkin.transfer import TagProp
@@ -389,3 +390,30 @@ def test_the_loss_of_the_original_code_on_corel5k(parameters, reached):
     assert model.loss_ <= reached
     if model.slopes_ is not None:
         assert (model.slopes_ < 0).any() != model.monotone
+
+
+@pytest.mark.parametrize("weights", ["rank", "distance"])
+@pytest.mark.parametrize("sigmoids", [False, True])
+def test_with_groups_weights_are_learned_from_other_groups(weights, sigmoids):
+    """As from lists in which nobody of the own group is."""
+    X, Y, _ = make_collection(n=40)
+    groups = np.repeat(np.arange(40), 3)
+    X = X[groups] + 1e-3 * np.random.default_rng(0).normal(size=(120, X.shape[1]))
+    Y = Y[groups]
+    method = TagProp(6, weights=weights, sigmoids=sigmoids)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    far = np.where(groups[:, None] == groups, np.inf, 1 - unit @ unit.T)
+    lists = np.argsort(far, axis=1, kind="stable")[:, :6]
+    expected = clone(method).fit_neighbors(lists, np.take_along_axis(far, lists, axis=1), Y)
+    found = clone(method).fit(X, Y, groups=groups)
+    assert found.loss_ == pytest.approx(expected.loss_, rel=1e-6)
+    if weights == "distance":
+        assert found.decay_ == pytest.approx(expected.decay_, rel=1e-3)
+        assert clone(method).fit(X, Y).decay_ > 2 * found.decay_
+    assert clone(method).fit(X, Y).loss_ < 0.5 * found.loss_
+
+
+def test_a_group_of_all_images_leaves_nothing_to_learn_weights_from():
+    X, Y, X_new = make_collection(n=40)
+    model = TagProp(6, weights="distance").fit(X, Y, groups=np.zeros(40))
+    assert np.isfinite(model.decision_function(X_new)).all()

@@ -263,3 +263,17 @@ def test_wide_features_are_learned_from_fewer_images():
     assert sample_size(100) == 1000
     assert 30 * 4096 * sample_size(4096) <= 3 * 10**7
     assert sample_size(10**9) == 1
+
+
+def test_metric_learning_looks_past_the_own_group():
+    """The first dimension tells bursts apart, the others labels: with groups those count more."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 4)
+    Y = (rng.random((60, 3)) < 0.4)[groups]
+    X = np.column_stack([5 * rng.random(60)[groups], Y + 0.4 * rng.normal(size=Y.shape)])
+    method = TwoPassKNN(metric_learning=True, metric="euclidean")
+    alone = method.fit(X, Y).dimension_weights_
+    together = method.fit(X, Y, groups=groups).dimension_weights_
+    alike = TwoPassKNN(metric_learning=True, metric="euclidean").fit(X, Y, groups=np.arange(240))
+    np.testing.assert_array_equal(alike.dimension_weights_, alone)
+    assert together[0] < 0.95 * alone[0]

@@ -20,6 +20,7 @@ __all__ = [
     "as_block",
     "check_features",
     "check_finite",
+    "check_groups",
     "check_integer",
     "check_label_matrix",
     "check_labels",
@@ -219,3 +220,14 @@ def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InvalidInput(f"{name} must be a whole number from {minimum}; found {value!r}.")
     return int(value)
+
+
+def check_groups(groups: Any, n_rows: int) -> np.ndarray:
+    """The group of each image as a number from 0, int array of shape (n_rows,), on the host."""
+    named = to_numpy(groups)
+    if named.shape != (n_rows,):
+        raise InvalidInput(
+            f"groups must name one group for each of the {n_rows} images; found shape "
+            f"{named.shape}."
+        )
+    return np.unique(named, return_inverse=True)[1].astype(np.int64, copy=False)

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, check_features, row_blocks
+from tagkin.arrays import Array, check_features, check_groups, row_blocks
 from tagkin.denoising.propagation import (
     as_tags,
     blended,
@@ -118,18 +118,20 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Array = None) -> Self:
+    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
         """Take features X (N×d) and tags y (N×D, dense or sparse), and choose how to denoise.
 
-        If it fails, what was learned before stays.
+        If it fails, what was learned before stays. Images of one of the `groups` (N,), such as a
+        burst, are held out together while it chooses.
         """
         self.check_parameters()
         features = check_features(X)
         tags = as_tags(y, features.shape[0])
+        codes = None if groups is None else check_groups(groups, features.shape[0])
         index = ExactNeighbors(self.metric).fit(features)
         scale = self._scale_of(index.points_)
         if self.blend == "auto":
-            setting, trials = self._chosen(features, tags, scale)
+            setting, trials = self._chosen(features, tags, scale, codes)
         else:
             setting, trials = Setting(float(self.blend), int(self.n_neighbors)), []
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -138,9 +140,11 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         self.n_neighbors_, self.scale_ = setting.n_neighbors, setting.narrowing * scale
         return self
 
-    def fit_transform(self, X: Array, y: Array = None) -> scipy.sparse.csr_array:
+    def fit_transform(
+        self, X: Array, y: Array = None, *, groups: Array | None = None
+    ) -> scipy.sparse.csr_array:
         """Fit, and the denoised tags (N×D) of the same images, as a CSR array of float32."""
-        self.fit(X, y)
+        self.fit(X, y, groups=groups)
         return self._in_blocks(check_features(X), self.tags_, fitted=True)
 
     def transform(self, X: Array, y: Array = None) -> scipy.sparse.csr_array:
@@ -248,7 +252,11 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
     # --- choosing ------------------------------------------------------------------------
 
     def _chosen(
-        self, features: Array, tags: scipy.sparse.csr_array, scale: float
+        self,
+        features: Array,
+        tags: scipy.sparse.csr_array,
+        scale: float,
+        groups: np.ndarray | None,
     ) -> tuple[Setting, list[Setting]]:
         """The best setting, and all that were tried on a sample; none where tags are few."""
         r = int(self.n_neighbors)
@@ -256,7 +264,7 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         tagged = np.diff(tags.indptr) > 0
         if np.count_nonzero(tagged) < _FEWEST:
             return as_it_is, []
-        parts = folds(tagged, _SAMPLE, self.random_state)
+        parts = folds(tagged, _SAMPLE, self.random_state, groups)
         trials = Comparison([self._fold(features, tags, *part) for part in parts], scale)
         if np.count_nonzero(trials.weights) < 2 or not trials.add(as_it_is):
             return as_it_is, []

@@ -40,7 +40,7 @@ class Setting:
 
 
 def folds(
-    tagged: np.ndarray, size: int, random_state: int | None
+    tagged: np.ndarray, size: int, random_state: int | None, groups: np.ndarray | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Indices of images that are known, and of tagged ones held out: each quarter in its turn.
 
@@ -51,15 +51,35 @@ def folds(
         Images to look at, as many of them tagged as of all; where few are, up to a quarter of
         this all the same.
     random_state : int or None
+    groups : int array of shape (N,), optional
+        Images of one group are looked at, and held out, together; a group that has more images
+        than a quarter is held out in parts.
     """
     order = np.random.default_rng(random_state).permutation(len(tagged))
+    if groups is not None:  # each group as a whole, in the order of its first image
+        _, first, codes = np.unique(groups[order], return_index=True, return_inverse=True)
+        order = order[np.argsort(first[codes], kind="stable")]
     carrying, bare = order[tagged[order]], order[~tagged[order]]
     n_tagged = min(len(carrying), max(size // 4, size * len(carrying) // len(tagged)))
     carrying, bare = carrying[:n_tagged], bare[: max(0, size - n_tagged)]
+    ends = np.cumsum([len(part) for part in np.array_split(carrying, _FOLDS)])[:-1]
+    if groups is not None:
+        ends = _between_groups(ends, groups[carrying])
     return [
         (np.sort(np.concatenate([np.setdiff1d(carrying, held_out), bare])), np.sort(held_out))
-        for held_out in np.array_split(carrying, _FOLDS)
+        for held_out in np.split(carrying, ends)
     ]
+
+
+def _between_groups(ends: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """The nearest places to `ends` where one group ends and the next begins.
+
+    Where a large group would leave less than half a quarter to another, all stay.
+    """
+    borders = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
+    moved = borders[np.abs(borders[:, None] - ends).argmin(axis=0)]
+    inside = np.concatenate([[0], moved, [len(groups)]])
+    return moved if (np.diff(inside) >= len(groups) // (2 * _FOLDS)).all() else ends
 
 
 def parted(tagged: np.ndarray, size: int, random_state: int | None) -> tuple[Any, Any]:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.arrays import Array
+from tagkin.arrays import Array, check_groups
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.cross_validation import checked
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.progress import Progress, with_progress
-from tagkin.model_selection.scoring import runs
+from tagkin.model_selection.scoring import fitted_with_groups, runs
 
 __all__ = ["GridSearchResult", "Trial", "grid_search"]
 
@@ -74,20 +74,23 @@ def grid_search(
     measure: str | Measure = "MAP",
     cv: Any = 3,
     groups: Array | None = None,
-    refit_space: bool = False,
+    refit_space: bool = True,
     random_state: int | None = 0,
     progress: Progress = True,
 ) -> GridSearchResult:
     """The best setting of a grid by cross-validation.
 
-    Finds what scikit-learn's `GridSearchCV` would, faster: a space is fitted once for each of its
-    own settings, and neighbours are searched once per fold, at the largest number asked for.
+    Finds what scikit-learn's `GridSearchCV` would, faster: the sums that spaces are solved from
+    are taken once for all folds and all κ, and neighbours are searched once per fold, at the
+    largest number asked for.
 
     Parameters
     ----------
     estimator : a method of `tagkin.transfer`, or a pipeline that ends in one
     X : array of shape (N, d)
-        What the estimator is fitted on: embeddings or, with a space in the pipeline, features.
+        What the estimator is fitted on: features. A space belongs into the pipeline; embeddings
+        in a space that was fitted on these images and their labels have seen the answers, and
+        every figure found from them is too good.
     Y : array, sparse matrix or DataFrame of shape (N, D)
         The names of a DataFrame's columns are the `classes_` of what is returned.
     grid : dict of parameter to values
@@ -98,10 +101,13 @@ def grid_search(
     cv : int, scikit-learn splitter, or pairs of (known, held-out) indices, default 3
         A number of folds, drawn at random or, with `groups`, by scikit-learn's `GroupKFold`.
     groups : array of shape (N,), optional
-        The group of each image, such as a series or a day; images of a group are held out together.
-    refit_space : bool, default False
-        Fit the space on the known images of each fold: slower and cleaner. Otherwise, as in the
-        paper, it is fitted once on all images, and only the method is fitted per fold.
+        The group of each image, such as a burst or a day; `find_groups` finds near-duplicates.
+        Images of a group are held out together, and do not count as each other's neighbours where
+        a method learns from neighbours.
+    refit_space : bool, default True
+        Learn the space of each fold from its known images. Otherwise, as in the paper, it is
+        fitted once on all images, whose labels it has then seen: figures are too good, and the
+        best setting may be the one that overfits most.
     random_state : int or None, default 0
         Seed of random folds.
     progress : bool or function, default True
@@ -127,11 +133,12 @@ def grid_search(
     """
     given = X, Y  # what is fitted in the end takes the names of labels from a DataFrame
     X, Y = checked(X, Y)
+    groups = None if groups is None else check_groups(groups, X.shape[0])
     measured = find_measure(measure)
     settings = _settings(estimator, grid)
     folds = make_folds(X.shape[0], Y, cv, groups, random_state)
     scores = np.empty((len(settings), len(folds)))
-    found = runs(estimator, X, Y, settings, folds, refit_space)
+    found = runs(estimator, X, Y, settings, folds, refit_space, groups)
     for run in with_progress(found, scores.size, "Cross-validating", progress):
         value = measured(Y[folds[run.fold].held_out], run.scores)
         if np.isnan(value):
@@ -141,7 +148,7 @@ def grid_search(
         scores[run.setting, run.fold] = value
     trials = [Trial(s, row) for s, row in zip(settings, scores, strict=True)]
     best = max(trials, key=lambda trial: trial.mean)
-    fitted = clone(estimator).set_params(**best.parameters).fit(*given)
+    fitted = fitted_with_groups(clone(estimator).set_params(**best.parameters), *given, groups)
     return GridSearchResult(fitted, best.parameters, best.mean, trials)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.arrays import Array, check_features, check_label_matrix
+from tagkin.arrays import Array, check_features, check_groups, check_label_matrix
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
@@ -24,7 +24,7 @@ def evaluate_folds(
     measure: str | Measure = "MAP",
     cv: Any = 3,
     groups: Array | None = None,
-    refit_space: bool = False,
+    refit_space: bool = True,
     random_state: int | None = 0,
     progress: Progress = True,
 ) -> np.ndarray:
@@ -33,9 +33,10 @@ def evaluate_folds(
     Parameters are those of `grid_search`.
     """
     X, Y = checked(X, Y)
+    groups = None if groups is None else check_groups(groups, X.shape[0])
     measured = find_measure(measure)
     folds = make_folds(X.shape[0], Y, cv, groups, random_state)
-    found = runs(estimator, X, Y, [{}], folds, refit_space)
+    found = runs(estimator, X, Y, [{}], folds, refit_space, groups)
     shown = with_progress(found, len(folds), "Cross-validating", progress)
     return np.array([measured(Y[folds[run.fold].held_out], run.scores) for run in shown])
 
@@ -47,19 +48,21 @@ def held_out_scores(
     *,
     cv: Any = 3,
     groups: Array | None = None,
-    refit_space: bool = False,
+    refit_space: bool = True,
     random_state: int | None = 0,
     progress: Progress = True,
 ) -> np.ndarray:
-    """Scores (N×D) of every image from a method that was fitted without it.
+    """Scores (N×D) of every image from an estimator that was fitted without it.
 
     They are what `LabelCalibrator` learns probabilities and thresholds from. Parameters are those
-    of `grid_search`; folds must hold every image out once. A space in a pipeline has seen the image
-    unless ``refit_space=True``, and so has one that X was projected into beforehand: the scores are
-    then too good, and probabilities learned from them too high.
+    of `grid_search`; folds must hold every image out once. X are features, and the space is a part
+    of the estimator (``make_pipeline(space, method)``): embeddings in a space that was fitted on
+    these images lie where the images' own labels have drawn them. Scores from those are too good,
+    and probabilities learned from them too high; the same holds with ``refit_space=False``.
     """
     X, Y = checked(X, Y)
     n = X.shape[0]
+    groups = None if groups is None else check_groups(groups, n)
     folds = make_folds(n, Y, cv, groups, random_state)
     held_out = np.concatenate([fold.held_out for fold in folds])
     if len(held_out) != n or len(np.unique(held_out)) != n:
@@ -67,7 +70,7 @@ def held_out_scores(
             f"cv={cv!r} does not hold every image out once, as scores of all images need. Pass a "
             "number of folds, or a splitter such as KFold or GroupKFold."
         )
-    found = runs(estimator, X, Y, [{}], folds, refit_space)
+    found = runs(estimator, X, Y, [{}], folds, refit_space, groups)
     scores = None
     for run in with_progress(found, len(folds), "Scoring", progress):
         if scores is None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import GroupKFold, check_cv
 
-from tagkin.arrays import Array, check_integer, to_numpy
+from tagkin.arrays import Array, check_groups, check_integer
 from tagkin.errors import InvalidInput
 
 __all__ = ["Fold", "make_folds", "random_folds"]
@@ -53,12 +53,7 @@ def make_folds(
     A number and `groups` keep the images of a group together.
     """
     if groups is not None:
-        groups = to_numpy(groups)
-        if groups.shape != (n_images,):
-            raise InvalidInput(
-                f"groups must name one group for each of the {n_images} images; found shape "
-                f"{groups.shape}."
-            )
+        groups = check_groups(groups, n_images)
     if isinstance(cv, Integral) and groups is None:
         return random_folds(n_images, int(cv), random_state)
     if isinstance(cv, Integral):

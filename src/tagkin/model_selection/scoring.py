@@ -1,8 +1,9 @@
 """Scores of many settings on many folds, with what costs most done once.
 
 An estimator is a method of `tagkin.transfer`, or a scikit-learn pipeline of a `SemanticSpace` (or
-any transformers) and such a method. A space is fitted once for each of its own settings, and
-neighbours are searched once, at the largest number asked for; smaller numbers are slices of that.
+any transformers) and such a method. The sums that a space is solved from are taken once for all
+folds and all κ, and neighbours are searched once, at the largest number asked for; smaller numbers
+are slices of that.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from tagkin.arrays import Array, to_numpy
 from tagkin.model_selection.folds import Fold
-from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.neighbors import ExactNeighbors, Neighbors, neighbors_outside
+from tagkin.space import SemanticSpace
+from tagkin.space.parts import SOLVING
 from tagkin.transfer import NeighborTransfer, TagProp, TwoPassKNN
 
-__all__ = ["Run", "runs"]
+__all__ = ["Run", "fitted_with_groups", "runs"]
 
 # Parameters of a method that decide what its neighbours are; all others share the same lists.
 _SEARCH_PARAMETERS = ("metric", "index", "metric_learning", "random_state")
@@ -42,22 +46,90 @@ def runs(
     settings: list[dict[str, Any]],
     folds: list[Fold],
     refit_space: bool,
+    groups: np.ndarray | None = None,
 ) -> Iterator[Run]:
-    """Scores of the held-out images of every fold under every setting."""
-    for group in _grouped(settings, _belongs_to_space(estimator)):
-        space, _ = _parts(clone(estimator).set_params(**settings[group[0]]))
-        embeddings = None if space is None or refit_space else space.fit(X, Y).transform(X)
-        for number, (known, held_out) in enumerate(folds):
-            if space is None:
-                old, new = X[known], X[held_out]
-            elif embeddings is not None:
-                old, new = embeddings[known], embeddings[held_out]
-            else:
-                space.fit(X[known], Y[known])
-                old, new = space.transform(X[known]), space.transform(X[held_out])
-            methods = [_parts(clone(estimator).set_params(**settings[i]))[1] for i in group]
-            for i, scores in zip(group, _scored(methods, old, Y[known], new), strict=True):
-                yield Run(i, number, to_numpy(scores))
+    """Scores of the held-out images of every fold under every setting.
+
+    With `groups` (N,), methods that learn from the neighbours of known images leave out those of
+    the image's own group.
+    """
+    belongs = _belongs_to_space(estimator)
+    for alike in _grouped(settings, lambda name: belongs(name) and not _is_solving(name)):
+        candidates = [clone(estimator).set_params(**settings[i]) for i in alike]
+        spaces = [_parts(one)[0] for one in candidates]
+        embeddings = _FoldEmbeddings(spaces, X, Y, folds, refit_space)
+        for members in _grouped([settings[i] for i in alike], belongs):
+            group = [alike[k] for k in members]
+            for number, fold in enumerate(folds):
+                old, new = embeddings.of(spaces[members[0]], number)
+                methods = [_parts(clone(candidates[k]))[1] for k in members]
+                own = None if groups is None else groups[fold.known]
+                scored = _scored(methods, old, Y[fold.known], new, own)
+                for i, scores in zip(group, scored, strict=True):
+                    yield Run(i, number, to_numpy(scores))
+
+
+def fitted_with_groups(estimator: Any, X: Array, Y: Array, groups: np.ndarray | None) -> Any:
+    """The estimator, fitted; told of the groups where it, or the last of a pipeline, takes them."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if groups is None or not has_fit_parameter(last, "groups"):
+        return estimator.fit(X, Y)
+    name = f"{estimator.steps[-1][0]}__groups" if last is not estimator else "groups"
+    return estimator.fit(X, Y, **{name: groups})
+
+
+class _FoldEmbeddings:
+    """What a method gets of the known and of the held-out images of each fold.
+
+    Parameters
+    ----------
+    spaces : list of pipelines, or of None
+        What comes before the method; they differ in nothing but how a space is solved.
+    X, Y : arrays of shape (N, d) and (N, D)
+    folds : list of Fold
+    refit_space : bool
+        Whether a space is learned without the held-out images.
+    """
+
+    def __init__(self, spaces: list[Any], X: Array, Y: Array, folds: list[Fold], refit_space: bool):
+        self.X, self.Y, self.folds, self.refit_space = X, Y, folds, refit_space
+        self.fitted: Any = None
+        self.embeddings: Any = None
+        self.parts: Any = None
+        alone = spaces[0] is not None and len(spaces[0]) == 1
+        if refit_space and alone and isinstance(spaces[0][0], SemanticSpace) and _partition(folds):
+            # the smallest κ needs the most digits
+            base = min((space[0] for space in spaces), key=lambda one: one.regularization)
+            self.parts = base.by_parts(X, Y, [fold.held_out for fold in folds])
+
+    def of(self, space: Any, number: int) -> tuple[Array, Array]:
+        """Embeddings of the known and of the held-out images of a fold."""
+        known, held_out = self.folds[number]
+        if space is None:
+            return self.X[known], self.X[held_out]
+        if not self.refit_space:
+            if self.fitted is not space:
+                self.fitted, self.embeddings = space, space.fit(self.X, self.Y).transform(self.X)
+            return self.embeddings[known], self.embeddings[held_out]
+        if self.parts is None:
+            space.fit(self.X[known], self.Y[known])
+        else:
+            wanted = {name: getattr(space[0], name) for name in SOLVING}
+            space = self.parts.without(number, **wanted)
+        return space.transform(self.X[known]), space.transform(self.X[held_out])
+
+
+def _is_solving(name: str) -> bool:
+    return name.split("__")[-1] in SOLVING
+
+
+def _partition(folds: list[Fold]) -> bool:
+    """Whether each image is held out once, and known in all other folds."""
+    n = sum(len(fold.held_out) for fold in folds)
+    everything = np.sort(np.concatenate([fold.held_out for fold in folds]))
+    return np.array_equal(everything, np.arange(n)) and all(
+        len(fold.known) + len(fold.held_out) == n for fold in folds
+    )
 
 
 def _parts(estimator: Any) -> tuple[Any, Any]:
@@ -100,7 +172,9 @@ def _same(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
     return one[1] is other[1] or (not hasattr(one[1], "shape") and bool(one[1] == other[1]))
 
 
-def _scored(methods: list[BaseEstimator], old: Array, Y: Array, new: Array) -> Iterator[Any]:
+def _scored(
+    methods: list[BaseEstimator], old: Array, Y: Array, new: Array, groups: np.ndarray | None
+) -> Iterator[Any]:
     """Scores of new images by each method; methods with the same neighbours share one search."""
     simple = all(
         isinstance(m, NeighborTransfer) and not getattr(m, "metric_learning", False)
@@ -108,12 +182,12 @@ def _scored(methods: list[BaseEstimator], old: Array, Y: Array, new: Array) -> I
     )
     if not simple:
         for method in methods:
-            yield method.fit(old, Y).decision_function(new)
+            yield fitted_with_groups(method, old, Y, groups).decision_function(new)
         return
     parameters = [m.get_params(deep=False) for m in methods]
     scores: list[Any] = [None] * len(methods)
     for group in _grouped(parameters, lambda name: name in _SEARCH_PARAMETERS):
-        shared = _SharedNeighbors([methods[i] for i in group], old, Y, new)
+        shared = _SharedNeighbors([methods[i] for i in group], old, Y, new, groups)
         for i in group:
             scores[i] = partial(shared.scored, methods[i])
     for score in scores:
@@ -123,7 +197,9 @@ def _scored(methods: list[BaseEstimator], old: Array, Y: Array, new: Array) -> I
 class _SharedNeighbors:
     """Neighbours for methods that need the same ones, at the largest number that any asks for."""
 
-    def __init__(self, methods: list[Any], old: Array, Y: Array, new: Array):
+    def __init__(
+        self, methods: list[Any], old: Array, Y: Array, new: Array, groups: np.ndarray | None
+    ):
         self.Y, n = Y, old.shape[0]
         # methods that only count learn nothing from the neighbours of known images
         self.of_old = Neighbors(np.zeros((n, 1), dtype=np.int64), np.zeros((n, 1)))
@@ -136,7 +212,7 @@ class _SharedNeighbors:
         index = ExactNeighbors(first.metric) if first.index is None else clone(first.index)
         self.of_new = index.fit(old).kneighbors(new, min(most, n))
         if any(isinstance(m, TagProp) for m in methods):
-            self.of_old = index.kneighbors(old, min(most, n - 1), exclude=np.arange(n))
+            self.of_old = neighbors_outside(index, old, min(most, n - 1), groups)
 
     def scored(self, method: Any) -> Any:
         """Scores of the new images by one of the methods."""

@@ -3,6 +3,7 @@
 from tagkin.neighbors.base import NeighborIndex, Neighbors, recall
 from tagkin.neighbors.exact import ExactNeighbors, nearest
 from tagkin.neighbors.faiss import FaissNeighbors, recommended_index
+from tagkin.neighbors.outside import neighbors_outside
 
 __all__ = [
     "ExactNeighbors",
@@ -10,6 +11,7 @@ __all__ = [
     "NeighborIndex",
     "Neighbors",
     "nearest",
+    "neighbors_outside",
     "recall",
     "recommended_index",
 ]

@@ -149,6 +149,24 @@ def without_excluded(found: Neighbors, exclude: np.ndarray) -> Neighbors:
     return Neighbors(*(array[keep].reshape(n, width - 1) for array in found))
 
 
+def compressed(found: Neighbors, kept: Array, width: int | None = None) -> Neighbors:
+    """Lists of those kept (n×k), in the order that they have, filled up with index −1.
+
+    They are `width` long at most; without it, as long as the longest.
+    """
+    xp = namespace(kept)
+    if width is None:
+        longest = xp.max(xp.sum(xp.astype(kept, xp.int64), axis=1)) if kept.shape[0] else 0
+        width = max(int(longest), 1)
+    order = xp.argsort(xp.astype(~kept, xp.int8), axis=1, stable=True)[:, :width]
+    kept = xp.take_along_axis(kept, order, axis=1)
+    indices, distances = (xp.take_along_axis(part, order, axis=1) for part in found)
+    return Neighbors(
+        xp.where(kept, indices, xp.full_like(indices, -1)),
+        xp.where(kept, distances, xp.full_like(distances, np.inf)),
+    )
+
+
 def recall(found: Array, exact: Array) -> float:
     """Share of the exact neighbours (n×k) that are among those found (n×k'), over all queries."""
     found, exact = to_numpy(found), to_numpy(exact)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -27,6 +29,7 @@ from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
+from tagkin.space.parts import SOLVING, SpaceParts
 from tagkin.space.refitting import Refits
 from tagkin.space.solution import SCALINGS, Projection, solve, solve_exactly
 from tagkin.space.views import TextView, as_text_view
@@ -150,9 +153,8 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         features, labels = self._validated(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         n, d = features.shape
-        every = isinstance(self.selection, str) and n <= self.n_landmarks
         # of a kernel of low rank, the independent landmarks are few and just as exact
-        if every and landmarks.kernel.max_rank(d) >= n:
+        if not self.landmarks_pay(n) and landmarks.kernel.max_rank(d) >= n:
             solution, kept_text = solve_exactly(landmarks, text, **self._solving())
             self._keep(X, view, landmarks, None, kept_text, solution)
         else:
@@ -281,6 +283,31 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         xp = namespace(sample)
         return xp.mean(xp.astype(sample, xp.float64), axis=0)
 
+    def landmarks_pay(self, n_images: int) -> bool:
+        """Whether a fit of so many images goes by landmarks, not by the kernel of all pairs."""
+        return not isinstance(self.selection, str) or n_images > self.n_landmarks
+
+    def by_parts(self, X: Array, y: Array, parts: Sequence[np.ndarray]) -> SpaceParts:
+        """Spaces like this one of all images (N×d, N×D) but those of one part, from one pass.
+
+        For cross-validation: `SpaceParts.without` solves for the space that has not seen a part.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+        y : array or sparse matrix of shape (N, D)
+        parts : list of int arrays
+            Rows of X; every image is in one of them.
+        """
+        features, labels = self._validated(X, y, first=True)
+        return SpaceParts(self, features, labels, parts)
+
+    def sums_of(self, X: Array, y: Array) -> Moments:
+        """Sums over further images, such as `add_moments` takes them."""
+        self._check_fitted()
+        features, labels = self._validated(X, y, first=False)
+        return self._sums_of(features, labels)
+
     def _sums_of(self, X: Array, Y: Array) -> Moments:
         """Sums over further images, to be added or taken out."""
         text = check_label_matrix(
@@ -356,8 +383,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _solving(self) -> dict[str, Any]:
         """The parameters that the solution depends on."""
-        names = ("regularization", "scaling", "n_components")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in SOLVING}
 
     def _solved(self) -> Projection:
         self._check_fitted()

@@ -12,7 +12,6 @@ from tagkin.neighbors import Neighbors
 
 __all__ = [
     "checked_neighbors",
-    "compressed",
     "first_of_each",
     "label_rows",
     "nearest_first",
@@ -86,24 +85,6 @@ def nearest_first(found: Neighbors) -> Neighbors:
     ordered = Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in found))
     order = xp.argsort(ordered.distances, axis=1, stable=True)
     return Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in ordered))
-
-
-def compressed(found: Neighbors, kept: Array, width: int | None = None) -> Neighbors:
-    """Lists of those kept (n×k), in the order that they have, filled up with index −1.
-
-    They are `width` long at most; without it, as long as the longest.
-    """
-    xp = namespace(kept)
-    if width is None:
-        longest = xp.max(xp.sum(xp.astype(kept, xp.int64), axis=1)) if kept.shape[0] else 0
-        width = max(int(longest), 1)
-    order = xp.argsort(xp.astype(~kept, xp.int8), axis=1, stable=True)[:, :width]
-    kept = xp.take_along_axis(kept, order, axis=1)
-    indices, distances = (xp.take_along_axis(part, order, axis=1) for part in found)
-    return Neighbors(
-        xp.where(kept, indices, xp.full_like(indices, -1)),
-        xp.where(kept, distances, xp.full_like(distances, np.inf)),
-    )
 
 
 def stacked(parts: list[Neighbors]) -> Neighbors:

@@ -58,8 +58,12 @@ class LabelTransfer(BaseEstimator, ABC):
     _label_names: np.ndarray | None
 
     @abstractmethod
-    def fit(self, X: Array, y: Array = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D)."""
+    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D).
+
+        `groups` (N,) says which images belong together, such as the shots of a burst: whatever is
+        learned from an image and its neighbours is learned from those of other groups.
+        """
 
     @abstractmethod
     def decision_function(self, X: Array) -> Array:

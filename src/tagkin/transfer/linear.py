@@ -91,8 +91,8 @@ class RidgeTransfer(LinearTransfer):
     def __init__(self, regularization: float = 0.5):
         self.regularization = regularization
 
-    def fit(self, X: Array, y: Array = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D)."""
+    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here."""
         check_positive("regularization", self.regularization)
         embeddings, labels = self._validated(X, y)
         return self._keep(X, y, *_least_squares(embeddings, labels, self.regularization))
@@ -145,8 +145,8 @@ class LinearSVM(LinearTransfer):
         self.C = C
         self.loss = loss
 
-    def fit(self, X: Array, y: Array = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D)."""
+    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here."""
         check_positive("C", self.C)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")

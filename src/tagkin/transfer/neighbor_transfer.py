@@ -56,16 +56,25 @@ class NeighborTransfer(LabelTransfer):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Array = None) -> Self:
+    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
         """Take embeddings X (N×m) and labels y (N×D), and learn what the method needs to.
 
         If it fails, what was learned before stays.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+        y : array or sparse matrix of shape (N, D)
+        groups : array of shape (N,), optional
+            The group of each image, such as a burst. A method that learns from the neighbours of
+            the labelled images then leaves out those of the image's own group, which say nothing
+            about images of other groups. Suggestions come from all images all the same.
         """
         self._check_parameters()
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
         index = self._new_index().fit(embeddings)
-        learned = self._learn(self._neighbors_of_fitted(index, embeddings), labels)
+        learned = self._learn(self._neighbors_of_fitted(index, embeddings, groups), labels)
         validate_data(self, X, skip_check_array=True, reset=True)
         return self._keep(index, labels, learned, names)
 
@@ -115,7 +124,7 @@ class NeighborTransfer(LabelTransfer):
         Parameters
         ----------
         indices, distances : arrays of shape (N, k)
-            Neighbours of each image among the others, nearest first, as `kneighbors` of
+            Neighbours of each image among the others, nearest first, as `neighbors_outside` of
             `tagkin.neighbors` gives them; the first `n_neighbors` are used. Index −1 stands for
             none.
         y : array of shape (N, D)
@@ -147,7 +156,9 @@ class NeighborTransfer(LabelTransfer):
             setattr(self, name, value)
         return self
 
-    def _neighbors_of_fitted(self, index: NeighborIndex, embeddings: Array) -> Neighbors | None:
+    def _neighbors_of_fitted(
+        self, index: NeighborIndex, embeddings: Array, groups: Array | None
+    ) -> Neighbors | None:
         """Neighbours of the labelled images among the others, for methods that learn from them."""
         return None
 

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from tagkin.arrays import Array, blas_threads_for, expit, is_out_of_memory, namespace
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.neighbors import NeighborIndex, Neighbors, neighbors_outside
 from tagkin.transfer._likelihood import (
     Sigmoids,
     distance_weights,
@@ -92,6 +92,10 @@ class TagProp(NeighborTransfer):
     neighbour carries, N × K × labels per image, and a few times that while the table is built.
     Where an accelerator's is too small for it, the weights are learned on the host.
 
+    Where several images are nearly the same, such as the shots of a burst, say so with
+    ``fit(X, y, groups=…)``: else the weights are learned from burst mates, which carry the same
+    labels, and nearly all weight goes to the nearest image.
+
     References
     ----------
     Guillaumin, Mensink, Verbeek, Schmid. TagProp: discriminative metric learning in nearest
@@ -126,7 +130,9 @@ class TagProp(NeighborTransfer):
                 f"weights must be one of {', '.join(WEIGHTS)}; found {self.weights!r}."
             )
 
-    def _neighbors_of_fitted(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
+    def _neighbors_of_fitted(
+        self, index: NeighborIndex, embeddings: Array, groups: Array | None
+    ) -> Neighbors:
         n = embeddings.shape[0]
         if n < 2:
             raise InvalidInput(
@@ -134,7 +140,7 @@ class TagProp(NeighborTransfer):
                 "image among the others. Pass at least 2."
             )
         k = min(self.n_neighbors, n - 1)
-        return on_host_or_accelerator(index.kneighbors(embeddings, k, exclude=np.arange(n)))
+        return on_host_or_accelerator(neighbors_outside(index, embeddings, k, groups))
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         assert neighbors is not None

@@ -8,13 +8,12 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, as_block, namespace, row_blocks
+from tagkin.arrays import Array, as_block, check_groups, namespace, row_blocks
 from tagkin.arrays.labels import label_names
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
-from tagkin.neighbors.base import check_metric, check_n_neighbors, unit_rows
+from tagkin.neighbors.base import check_metric, check_n_neighbors, compressed, unit_rows
 from tagkin.transfer._lists import (
-    compressed,
     first_of_each,
     label_rows,
     nearest_first,
@@ -30,6 +29,7 @@ from tagkin.transfer.neighbor_transfer import NeighborTransfer
 __all__ = ["TwoPassKNN", "balanced_neighbors"]
 
 FORMS = ("paper", "authors")
+_MOST_OF_A_GROUP = 20  # images that metric learning looks past
 
 
 class TwoPassKNN(NeighborTransfer):
@@ -110,15 +110,18 @@ class TwoPassKNN(NeighborTransfer):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Array = None) -> Self:
+    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
         """Take embeddings X (N×m) and labels y (N×D); with metric learning, learn weights.
 
-        If it fails, what was learned before stays.
+        If it fails, what was learned before stays. With `groups` (N,), metric learning leaves
+        out the neighbours that are of an image's own group.
         """
         self._check_parameters()
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
-        weights = self._learned_weights(embeddings, labels) if self.metric_learning else None
+        weights = None
+        if self.metric_learning:
+            weights = self._learned_weights(embeddings, labels, groups)
         index = ExactNeighbors(self.metric if weights is None else "euclidean")
         index.fit(self._weighted(embeddings, weights))
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -132,7 +135,9 @@ class TwoPassKNN(NeighborTransfer):
             )
         return {"dimension_weights_": None}
 
-    def _learned_weights(self, embeddings: Array, labels: scipy.sparse.csr_array) -> np.ndarray:
+    def _learned_weights(
+        self, embeddings: Array, labels: scipy.sparse.csr_array, groups: Array | None
+    ) -> np.ndarray:
         """Weights from the balanced neighbourhoods of a sample of the images with labels."""
         check_metric(self.metric)
         flat = self._weighted(embeddings, np.ones(embeddings.shape[1]))
@@ -141,12 +146,16 @@ class TwoPassKNN(NeighborTransfer):
         sample = np.sort(rng.permutation(labelled)[: sample_size(embeddings.shape[1])])
         if not len(sample):
             return np.ones(embeddings.shape[1])
+        n = embeddings.shape[0]
+        codes = np.arange(n) if groups is None else check_groups(groups, n)
+        # so many more, since each image is the nearest to itself, and its group comes next
+        n_more = min(int(np.bincount(codes).max()), _MOST_OF_A_GROUP)
         index = ExactNeighbors("euclidean").fit(flat)
-        # one more, since each image is the nearest to itself
-        found = balanced_neighbors(
-            index, flat[on_device_of(sample, flat)], labels, self.n_per_label + 1
-        )
-        return learn_dimension_weights(flat, labels, sample, on_host(found))
+        queries = flat[on_device_of(sample, flat)]
+        n_near = self.n_per_label + n_more
+        found = on_host(balanced_neighbors(index, queries, labels, n_near))
+        others = (found.indices >= 0) & (codes[found.indices] != codes[sample][:, None])
+        return learn_dimension_weights(flat, labels, sample, compressed(found, others))
 
     def _as_searched(self, embeddings: Array) -> Array:
         return self._weighted(embeddings, self.dimension_weights_)

@@ -11,7 +11,8 @@ from tagkin.arrays import Array, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._lists import compressed, first_of_each, on_device_of, on_host
+from tagkin.neighbors.base import compressed
+from tagkin.transfer._lists import first_of_each, on_device_of, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
 __all__ = ["NeighborVoting", "TagRelevance"]
@@ -123,10 +124,17 @@ class TagRelevance(NeighborVoting):
     users_: np.ndarray | None
     _user_names: np.ndarray
 
-    def fit(self, X: Array, y: Array = None, users: Array | None = None) -> Self:
+    def fit(
+        self,
+        X: Array,
+        y: Array = None,
+        users: Array | None = None,
+        *,
+        groups: Array | None = None,
+    ) -> Self:
         """Take embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,)."""
         names, codes = _numbered(users, np.shape(X)[0] if np.ndim(X) else 0)
-        super().fit(X, y)
+        super().fit(X, y, groups=groups)
         self._user_names, self.users_ = names, codes
         return self
 

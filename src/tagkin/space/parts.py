@@ -1,0 +1,69 @@
+"""Spaces that have not seen some of the images, from one pass over all of them.
+
+For cross-validation: the sums that a space is solved from are sums over images. So each part of
+the images is summed up once, and the space without a part is solved from the sums of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tagkin.arrays import Array
+from tagkin.space.moments import Moments
+from tagkin.space.views import IndicatorView
+
+if TYPE_CHECKING:
+    from tagkin.space.semantic_space import SemanticSpace
+
+__all__ = ["SOLVING", "SpaceParts"]
+
+SOLVING = ("regularization", "scaling", "n_components")
+"""Parameters that only the solution depends on, not the sums."""
+
+
+class SpaceParts:
+    """Spaces of all images but those of one part.
+
+    The landmarks are chosen once, among the features of all images; no label has a say in that.
+    Where summing up would cost more than it saves (no more images than landmarks) or where it is
+    not possible (a textual view that learns from labels), the space is fitted anew.
+
+    Parameters
+    ----------
+    space : SemanticSpace
+        What the spaces are like; it stays as it is.
+    X : array of shape (N, d)
+    y : array or sparse matrix of shape (N, D)
+    parts : list of int arrays
+        Every image is in one of them.
+    """
+
+    def __init__(self, space: SemanticSpace, X: Array, y: Array, parts: Sequence[np.ndarray]):
+        self._space, self._X, self._y, self._parts = clone(space), X, y, parts
+        view = space.text_view
+        plain = view == "indicator" if isinstance(view, str) else type(view) is IndicatorView
+        self._base: SemanticSpace | None = None
+        self._sums: list[Moments] = []
+        if plain and space.landmarks_pay(X.shape[0]):
+            self._base = clone(space).prepare(X, y)
+            self._sums = [self._base.sums_of(X[part], y[part]) for part in parts]
+
+    def without(self, part: int, **solving: Any) -> SemanticSpace:
+        """The space of all images but those of a part, with other values for `SOLVING`."""
+        if self._base is None:
+            known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
+            known.sort()
+            space: SemanticSpace = clone(self._space).set_params(**solving)
+            return space.fit(self._X[known], self._y[known])
+        base, shift = self._base, self._base.moments_.shift
+        space = clone(self._space).set_params(**solving)
+        n_text = self._sums[0].text_sum.shape[0]
+        space.begin(base.landmarks_, base.text_view_, shift, n_text)
+        for i, sums in enumerate(self._sums):
+            if i != part:
+                space.add_moments(sums)
+        return space

@@ -1,0 +1,63 @@
+"""Spaces without a part of the images, against fits without it."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from tagkin import SemanticSpace
+from tagkin.errors import InvalidInput
+from tests.conftest import make_collection
+
+PARTS = [np.arange(0, 30), np.arange(30, 50), np.arange(50, 90)]
+
+
+def cosines(Z):
+    unit = Z / np.linalg.norm(Z, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("solving", [{}, {"regularization": 7.0}, {"n_components": 2}])
+def test_a_space_without_a_part_is_the_one_fitted_without_it(sparse, solving, as_array):
+    X, Y, X_new = make_collection(n=90)
+    labels = scipy.sparse.csr_array(Y) if sparse else as_array(Y)
+    parts = SemanticSpace(selection=as_array(X[:40])).by_parts(as_array(X), labels, PARTS)
+    for i, gone in enumerate(PARTS):
+        known = np.setdiff1d(np.arange(90), gone)
+        expected = SemanticSpace(selection=X[:40], **solving).fit(X[known], Y[known])
+        space = parts.without(i, **solving)
+        assert space.n_images_ == len(known)
+        np.testing.assert_allclose(space.correlations_, expected.correlations_, atol=1e-9)
+        np.testing.assert_allclose(
+            cosines(np.asarray(space.transform(as_array(X_new)))),
+            cosines(expected.transform(X_new)),
+            atol=1e-8,
+        )
+
+
+def test_labels_of_the_part_leave_no_trace():
+    X, Y, X_new = make_collection(n=90)
+    other = Y.copy()
+    other[PARTS[1]] = 1 - other[PARTS[1]]
+    spaces = [
+        SemanticSpace(n_landmarks=40).by_parts(X, labels, PARTS).without(1).transform(X_new)
+        for labels in (Y, other)
+    ]
+    np.testing.assert_array_equal(*spaces)
+
+
+@pytest.mark.parametrize("space", [SemanticSpace(), SemanticSpace(text_view="chi2")])
+def test_where_sums_do_not_pay_it_is_a_fit(space):
+    X, Y, X_new = make_collection(n=90)
+    known = np.arange(50)
+    found = space.by_parts(X, Y, PARTS).without(2, regularization=2.0)
+    expected = space.set_params(regularization=2.0).fit(X[known], Y[known])
+    np.testing.assert_array_equal(found.transform(X_new), expected.transform(X_new))
+
+
+def test_bad_input():
+    X, Y, _ = make_collection(n=90)
+    with pytest.raises(InvalidInput, match="regularization must be"):
+        SemanticSpace(-1).by_parts(X, Y, PARTS)
+    with pytest.raises(InvalidInput, match="No label at all"):
+        SemanticSpace(n_landmarks=40).by_parts(X, np.zeros((90, 3)), PARTS)
