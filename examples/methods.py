@@ -141,12 +141,12 @@ def calibration(name: str, seed: int, folder: Path) -> None:
     data = read(name)
     known, new = ~data.is_test, data.is_test
     Y, truth = data.labels[known], data.labels[new]
-    # refitted in each fold, since embeddings of training images depend on their own labels
+    # in a pipeline, since embeddings of training images depend on their own labels
     pipeline = make_pipeline(
         SemanticSpace(n_landmarks=data.n_landmarks, random_state=seed),
         NeighborVoting(data.n_neighbors),
     )
-    held_out = held_out_scores(pipeline, data.features[known], Y, refit_space=True)
+    held_out = held_out_scores(pipeline, data.features[known], Y)
     calibrator = LabelCalibrator().fit(held_out, Y)
     scores = pipeline.fit(data.features[known], Y).decision_function(data.features[new])
     probabilities = calibrator.predict_proba(scores)

@@ -34,6 +34,13 @@ def test_splitters_masks_and_pairs_are_folds():
     assert all(np.all(np.diff(fold.held_out) > 0) for fold in shuffled)
 
 
+def test_a_group_of_most_images_is_held_out_whole_and_named():
+    groups = np.maximum(np.arange(12) - 7, 0)
+    with pytest.warns(UserWarning, match="One group has 8 of the 12 images: .* only 4 are left"):
+        folds = make_folds(12, Y, 3, groups, 0)
+    assert sorted(len(fold.held_out) for fold in folds) == [2, 2, 8]
+
+
 @pytest.mark.parametrize(
     ("cv", "groups", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.progress import Progress, with_progress
 from tagkin.model_selection.scoring import runs
+from tagkin.space.provenance import has_seen
 
 __all__ = ["evaluate_folds", "held_out_scores"]
 
@@ -82,5 +84,14 @@ def held_out_scores(
 
 def checked(X: Array, Y: Array) -> tuple[Array, Array]:
     """Features (N×d) and labels (N×D) of the same images, at least two."""
-    X = check_features(X, min_rows=2)
-    return X, check_label_matrix(Y, X.shape[0])
+    features = check_features(X, min_rows=2)
+    labels = check_label_matrix(Y, features.shape[0])
+    if has_seen(X, labels):
+        warnings.warn(
+            "X are embeddings in a space that was fitted on the labels of these very images: held "
+            "out or not, they lie where their own labels have drawn them, and figures will be too "
+            "good. Pass the features, and the space with the method: make_pipeline(space, method).",
+            UserWarning,
+            stacklevel=3,
+        )
+    return features, labels

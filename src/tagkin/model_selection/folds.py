@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -52,15 +53,22 @@ def make_folds(
 
     A number and `groups` keep the images of a group together.
     """
-    if groups is not None:
-        groups = check_groups(groups, n_images)
-    if isinstance(cv, Integral) and groups is None:
+    codes = None if groups is None else check_groups(groups, n_images)
+    if isinstance(cv, Integral) and codes is None:
         return random_folds(n_images, int(cv), random_state)
-    if isinstance(cv, Integral):
+    if isinstance(cv, Integral) and codes is not None:
         check_integer("cv", cv, 2)
+        largest = int(np.bincount(codes).max())
+        if 2 * largest > n_images:
+            warnings.warn(
+                f"One group has {largest} of the {n_images} images: while it is held out, only "
+                f"{n_images - largest} are left to learn from. Split it if it can be split.",
+                UserWarning,
+                stacklevel=3,
+            )
         cv = GroupKFold(int(cv))
     try:
-        pairs = list(check_cv(cv).split(np.zeros((n_images, 1)), Y, groups))
+        pairs = list(check_cv(cv).split(np.zeros((n_images, 1)), Y, codes))
     except ValueError as error:
         raise InvalidInput(f"cv={cv!r} does not split these images: {error}") from error
     return [Fold(*(_indices(part, n_images) for part in pair)) for pair in pairs]

@@ -30,6 +30,7 @@ from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
 from tagkin.space.parts import SOLVING, SpaceParts
+from tagkin.space.provenance import remember
 from tagkin.space.refitting import Refits
 from tagkin.space.solution import SCALINGS, Projection, solve, solve_exactly
 from tagkin.space.views import TextView, as_text_view
@@ -413,6 +414,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             numbers = range(rows.start, rows.stop)
             K = self.landmarks_.columns(X[rows], rows=numbers, less=mean)
             psi[rows] = xp.astype(matmul(K, coefficients), one.dtype, copy=False)
+        remember(psi, self)
         return psi
 
     @property

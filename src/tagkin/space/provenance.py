@@ -1,0 +1,52 @@
+"""Which embeddings came from which space, as long as both are there.
+
+Embeddings of images that a space was fitted on have seen those images' labels. Whoever evaluates
+or calibrates on them should be told.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from tagkin.arrays import Array, to_numpy
+
+if TYPE_CHECKING:
+    from tagkin.space.semantic_space import SemanticSpace
+
+__all__ = ["has_seen", "remember"]
+
+# by identity: arrays cannot be compared or hashed
+_SPACES: dict[int, tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
+
+
+def remember(embeddings: Array, space: SemanticSpace) -> None:
+    """Note that a space made these embeddings."""
+    key = id(embeddings)
+    forget = weakref.ref(embeddings, lambda _: _SPACES.pop(key, None))
+    _SPACES[key] = forget, weakref.ref(space)
+
+
+def has_seen(X: Any, Y: Array) -> bool:
+    """Whether X (N×m) are embeddings in a space that was fitted on the labels Y (N×D).
+
+    False where it cannot be known: of copies, of parts, and once the space is gone.
+    """
+    for array in (X, getattr(X, "base", None)):
+        made, space = _SPACES.get(id(array), (lambda: None, lambda: None))
+        known = space()
+        if array is not None and made() is array and known is not None:
+            return _learned_from(known, Y)
+    return False
+
+
+def _learned_from(space: SemanticSpace, Y: Array) -> bool:
+    """Whether a space was learned from these labels, as far as their counts tell."""
+    if space.n_images_ != Y.shape[0] or space.text_mean_.shape[0] != Y.shape[1]:
+        return False
+    labels = Y if issparse(Y) else to_numpy(Y)
+    shares = np.asarray(labels.mean(axis=0), dtype=float).ravel()
+    return bool(np.allclose(to_numpy(space.text_mean_), shares, atol=1e-9))
