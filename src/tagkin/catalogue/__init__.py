@@ -1,17 +1,128 @@
-"""What is known of a folder of photographs, what was suggested, and what a person decided."""
+"""What is known of a folder of photographs, what was suggested, and what a person decided.
+
+A catalogue is one SQLite file for one folder. It is never the only copy of a person's tags: these
+are in files. It can be deleted and made again; decisions and history are lost with it unless they
+were exported.
+"""
 
 from tagkin.catalogue.catalogue import Catalogue, Run, open_catalogue, open_for_scan
+from tagkin.catalogue.decisions import (
+    ACCEPTED,
+    REJECTED,
+    Decided,
+    OnTag,
+    decide,
+    rejected_tags,
+    take_back,
+)
+from tagkin.catalogue.duplicates import Duplicates, near_duplicates
+from tagkin.catalogue.exchange import Imported, export_lines, import_lines
+from tagkin.catalogue.filters import Filters, tag_numbers
+from tagkin.catalogue.history import PastRun, history, last_undoable, past_run
+from tagkin.catalogue.learning import (
+    Carrying,
+    SuggestRun,
+    carried_tags,
+    load_model,
+    suggest,
+    teach,
+    train,
+)
 from tagkin.catalogue.locations import default_data_folder, find_catalogue, known_catalogues
+from tagkin.catalogue.provenance import Explained, Said, TagProvenance, explain_photograph
+from tagkin.catalogue.review import (
+    Doubt,
+    Kin,
+    OnPhotograph,
+    Open,
+    Progress,
+    doubtful,
+    open_for_tag,
+    progress,
+    search,
+    suggestions_for,
+    to_review,
+)
 from tagkin.catalogue.scanning import Scan, scan
+from tagkin.catalogue.status import Status, status_of
+from tagkin.catalogue.suggestions import Suggested, put_suggestions
+from tagkin.catalogue.tags import TagCounts, TagsChanged, change_tags, list_tags, restore_tag
+from tagkin.catalogue.writes import (
+    PastWrite,
+    ToWrite,
+    end_write,
+    plan_write,
+    tags_to_write,
+    undone_write,
+    unfinished_writes,
+    writes_of,
+)
 
 __all__ = [
+    "ACCEPTED",
+    "REJECTED",
+    "Carrying",
     "Catalogue",
+    "Decided",
+    "Doubt",
+    "Duplicates",
+    "Explained",
+    "Filters",
+    "Imported",
+    "Kin",
+    "OnPhotograph",
+    "OnTag",
+    "Open",
+    "PastRun",
+    "PastWrite",
+    "Progress",
     "Run",
+    "Said",
     "Scan",
+    "Status",
+    "SuggestRun",
+    "Suggested",
+    "TagCounts",
+    "TagProvenance",
+    "TagsChanged",
+    "ToWrite",
+    "carried_tags",
+    "change_tags",
+    "decide",
     "default_data_folder",
+    "doubtful",
+    "end_write",
+    "explain_photograph",
+    "export_lines",
     "find_catalogue",
+    "history",
+    "import_lines",
     "known_catalogues",
+    "last_undoable",
+    "list_tags",
+    "load_model",
+    "near_duplicates",
     "open_catalogue",
     "open_for_scan",
+    "open_for_tag",
+    "past_run",
+    "plan_write",
+    "progress",
+    "put_suggestions",
+    "rejected_tags",
+    "restore_tag",
     "scan",
+    "search",
+    "status_of",
+    "suggest",
+    "suggestions_for",
+    "tag_numbers",
+    "tags_to_write",
+    "take_back",
+    "teach",
+    "to_review",
+    "train",
+    "undone_write",
+    "unfinished_writes",
+    "writes_of",
 ]

@@ -93,7 +93,7 @@ def _end_suggestions(connection: sqlite3.Connection, photograph: int, tags: set[
     for tag in tags:
         for table, condition in (("suggestions", ""), ("doubts", " AND kind = 'missing'")):
             connection.execute(
-                f"DELETE FROM {table} WHERE content = "  # noqa: S608
+                f"DELETE FROM {table} WHERE content = "
                 "(SELECT content FROM photographs WHERE id = ?) AND tag IN "
                 "(SELECT id FROM tags WHERE key = (SELECT key FROM tags WHERE id = ?))" + condition,
                 (photograph, tag),

@@ -90,16 +90,18 @@ CREATE TABLE decisions (
     run INTEGER NOT NULL REFERENCES runs (id),
     content INTEGER NOT NULL REFERENCES contents (id),
     tag INTEGER NOT NULL REFERENCES tags (id),
-    verdict INTEGER NOT NULL CHECK (verdict IN (-1, 0, 1)),  -- rejected, taken back, accepted
+    verdict INTEGER NOT NULL CHECK (verdict IN (-1, 1)),  -- rejected, accepted
     made_at TEXT NOT NULL,
     suggested_by INTEGER REFERENCES runs (id),  -- NULL: nobody suggested it
     confidence REAL,
     kin BLOB,
     note TEXT,
-    holds INTEGER NOT NULL DEFAULT 1  -- 0: a later decision on the same tag took its place
+    taken_back_by INTEGER REFERENCES runs (id),
+    holds INTEGER NOT NULL DEFAULT 1  -- 0: taken back, or a later one took its place
 );
 CREATE UNIQUE INDEX decisions_that_hold ON decisions (content, tag) WHERE holds;
 CREATE INDEX decisions_by_tag ON decisions (tag, verdict, content) WHERE holds;
+CREATE INDEX decisions_of_content ON decisions (content, tag, id);
 CREATE INDEX decisions_of_run ON decisions (run);
 CREATE TABLE writes (
     id INTEGER PRIMARY KEY,
@@ -107,6 +109,7 @@ CREATE TABLE writes (
     photograph INTEGER NOT NULL REFERENCES photographs (id),
     file TEXT NOT NULL,               -- from the root
     tags TEXT NOT NULL,               -- JSON: the tags that were added
+    added TEXT NOT NULL,              -- JSON: what was put in for them, [[property, value], ...]
     before BLOB,                      -- what stood there, compressed; NULL: there was no file
     after BLOB NOT NULL,              -- SHA-256 of what was written
     backup TEXT,                      -- a copy of what stood there that another program keeps
@@ -136,18 +139,25 @@ CREATE TRIGGER suggestion_removed AFTER DELETE ON suggestions BEGIN
         WHERE id = OLD.tag;
     UPDATE contents SET n_suggested = n_suggested - 1 WHERE id = OLD.content;
 END;
-CREATE TRIGGER decision_added AFTER INSERT ON decisions WHEN NEW.holds AND NEW.verdict BEGIN
+CREATE TRIGGER decision_added AFTER INSERT ON decisions WHEN NEW.holds BEGIN
     UPDATE tags SET n_accepted = n_accepted + (NEW.verdict = 1),
         n_rejected = n_rejected + (NEW.verdict = -1) WHERE id = NEW.tag;
     UPDATE photographs SET n_tags = n_tags + 1
         WHERE content = NEW.content AND gone IS NULL AND NEW.verdict = 1;
 END;
 CREATE TRIGGER decision_ended AFTER UPDATE OF holds ON decisions
-WHEN OLD.holds AND NOT NEW.holds AND OLD.verdict BEGIN
+WHEN OLD.holds AND NOT NEW.holds BEGIN
     UPDATE tags SET n_accepted = n_accepted - (OLD.verdict = 1),
         n_rejected = n_rejected - (OLD.verdict = -1) WHERE id = OLD.tag;
     UPDATE photographs SET n_tags = n_tags - 1
         WHERE content = OLD.content AND gone IS NULL AND OLD.verdict = 1;
+END;
+CREATE TRIGGER decision_holds_again AFTER UPDATE OF holds ON decisions
+WHEN NEW.holds AND NOT OLD.holds BEGIN
+    UPDATE tags SET n_accepted = n_accepted + (NEW.verdict = 1),
+        n_rejected = n_rejected + (NEW.verdict = -1) WHERE id = NEW.tag;
+    UPDATE photographs SET n_tags = n_tags + 1
+        WHERE content = NEW.content AND gone IS NULL AND NEW.verdict = 1;
 END;
 CREATE TRIGGER photograph_added AFTER INSERT ON photographs WHEN NEW.content IS NOT NULL BEGIN
     UPDATE photographs SET n_tags = n_tags + (

@@ -257,7 +257,7 @@ class _Scanner:
         connection.execute(
             "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, "
             "confidence, kin, note) SELECT ?, ?, tag, verdict, made_at, suggested_by, "
-            "confidence, kin, ? FROM decisions WHERE content = ? AND holds AND verdict",
+            "confidence, kin, ? FROM decisions WHERE content = ? AND holds",
             (self.run.id, new, _EDITED, old),
         )
 
@@ -319,7 +319,7 @@ class _Scanner:
         with self.catalogue.transaction() as connection:
             for table in ("suggestions", "doubts"):
                 connection.execute(
-                    f"DELETE FROM {table} WHERE content IN ("  # noqa: S608
+                    f"DELETE FROM {table} WHERE content IN ("
                     "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
                     "WHERE content = contents.id AND gone IS NULL))"
                 )

@@ -1,0 +1,260 @@
+"""What a person decided: accepted, rejected, and taken back.
+
+A decision is about a content and a tag. It is never deleted: a later one on the same two takes
+its place. So the history is whole, and every step can be taken back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tagkin.catalogue.catalogue import Catalogue, now
+from tagkin.catalogue.filters import Filters, content_of
+from tagkin.catalogue.found import TagNumbers
+from tagkin.errors import InvalidInput
+
+__all__ = ["ACCEPTED", "REJECTED", "Decided", "OnTag", "decide", "rejected_tags", "take_back"]
+
+ACCEPTED, REJECTED = 1, -1
+_COMMANDS = {ACCEPTED: "accept", REJECTED: "reject"}
+
+
+class OnTag(NamedTuple):
+    """A tag of a photograph that is decided on."""
+
+    path: str
+    tag: str
+    confidence: float | None
+    """None where nobody suggested it."""
+    run: int | None
+    """The run that suggested it."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a decision was about."""
+
+    run: int | None
+    """Its own run, by which it can be taken back; None where nothing was decided."""
+    each: Sequence[OnTag]
+    n_kept: int = 0
+    """Of decisions taken back: those that stay, since a later one took their place."""
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+
+def decide(
+    catalogue: Catalogue,
+    verdict: int,
+    filters: Filters,
+    *,
+    note: str | None = None,
+    dry_run: bool = False,
+) -> Decided:
+    """Accept or reject all suggestions that pass the filters.
+
+    Where photographs and tags are named and nothing else, the decision holds also for tags that
+    nobody suggested.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    verdict : `ACCEPTED` or `REJECTED`
+    filters : Filters
+    note : str, optional
+        A word on why, kept with the decisions.
+    dry_run : bool, default False
+        Decide nothing; return what would be decided.
+    """
+    if verdict not in _COMMANDS:
+        raise InvalidInput(f"A verdict is 1 (accepted) or -1 (rejected); found {verdict!r}.")
+    new_tags = filters.names_pairs and verdict == ACCEPTED
+    condition, values = filters.conditions(catalogue, "s", new_tags=new_tags)
+    pairs = _named_pairs(catalogue, verdict, filters)
+    if dry_run:
+        return Decided(None, [*_chosen(catalogue, condition, values), *pairs])
+    with catalogue.transaction() as connection:
+        each = [*_chosen(catalogue, condition, values), *pairs]
+        if not each:
+            return Decided(None, [])
+        with catalogue.run(_COMMANDS[verdict], filters.to_dict()) as run:
+            _take_suggestions(connection, condition, values, run.id, verdict, note)
+            for pair in pairs:
+                _put_pair(connection, catalogue, pair, run.id, verdict, note)
+            run.outcome["decisions"] = len(each)
+    return Decided(run.id, each)
+
+
+def _chosen(catalogue: Catalogue, condition: str, values: list[Any]) -> list[OnTag]:
+    rows = catalogue.rows(
+        "SELECT (SELECT min(path) FROM photographs WHERE content = s.content AND gone IS NULL), "
+        "t.name, s.confidence, s.run FROM suggestions s JOIN tags t ON t.id = s.tag "
+        f"WHERE {condition} ORDER BY s.confidence DESC",
+        values,
+    )
+    return [OnTag(*row) for row in rows]
+
+
+def _take_suggestions(
+    connection: sqlite3.Connection,
+    condition: str,
+    values: list[Any],
+    run: int,
+    verdict: int,
+    note: str | None,
+) -> None:
+    """Make decisions of suggestions."""
+    connection.execute("DROP TABLE IF EXISTS temp.chosen")
+    connection.execute(
+        f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}",
+        values,
+    )
+    connection.execute(
+        "INSERT INTO decisions "
+        "(run, content, tag, verdict, made_at, suggested_by, confidence, kin, note) "
+        "SELECT ?, content, tag, ?, ?, run, confidence, kin, ? FROM temp.chosen",
+        (run, verdict, now(), note),
+    )
+    connection.execute(
+        "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
+    )
+    connection.execute("DROP TABLE temp.chosen")
+
+
+# --- tags that nobody suggested ----------------------------------------------------------
+
+
+def _named_pairs(catalogue: Catalogue, verdict: int, filters: Filters) -> list[OnTag]:
+    """Photographs and tags that were named and not suggested, where the decision is new."""
+    if not filters.names_pairs:
+        return []
+    pairs = []
+    for path in filters.photographs:
+        content = content_of(catalogue, path)
+        for name in filters.tags:
+            found = catalogue.row(
+                "SELECT EXISTS (SELECT 1 FROM suggestions WHERE content = ?1 AND tag = t.id), "
+                "(SELECT verdict FROM decisions WHERE content = ?1 AND tag = t.id AND holds), "
+                "EXISTS (SELECT 1 FROM found f JOIN photographs p ON p.id = f.photograph "
+                "WHERE p.content = ?1 AND f.tag = t.id) "
+                "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id) WHERE s.name = ?2",
+                (content, name),
+            )
+            is_suggested, held, is_found = found or (0, None, 0)
+            is_news = held != verdict and not (is_found and verdict == ACCEPTED and not held)
+            if not is_suggested and is_news:
+                pairs.append(OnTag(path, name, None, None))
+    return pairs
+
+
+def _put_pair(
+    connection: sqlite3.Connection,
+    catalogue: Catalogue,
+    pair: OnTag,
+    run: int,
+    verdict: int,
+    note: str | None,
+) -> None:
+    content, tag = content_of(catalogue, pair.path), TagNumbers(connection)[pair.tag]
+    _end(connection, content, tag)
+    connection.execute(
+        "INSERT INTO decisions (run, content, tag, verdict, made_at, note) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (run, content, tag, verdict, now(), note),
+    )
+    if verdict == REJECTED:
+        connection.execute(
+            "DELETE FROM doubts WHERE content = ? AND tag = ? AND kind = 'wrong'", (content, tag)
+        )
+
+
+def _end(connection: sqlite3.Connection, content: int, tag: int) -> None:
+    connection.execute(
+        "UPDATE decisions SET holds = 0 WHERE content = ? AND tag = ? AND holds", (content, tag)
+    )
+
+
+# --- taking back -------------------------------------------------------------------------
+
+
+def take_back(catalogue: Catalogue, run: int, *, dry_run: bool = False) -> Decided:
+    """Undo the decisions of a run: what held before holds again, suggestions are open again.
+
+    Of a run that undid another one, the decisions hold again. Those that were replaced by later
+    ones stay replaced.
+    """
+    undone = catalogue.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
+    mine = "taken_back_by" if undone else "run"
+    rows = catalogue.rows(
+        "SELECT d.id, d.content, d.tag, (SELECT min(path) FROM photographs "
+        "WHERE content = d.content AND gone IS NULL), t.name, d.confidence, d.suggested_by "
+        f"FROM decisions d JOIN tags t ON t.id = d.tag WHERE d.{mine} = ? AND d.holds = ? "
+        "ORDER BY d.id",
+        (run, not undone),
+    )
+    n_all = catalogue.value(f"SELECT count(*) FROM decisions WHERE {mine} = ?", (run,))
+    if not n_all:
+        raise InvalidInput(f"Run {run} has no decisions to take back. `tagkin history` lists runs.")
+    each = [OnTag(*row[3:]) for row in rows]
+    if dry_run or not rows:
+        return Decided(None, each, n_all - len(rows))
+    with (
+        catalogue.transaction() as connection,
+        catalogue.run("undo", {"run": run}, undoes=run) as this,
+    ):
+        for number, content, tag, *_ in rows:
+            if undone:
+                _hold_again(connection, number, content, tag)
+            else:
+                _take_back(connection, this.id, number, content, tag)
+        this.outcome["decisions"] = len(rows)
+    return Decided(this.id, each, n_all - len(rows))
+
+
+def _take_back(
+    connection: sqlite3.Connection, run: int, number: int, content: int, tag: int
+) -> None:
+    """Let what held before a decision hold again; a suggestion is open again."""
+    connection.execute(
+        "UPDATE decisions SET holds = 0, taken_back_by = ? WHERE id = ?", (run, number)
+    )
+    before = connection.execute(
+        "SELECT max(id) FROM decisions WHERE content = ? AND tag = ? AND id < ? "
+        "AND taken_back_by IS NULL",
+        (content, tag, number),
+    ).fetchone()[0]
+    if before is not None:
+        connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (before,))
+        return
+    connection.execute(
+        "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, kin) "
+        "SELECT content, tag, suggested_by, confidence, kin FROM decisions d WHERE id = ? "
+        "AND suggested_by IS NOT NULL AND NOT EXISTS (SELECT 1 FROM found f JOIN photographs p "
+        "ON p.id = f.photograph WHERE p.content = d.content AND f.tag = d.tag) "
+        "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
+        (number,),
+    )
+
+
+def _hold_again(connection: sqlite3.Connection, number: int, content: int, tag: int) -> None:
+    """Let a decision that was taken back hold again."""
+    _end(connection, content, tag)
+    connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", (content, tag))
+    connection.execute(
+        "UPDATE decisions SET holds = 1, taken_back_by = NULL WHERE id = ?", (number,)
+    )
+
+
+def rejected_tags(catalogue: Catalogue) -> dict[int, list[str]]:
+    """Tags that a person rejected, by content: negative examples for the next fit."""
+    found: dict[int, list[str]] = {}
+    for content, name in catalogue.rows(
+        "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
+        "WHERE d.holds AND d.verdict = -1 ORDER BY d.content, t.name"
+    ):
+        found.setdefault(content, []).append(name)
+    return found

@@ -1,0 +1,289 @@
+"""Decisions and history as JSON lines: what a catalogue holds that nothing else does.
+
+A line is one object with a "kind": the first says what the file is, then come runs, tags that are
+one or forgotten, decisions and writes. Photographs go by the digest of their content, so that the
+lines hold on another machine and after a move.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.evidence import pack_kin, unpack_kin
+from tagkin.catalogue.found import TagNumbers
+from tagkin.errors import InvalidInput
+
+__all__ = ["Imported", "export_lines", "import_lines"]
+
+_FORMAT, _VERSION = "tagkin-decisions", 1
+
+
+# --- out ---------------------------------------------------------------------------------
+
+
+def export_lines(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+    """Everything that only the catalogue knows, as objects for JSON lines."""
+    yield {"kind": "tagkin", "format": _FORMAT, "version": _VERSION}
+    for row in catalogue.rows(
+        "SELECT id, what, started_at, ended_at, model, parameters, outcome, undoes FROM runs"
+    ):
+        names = ("id", "what", "started_at", "ended_at", "model", "parameters", "outcome", "undoes")
+        run = dict(zip(names, row, strict=True))
+        run |= {name: json.loads(run[name]) for name in ("parameters", "outcome")}
+        yield {"kind": "run"} | run
+    for name, same_as, forgotten in catalogue.rows(
+        "SELECT t.name, o.name, t.forgotten FROM tags t LEFT JOIN tags o ON o.id = t.same_as "
+        "WHERE t.same_as IS NOT NULL OR t.forgotten"
+    ):
+        yield {"kind": "tag", "tag": name, "same_as": same_as, "forgotten": bool(forgotten)}
+    yield from _decisions(catalogue)
+    yield from _writes(catalogue)
+
+
+def _decisions(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+    digests = {c: d.hex() for c, d in catalogue.rows("SELECT id, digest FROM contents")}
+    for row in catalogue.rows(
+        "SELECT d.content, (SELECT min(path) FROM photographs WHERE content = d.content), t.name, "
+        "d.verdict, d.made_at, d.run, d.suggested_by, d.confidence, d.note, d.taken_back_by, d.kin "
+        "FROM decisions d JOIN tags t ON t.id = d.tag ORDER BY d.id"
+    ):
+        names = ("content", "path", "tag", "verdict", "made_at", "run", "suggested_by")
+        one = dict(zip((*names, "confidence", "note", "taken_back_by"), row[:10], strict=True))
+        one["content"] = digests[one["content"]]
+        one["kin"] = [[digests[c], share] for c, share in unpack_kin(row[10]) if c in digests]
+        yield {"kind": "decision"} | one
+
+
+def _writes(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+    for row in catalogue.rows(
+        "SELECT w.run, p.path, w.file, w.tags, w.added, w.before, w.after, w.backup, w.state, "
+        "w.undone_by, w.note FROM writes w JOIN photographs p ON p.id = w.photograph ORDER BY w.id"
+    ):
+        run, path, file, tags, added, before, after, backup, state, undone_by, note = row
+        yield {
+            "kind": "write",
+            "run": run,
+            "path": path,
+            "file": file,
+            "tags": json.loads(tags),
+            "added": json.loads(added),
+            "before": None if before is None else base64.b64encode(before).decode("ascii"),
+            "after": after.hex(),
+            "backup": backup,
+            "state": state,
+            "undone_by": undone_by,
+            "note": note,
+        }
+
+
+# --- in ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Imported:
+    """What came in; what was there already is not counted."""
+
+    runs: int = 0
+    tags: int = 0
+    decisions: int = 0
+    writes: int = 0
+    absent: int = 0
+    """Writes to photographs that are not in this catalogue, which were left out."""
+
+
+def import_lines(catalogue: Catalogue, lines: Iterable[str], *, dry_run: bool = False) -> Imported:
+    """Take in what `export_lines` gave, all of it or nothing.
+
+    What is there already is left as it is, so that importing twice changes nothing. Where two
+    decisions are about the same tag of the same photograph, the later one holds.
+    """
+    found = Imported()
+    try:
+        with catalogue.transaction() as connection:
+            _Import(connection, found).take(_objects(lines))
+            if dry_run:
+                raise _DryRun
+    except _DryRun:
+        pass
+    return found
+
+
+class _DryRun(Exception):
+    """Nothing is to stay."""
+
+
+def _objects(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    first = True
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+            kind = one["kind"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(f"Line {number} is not what `tagkin export` writes.") from error
+        if first and (kind, one.get("format")) != ("tagkin", _FORMAT):
+            raise InvalidInput("The file does not begin as `tagkin export` writes it.")
+        if first and one.get("version", 0) > _VERSION:
+            raise InvalidInput("The file was written by a newer tagkin. Install that version.")
+        first = False
+        yield number, one
+    if first:
+        raise InvalidInput("The file is empty.")
+
+
+class _Import:
+    def __init__(self, connection: sqlite3.Connection, found: Imported):
+        self.connection, self.found = connection, found
+        self.runs: dict[int, int] = {}
+        self.numbers = TagNumbers(connection)
+
+    def take(self, objects: Iterator[tuple[int, dict[str, Any]]]) -> None:
+        put = {"run": self._run, "tag": self._tag, "decision": self._decision, "write": self._write}
+        for number, one in objects:
+            try:
+                if one["kind"] in put:
+                    put[one["kind"]](one)
+            except (KeyError, TypeError, ValueError) as error:
+                raise InvalidInput(
+                    f"Line {number} is not what `tagkin export` writes ({error})."
+                ) from error
+        self._let_latest_hold()
+
+    def _run(self, one: dict[str, Any]) -> None:
+        """A run has another number here; the same command at the same moment is the same run."""
+        same = self.connection.execute(
+            "SELECT id FROM runs WHERE what = ? AND started_at = ?",
+            (one["what"], one["started_at"]),
+        ).fetchone()
+        if same:
+            self.runs[one["id"]] = same[0]
+            return
+        added = self.connection.execute(
+            "INSERT INTO runs (what, started_at, ended_at, model, parameters, outcome, undoes) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                one["what"],
+                one["started_at"],
+                one["ended_at"],
+                one["model"],
+                json.dumps(one["parameters"]),
+                json.dumps(one["outcome"]),
+                self.runs.get(one["undoes"]),
+            ),
+        )
+        self.runs[one["id"]] = int(added.lastrowid or 0)
+        self.found.runs += 1
+
+    def _tag(self, one: dict[str, Any]) -> None:
+        number = self.numbers[one["tag"]]
+        if one["same_as"] is not None:
+            into = self.numbers[one["same_as"]]
+            if number == into:
+                return
+            from tagkin.catalogue.tags import merge_tag
+
+            merge_tag(self.connection, self._any_run(), number, into)
+            self.numbers = TagNumbers(self.connection)
+        elif one["forgotten"]:
+            changed = self.connection.execute(
+                "UPDATE tags SET forgotten = 1 WHERE id = ? AND NOT forgotten", (number,)
+            )
+            if not changed.rowcount:
+                return
+            self.connection.execute("DELETE FROM suggestions WHERE tag = ?", (number,))
+        self.found.tags += 1
+
+    def _any_run(self) -> int:
+        return next(iter(self.runs.values()))
+
+    def _content(self, digest: str) -> int:
+        key = bytes.fromhex(digest)
+        self.connection.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (key,))
+        row = self.connection.execute("SELECT id FROM contents WHERE digest = ?", (key,))
+        return int(row.fetchone()[0])
+
+    def _decision(self, one: dict[str, Any]) -> None:
+        content, tag = self._content(one["content"]), self.numbers[one["tag"]]
+        row = (self.runs[one["run"]], content, tag, one["verdict"], one["made_at"])
+        if self.connection.execute(
+            "SELECT 1 FROM decisions WHERE run = ? AND content = ? AND tag = ? AND verdict = ? "
+            "AND made_at = ?",
+            row,
+        ).fetchone():
+            return
+        kin = pack_kin((self._content(digest), share) for digest, share in one["kin"])
+        # which of several holds is said at the end
+        self.connection.execute(
+            "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
+            "kin, note, taken_back_by, holds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            (
+                *row,
+                self.runs.get(one["suggested_by"]),
+                one["confidence"],
+                kin,
+                one["note"],
+                self.runs.get(one["taken_back_by"]),
+            ),
+        )
+        self.found.decisions += 1
+
+    def _let_latest_hold(self) -> None:
+        """Let the latest decision on each tag of each content hold, and no suggestion beside it."""
+        if not self.found.decisions:
+            return
+        latest = (
+            "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY content, tag "
+            "ORDER BY made_at DESC, id DESC) AS rank FROM decisions WHERE taken_back_by IS NULL) "
+            "WHERE rank = 1"
+        )
+        self.connection.execute(
+            f"UPDATE decisions SET holds = 0 WHERE holds AND id NOT IN ({latest})"
+        )
+        self.connection.execute(
+            f"UPDATE decisions SET holds = 1 WHERE NOT holds AND id IN ({latest})"
+        )
+        self.connection.execute(
+            "DELETE FROM suggestions WHERE EXISTS (SELECT 1 FROM decisions d WHERE "
+            "d.content = suggestions.content AND d.tag = suggestions.tag AND d.holds)"
+        )
+
+    def _write(self, one: dict[str, Any]) -> None:
+        path = one["path"].encode("utf-8", "surrogateescape")
+        photograph = self.connection.execute(
+            "SELECT id FROM photographs WHERE path = CAST(? AS TEXT)", (path,)
+        ).fetchone()
+        if photograph is None:
+            self.found.absent += 1
+            return
+        run, after = self.runs[one["run"]], bytes.fromhex(one["after"])
+        file = one["file"].encode("utf-8", "surrogateescape")
+        if self.connection.execute(
+            "SELECT 1 FROM writes WHERE run = ? AND file = CAST(? AS TEXT) AND after = ?",
+            (run, file, after),
+        ).fetchone():
+            return
+        self.connection.execute(
+            "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state, "
+            "undone_by, note) VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                run,
+                photograph[0],
+                file,
+                json.dumps(one["tags"], ensure_ascii=False),
+                json.dumps(one["added"], ensure_ascii=False),
+                None if one["before"] is None else base64.b64decode(one["before"]),
+                after,
+                one["backup"],
+                one["state"],
+                self.runs.get(one["undone_by"]),
+                one["note"],
+            ),
+        )
+        self.found.writes += 1

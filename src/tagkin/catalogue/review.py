@@ -1,0 +1,223 @@
+"""What a page of review asks of a catalogue: each answer is one range of one index.
+
+Lists come in parts: pass the last of one part to get the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.evidence import unpack_kin
+
+__all__ = [
+    "Doubt",
+    "Kin",
+    "OnPhotograph",
+    "Open",
+    "Progress",
+    "doubtful",
+    "kin_of",
+    "open_for_tag",
+    "progress",
+    "search",
+    "suggestions_for",
+    "to_review",
+]
+
+_PATH = "(SELECT min(path) FROM photographs p WHERE p.content = {}.content AND p.gone IS NULL)"
+
+
+class Open(NamedTuple):
+    """A suggestion of one tag that nobody has decided on."""
+
+    content: int
+    path: str
+    confidence: float
+
+
+class Kin(NamedTuple):
+    """A photograph that supports a suggestion."""
+
+    content: int
+    path: str | None
+    """None where it is not there any more."""
+    share: float
+
+
+class OnPhotograph(NamedTuple):
+    """A suggestion for one photograph, with its evidence."""
+
+    tag: str
+    confidence: float
+    run: int
+    kin: Sequence[Kin]
+
+
+class Doubt(NamedTuple):
+    """A tag that seems wrong on a photograph, or missing from it."""
+
+    content: int
+    path: str
+    tag: str
+    kind: str
+    confidence: float
+    kin: Sequence[Kin]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a review is."""
+
+    n_photographs: int
+    n_suggestions: int
+    """That nobody has decided on."""
+    n_to_review: int
+    """Photographs that have such suggestions."""
+    expected: float
+    """How many of the suggestions are likely to be right: what the rest is worth."""
+    n_accepted: int
+    n_rejected: int
+
+
+def open_for_tag(
+    catalogue: Catalogue, tag: int, n: int = 60, after: Open | None = None
+) -> list[Open]:
+    """Suggestions of a tag, the surest first."""
+    confidence, content = (2.0, -1) if after is None else (after.confidence, after.content)
+    rows = catalogue.rows(
+        f"SELECT s.content, {_PATH.format('s')}, s.confidence FROM suggestions s "
+        "WHERE s.tag = ?1 AND s.confidence <= ?2 AND (s.confidence < ?2 OR s.content > ?3) "
+        "ORDER BY s.confidence DESC, s.content LIMIT ?4",
+        (tag, confidence, content, n),
+    )
+    return [Open(*row) for row in rows]
+
+
+def suggestions_for(catalogue: Catalogue, content: int) -> list[OnPhotograph]:
+    """Suggestions for a photograph, the surest first, with the kin behind each."""
+    rows = catalogue.rows(
+        "SELECT t.name, s.confidence, s.run, s.kin FROM suggestions s JOIN tags t ON t.id = s.tag "
+        "WHERE s.content = ? ORDER BY s.confidence DESC, t.name",
+        (content,),
+    )
+    return [
+        OnPhotograph(tag, confidence, run, kin_of(catalogue, kin))
+        for tag, confidence, run, kin in rows
+    ]
+
+
+def kin_of(catalogue: Catalogue, data: bytes | None) -> list[Kin]:
+    """The kin that a suggestion was stored with, and where they are now."""
+    pairs = unpack_kin(data)
+    paths = dict(
+        catalogue.rows(
+            "SELECT content, min(path) FROM photographs WHERE gone IS NULL "
+            "AND content IN (SELECT value FROM json_each(?)) GROUP BY content",
+            (json.dumps([content for content, _ in pairs]),),
+        )
+    )
+    return [Kin(content, paths.get(content), share) for content, share in pairs]
+
+
+def to_review(catalogue: Catalogue, n: int = 1, after: int = 0) -> list[tuple[int, str]]:
+    """The next photographs with suggestions that nobody has decided on: content and path."""
+    rows = catalogue.rows(
+        "SELECT c.id, (SELECT min(path) FROM photographs p WHERE p.content = c.id "
+        "AND p.gone IS NULL) FROM contents c WHERE c.n_suggested > 0 AND c.id > ? "
+        "ORDER BY c.id LIMIT ?",
+        (after, n),
+    )
+    return [(content, path) for content, path in rows]
+
+
+def doubtful(
+    catalogue: Catalogue, kind: str | None = None, n: int = 60, start: int = 0
+) -> list[Doubt]:
+    """Tags that seem wrong or missing, the surest first; what was decided on is left out."""
+    kinds, values = ("d.kind = ? AND", [kind]) if kind else ("", [])
+    rows = catalogue.rows(
+        f"SELECT d.content, {_PATH.format('d')}, t.name, d.kind, d.confidence, d.kin "
+        f"FROM doubts d JOIN tags t ON t.id = d.tag WHERE {kinds} NOT EXISTS "
+        "(SELECT 1 FROM decisions o WHERE o.content = d.content AND o.tag = d.tag AND o.holds) "
+        "ORDER BY d.confidence DESC, d.content LIMIT ? OFFSET ?",
+        [*values, n, start],
+    )
+    return [
+        Doubt(content, path, tag, kind_, confidence, kin_of(catalogue, kin))
+        for content, path, tag, kind_, confidence, kin in rows
+    ]
+
+
+def search(
+    catalogue: Catalogue,
+    tags: Sequence[int] = (),
+    *,
+    untagged: bool = False,
+    folder: str | None = None,
+    n: int = 60,
+    after: int = 0,
+) -> list[tuple[int, str]]:
+    """Photographs that carry all these tags (found or accepted), or none: number and path.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    tags : sequence of int
+        Numbers of tags.
+    untagged : bool, default False
+        Only photographs without any tag.
+    folder : str, optional
+        Only photographs in this folder and those in it, from the root.
+    n : int, default 60
+    after : int, default 0
+        The number of the last photograph of the part before.
+    """
+    source, values = "photographs p", list[Any]()
+    conditions = ["p.gone IS NULL", "p.id > ?"]
+    if tags:
+        first, *others = tags
+        source = (
+            "(SELECT photograph AS id FROM found WHERE tag = ?1 UNION SELECT q.id FROM decisions d "
+            "JOIN photographs q ON q.content = d.content AND q.gone IS NULL "
+            "WHERE d.tag = ?1 AND d.holds AND d.verdict = 1) one JOIN photographs p USING (id)"
+        )
+        values.append(first)
+        conditions += [_carries(other) for other in others]
+    if untagged:
+        conditions.append("p.n_tags = 0")
+    values += [after]
+    if folder and folder.strip("/"):
+        conditions.append("p.path > ? AND p.path < ?")
+        values += [f"{folder.strip('/')}/", f"{folder.strip('/')}0"]
+    rows = catalogue.rows(
+        f"SELECT p.id, p.path FROM {source} WHERE {' AND '.join(conditions)} ORDER BY p.id LIMIT ?",
+        [*values, n],
+    )
+    return [(number, path) for number, path in rows]
+
+
+def _carries(tag: int) -> str:
+    return (
+        f"(EXISTS (SELECT 1 FROM found f WHERE f.photograph = p.id AND f.tag = {int(tag)}) "
+        "OR EXISTS (SELECT 1 FROM decisions d WHERE d.content = p.content "
+        f"AND d.tag = {int(tag)} AND d.holds AND d.verdict = 1))"
+    )
+
+
+def progress(catalogue: Catalogue) -> Progress:
+    """How many suggestions are left, and what they are likely worth."""
+    n_suggestions, expected, n_accepted, n_rejected = catalogue.rows(
+        "SELECT total(n_suggested), total(expected), total(n_accepted), total(n_rejected) FROM tags"
+    )[0]
+    return Progress(
+        catalogue.value("SELECT count(*) FROM photographs WHERE gone IS NULL"),
+        int(n_suggestions),
+        catalogue.value("SELECT count(*) FROM contents WHERE n_suggested > 0"),
+        max(0.0, expected),
+        int(n_accepted),
+        int(n_rejected),
+    )

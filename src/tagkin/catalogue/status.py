@@ -1,0 +1,84 @@
+"""How a collection stands, in a few numbers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.history import PastRun
+from tagkin.catalogue.history import history as runs_of
+from tagkin.catalogue.review import progress
+from tagkin.catalogue.writes import tags_to_write, unfinished_writes
+
+__all__ = ["Status", "status_of"]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What there is, what was decided, and what is left to do."""
+
+    root: str
+    catalogue: str
+    n_bytes: int
+    n_photographs: int
+    n_untagged: int
+    n_problems: int
+    """Photographs, or sidecars of them, that the last scan could not read."""
+    n_gone: int
+    """Photographs that were there once."""
+    n_tags: int
+    n_suggestions: int
+    """That nobody has decided on."""
+    n_to_review: int
+    """Photographs that have such suggestions."""
+    expected: float
+    """How many of the suggestions are likely to be right."""
+    n_accepted: int
+    n_rejected: int
+    n_to_write: int
+    """Photographs whose files lack accepted tags."""
+    n_unfinished: int
+    """Writes that a run which was killed has left unfinished."""
+    model: str | None
+    """Fingerprint of the model; None where none was learned."""
+    last_scan: PastRun | None
+    last_train: PastRun | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a plain dict, ready for JSON."""
+        return asdict(self)
+
+
+def status_of(catalogue: Catalogue) -> Status:
+    """How a collection stands."""
+    now = progress(catalogue)
+    last: dict[str, PastRun] = {}
+    for run in runs_of(catalogue):
+        if run.ended_at is not None:
+            last.setdefault(run.what, run)
+    trained = last.get("train") if catalogue.model_folder.is_dir() else None
+    count = "SELECT count(*) FROM photographs WHERE "
+    return Status(
+        root=str(catalogue.root),
+        catalogue=str(catalogue.path),
+        n_bytes=os.path.getsize(catalogue.path),
+        n_photographs=now.n_photographs,
+        n_untagged=catalogue.value(count + "gone IS NULL AND n_tags = 0"),
+        n_problems=catalogue.value(count + "gone IS NULL AND problem IS NOT NULL"),
+        n_gone=catalogue.value(count + "gone IS NOT NULL"),
+        n_tags=catalogue.value(
+            "SELECT count(*) FROM tags WHERE NOT forgotten AND n_found + n_accepted > 0"
+        ),
+        n_suggestions=now.n_suggestions,
+        n_to_review=now.n_to_review,
+        expected=now.expected,
+        n_accepted=now.n_accepted,
+        n_rejected=now.n_rejected,
+        n_to_write=len(tags_to_write(catalogue)),
+        n_unfinished=len(unfinished_writes(catalogue)),
+        model=trained.model if trained else None,
+        last_scan=last.get("scan"),
+        last_train=last.get("train"),
+    )

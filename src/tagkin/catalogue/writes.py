@@ -1,0 +1,168 @@
+"""Every write to a file, with what stood there before.
+
+A write is planned in the catalogue before the file is touched, and marked as done after. Whatever
+happens in between, the digests tell which of the two the file holds.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.database import sql_text
+from tagkin.catalogue.filters import Filters
+
+__all__ = [
+    "PastWrite",
+    "ToWrite",
+    "end_write",
+    "plan_write",
+    "tags_to_write",
+    "undone_write",
+    "unfinished_writes",
+    "writes_of",
+]
+
+_COLUMNS = "id, run, photograph, file, tags, added, before, after, backup, state, note"
+
+
+@dataclass(frozen=True)
+class ToWrite:
+    """A photograph whose files lack tags that were accepted."""
+
+    photograph: int
+    path: str
+    """From the root."""
+    tags: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PastWrite:
+    """A write in the catalogue."""
+
+    id: int
+    run: int
+    photograph: int
+    file: str
+    """From the root."""
+    tags: Sequence[str]
+    """The tags that it added."""
+    added: Sequence[tuple[str, str]]
+    """What was put in for them: property and value."""
+    before: bytes | None
+    """What stood there; None where there was no file."""
+    after: str
+    """SHA-256 of what was written."""
+    backup: str | None
+    """A copy of what stood there that another program keeps."""
+    state: str
+    """planned, done, failed or undone."""
+    note: str | None
+
+
+def tags_to_write(catalogue: Catalogue, filters: Filters | None = None) -> list[ToWrite]:
+    """Accepted tags that the files of a photograph do not carry, by photograph.
+
+    Copies of a photograph get the tags each.
+    """
+    condition, values = (filters or Filters()).conditions(catalogue, "d")
+    condition = condition.replace("d.run", "d.suggested_by")
+    rows = catalogue.rows(
+        "SELECT p.id, p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
+        "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
+        f"WHERE d.holds AND d.verdict = 1 AND {condition} AND NOT EXISTS "
+        "(SELECT 1 FROM found f JOIN tags o ON o.id = f.tag "
+        "WHERE f.photograph = p.id AND o.key = t.key) "
+        "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) one "
+        "WHERE w.photograph = p.id AND w.state = 'done' AND one.value = t.name) "
+        "ORDER BY p.path, d.id",
+        values,
+    )
+    found: dict[tuple[int, str], list[str]] = {}
+    for photograph, path, name in rows:
+        found.setdefault((photograph, path), []).append(name)
+    return [ToWrite(*key, tags) for key, tags in found.items()]
+
+
+def plan_write(
+    catalogue: Catalogue,
+    run: int,
+    photograph: int,
+    file: str,
+    tags: Sequence[str],
+    *,
+    added: Sequence[tuple[str, str]],
+    before: bytes | None,
+    after: str,
+    backup: str | None = None,
+) -> int:
+    """Keep what stands in a file, before it is written; the number of the write.
+
+    It is on the disk when this returns. The parameters are those of `PastWrite`.
+    """
+    with catalogue.transaction() as connection:
+        cursor = connection.execute(
+            "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state) "
+            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, 'planned')",
+            (
+                run,
+                photograph,
+                sql_text(file),
+                json.dumps(list(tags), ensure_ascii=False),
+                json.dumps([list(pair) for pair in added], ensure_ascii=False),
+                None if before is None else zlib.compress(before),
+                bytes.fromhex(after),
+                backup,
+            ),
+        )
+    return int(cursor.lastrowid or 0)
+
+
+def end_write(catalogue: Catalogue, number: int, state: str, note: str | None = None) -> None:
+    """Mark a planned write as "done" or "failed"."""
+    with catalogue.transaction() as connection:
+        connection.execute(
+            "UPDATE writes SET state = ?, note = ? WHERE id = ?", (state, note, number)
+        )
+
+
+def undone_write(catalogue: Catalogue, number: int, run: int, note: str | None = None) -> None:
+    """Mark a write as undone by a run."""
+    with catalogue.transaction() as connection:
+        connection.execute(
+            "UPDATE writes SET state = 'undone', undone_by = ?, note = ? WHERE id = ?",
+            (run, note, number),
+        )
+
+
+def writes_of(catalogue: Catalogue, run: int) -> list[PastWrite]:
+    """The writes of a run, in the order in which they were planned."""
+    return _past(catalogue, "run = ? ORDER BY id", (run,))
+
+
+def unfinished_writes(catalogue: Catalogue) -> list[PastWrite]:
+    """Writes that were planned and never marked: the run was killed."""
+    return _past(catalogue, "state = 'planned' ORDER BY id", ())
+
+
+def _past(catalogue: Catalogue, condition: str, values: tuple[int, ...]) -> list[PastWrite]:
+    rows = catalogue.rows(f"SELECT {_COLUMNS} FROM writes WHERE {condition}", values)
+    return [
+        PastWrite(
+            id,
+            run,
+            photograph,
+            file,
+            json.loads(tags),
+            [(name, value) for name, value in json.loads(added)],
+            None if before is None else zlib.decompress(before),
+            after.hex(),
+            backup,
+            state,
+            note,
+        )
+        for id, run, photograph, file, tags, added, before, after, backup, state, note in rows
+    ]

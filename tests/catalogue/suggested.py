@@ -1,0 +1,44 @@
+"""Suggestions for the photographs of the small folder."""
+
+from tagkin.catalogue import Catalogue, Suggested, put_suggestions
+
+OFFERED = {
+    "a.jpg": {"holiday": 0.95, "dog": 0.3},
+    "b.jpg": {"holiday": 0.7, "sea": 0.9},
+    "2024/c.jpg": {"beach": 0.55},
+    "2024/d.jpg": {"beach": 0.92, "sea": 0.6, "dog": 0.2},
+}
+
+
+def content(catalogue: Catalogue, path: str) -> int:
+    return catalogue.value("SELECT content FROM photographs WHERE path = ?", (path,))
+
+
+def offer(catalogue: Catalogue, offered: dict[str, dict[str, float]] | None = None) -> int:
+    """Suggest tags, with a.jpg and b.jpg as kin; the run."""
+    kin = [(content(catalogue, "a.jpg"), 0.75), (content(catalogue, "b.jpg"), 0.25)]
+    with catalogue.run("suggest", model="f" * 64) as run:
+        each = [
+            (content(catalogue, path), [Suggested(t, p, kin) for t, p in tags.items()])
+            for path, tags in (offered or OFFERED).items()
+        ]
+        put_suggestions(catalogue, run.id, each)
+    return run.id
+
+
+def open_suggestions(catalogue: Catalogue) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for path, tag, confidence in catalogue.rows(
+        "SELECT p.path, t.name, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
+        "JOIN photographs p ON p.content = s.content AND p.gone IS NULL ORDER BY p.path, t.name"
+    ):
+        found.setdefault(path, {})[tag] = confidence
+    return found
+
+
+def decisions(catalogue: Catalogue) -> dict[tuple[str, str], int]:
+    rows = catalogue.rows(
+        "SELECT p.path, t.name, d.verdict FROM decisions d JOIN tags t ON t.id = d.tag "
+        "JOIN photographs p ON p.content = d.content WHERE d.holds AND d.verdict AND p.gone IS NULL"
+    )
+    return {(path, tag): verdict for path, tag, verdict in rows}

@@ -1,0 +1,205 @@
+"""Suggestions are accepted, rejected and taken back; filters compose; nothing is asked twice."""
+
+import itertools
+
+import pytest
+
+from tagkin.catalogue import (
+    ACCEPTED,
+    REJECTED,
+    Filters,
+    decide,
+    history,
+    last_undoable,
+    rejected_tags,
+    take_back,
+)
+from tagkin.errors import InvalidInput
+
+from .photographs import check_invariants
+from .suggested import OFFERED, content, decisions, offer, open_suggestions
+
+
+def test_what_a_photograph_carries_is_not_suggested(catalogue):
+    offer(catalogue, {"a.jpg": {"Beach": 0.9, "new": 0.5}})
+    assert open_suggestions(catalogue) == {"a.jpg": {"new": 0.5}}
+    check_invariants(catalogue)
+
+
+def test_a_later_run_takes_the_place_of_an_earlier_one(catalogue):
+    offer(catalogue)
+    later = offer(catalogue, {"b.jpg": {"sea": 0.8}})
+    assert open_suggestions(catalogue) == OFFERED | {"b.jpg": {"sea": pytest.approx(0.8)}}
+    assert catalogue.value("SELECT count(*) FROM suggestions WHERE run = ?", (later,)) == 1
+    check_invariants(catalogue)
+
+
+FILTERS = {
+    "tags": (["beach"], lambda path, tag, p: tag == "beach"),
+    "at_least": (0.6, lambda path, tag, p: p >= 0.6),
+    "below": (0.93, lambda path, tag, p: p < 0.93),
+    "folder": ("2024/", lambda path, tag, p: path.startswith("2024/")),
+    "photographs": (["a.jpg", "2024/d.jpg"], lambda path, tag, p: path in ("a.jpg", "2024/d.jpg")),
+}
+
+
+@pytest.mark.parametrize("n", range(len(FILTERS) + 1))
+def test_filters_compose(catalogue, n):
+    """Every combination, against a plain loop."""
+    run = offer(catalogue)
+    for names in itertools.combinations(FILTERS, n):
+        filters = Filters(**{name: FILTERS[name][0] for name in names}, run=run)
+        expected = {
+            (path, tag)
+            for path, tags in OFFERED.items()
+            for tag, p in tags.items()
+            if all(FILTERS[name][1](path, tag, p) for name in names)
+        }
+        found = decide(catalogue, ACCEPTED, filters, dry_run=True)
+        assert {(one.path, one.tag) for one in found.each} == expected, names
+        assert found.run is None
+    assert not decisions(catalogue)
+    assert not decide(catalogue, ACCEPTED, Filters(run=run + 1), dry_run=True).each
+
+
+def test_accepted_and_rejected_ones_are_decided_on(catalogue):
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(tags=["beach"], at_least=0.9))
+    decide(catalogue, REJECTED, Filters(tags=["dog"]))
+    assert decisions(catalogue) == {
+        ("2024/d.jpg", "beach"): 1,
+        ("a.jpg", "dog"): -1,
+        ("2024/d.jpg", "dog"): -1,
+    }
+    left = open_suggestions(catalogue)
+    assert left["2024/c.jpg"] == {"beach": 0.55}
+    assert "dog" not in left["a.jpg"]
+    check_invariants(catalogue)
+    offer(catalogue)  # what was decided on is never suggested again
+    assert open_suggestions(catalogue) == left
+    names = {content(catalogue, "a.jpg"): ["dog"], content(catalogue, "2024/d.jpg"): ["dog"]}
+    assert rejected_tags(catalogue) == names
+
+
+def test_nothing_to_decide_is_no_run(catalogue):
+    n = len(history(catalogue))
+    assert decide(catalogue, ACCEPTED, Filters(at_least=0.99)).run is None
+    assert len(history(catalogue)) == n
+
+
+def test_tags_that_nobody_suggested(catalogue):
+    offer(catalogue)
+    named = Filters(photographs=["2024/d.jpg"], tags=["sunset", "beach"])
+    assert len(decide(catalogue, ACCEPTED, named)) == 2
+    assert decisions(catalogue) == {("2024/d.jpg", "sunset"): 1, ("2024/d.jpg", "beach"): 1}
+    assert len(decide(catalogue, ACCEPTED, named)) == 0  # it is so already
+    # what stands in a file is accepted by whoever wrote it, and can be rejected
+    in_file = Filters(photographs=["a.jpg"], tags=["sea"])
+    assert len(decide(catalogue, ACCEPTED, in_file)) == 0
+    assert len(decide(catalogue, REJECTED, in_file)) == 1
+    assert len(decide(catalogue, ACCEPTED, in_file)) == 1  # after all
+    check_invariants(catalogue)
+
+
+def test_mistakes_are_named(catalogue):
+    offer(catalogue)
+    with pytest.raises(InvalidInput, match="Did you mean beach"):
+        decide(catalogue, ACCEPTED, Filters(tags=["baech"]))
+    with pytest.raises(InvalidInput, match="not in the catalogue"):
+        decide(catalogue, ACCEPTED, Filters(photographs=["nowhere.jpg"], tags=["sea"]))
+    with pytest.raises(InvalidInput, match="no decisions to take back"):
+        take_back(catalogue, 1)
+
+
+def test_every_step_can_be_taken_back(catalogue):
+    """Undo has no limit: after all steps back, everything is as it was."""
+    offer(catalogue)
+    states, runs = [], []
+    for verdict, filters in (
+        (ACCEPTED, Filters(tags=["beach"])),
+        (REJECTED, Filters(photographs=["2024/d.jpg"], tags=["beach"])),  # another opinion
+        (ACCEPTED, Filters(photographs=["b.jpg"], tags=["own"])),
+        (REJECTED, Filters(folder="2024")),
+    ):
+        states.append((open_suggestions(catalogue), decisions(catalogue)))
+        runs.append(decide(catalogue, verdict, filters).run)
+        check_invariants(catalogue)
+    for state, run in zip(reversed(states), reversed(runs), strict=True):
+        assert last_undoable(catalogue).id == run
+        assert take_back(catalogue, run, dry_run=True).run is None
+        assert take_back(catalogue, run).run is not None
+        assert (open_suggestions(catalogue), decisions(catalogue)) == state
+        check_invariants(catalogue)
+    assert last_undoable(catalogue) is None
+    assert history(catalogue)[0].undoes == runs[0]
+    # and once more: what was taken back can be decided on again
+    assert len(decide(catalogue, ACCEPTED, Filters(tags=["beach"]))) == 2
+    check_invariants(catalogue)
+
+
+def test_what_was_decided_again_later_stays(catalogue):
+    offer(catalogue)
+    first = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
+    decide(catalogue, REJECTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
+    taken = take_back(catalogue, first)
+    assert (len(taken), taken.n_kept) == (1, 1)
+    assert decisions(catalogue) == {("2024/d.jpg", "beach"): -1}
+
+
+# --- decisions follow the photograph -----------------------------------------------------
+
+
+def test_decisions_follow_the_content_and_stay_with_an_edited_photograph(catalogue, folder, rescan):
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(tags=["holiday"]))
+    decide(catalogue, REJECTED, Filters(tags=["dog"]))
+    (folder.root / "a.jpg").rename(folder.root / "renamed.jpg")
+    folder.put("b.jpg", "b with more light")
+    rescan()
+    assert decisions(catalogue) == {
+        ("renamed.jpg", "holiday"): 1,
+        ("renamed.jpg", "dog"): -1,
+        ("b.jpg", "holiday"): 1,
+        ("2024/d.jpg", "dog"): -1,
+    }
+    (note,) = catalogue.row(
+        "SELECT note FROM decisions WHERE content = ? AND holds", (content(catalogue, "b.jpg"),)
+    )
+    assert note == "kept by path: the photograph was edited"
+    check_invariants(catalogue)
+
+
+def test_another_photograph_at_a_path_gets_no_decisions(catalogue, folder, rescan):
+    """The old one was moved away, and a new one has its name: it was not edited."""
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(tags=["holiday"]))
+    (folder.root / "a.jpg").rename(folder.root / "2024/a.jpg")
+    folder.put("a.jpg", "something else")
+    found = rescan()
+    assert not found.edited
+    assert set(decisions(catalogue)) == {("2024/a.jpg", "holiday"), ("b.jpg", "holiday")}
+    check_invariants(catalogue)
+
+
+def test_deleted_photographs_keep_decisions_and_lose_suggestions(catalogue, folder, rescan):
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(tags=["beach"]))
+    path = folder.root / "2024/d.jpg"
+    data = path.read_bytes()
+    path.unlink()
+    rescan()
+    assert "2024/d.jpg" not in open_suggestions(catalogue)
+    check_invariants(catalogue)
+    path.write_bytes(data)
+    folder.age(path)
+    rescan()
+    assert decisions(catalogue)[("2024/d.jpg", "beach")] == 1
+    check_invariants(catalogue)
+
+
+def test_a_suggestion_ends_when_the_tag_turns_up_in_a_file(catalogue, folder, rescan):
+    offer(catalogue)
+    folder.tag("2024/d.jpg", ["SEA"])
+    rescan()
+    assert open_suggestions(catalogue)["2024/d.jpg"] == {"beach": 0.92, "dog": 0.2}
+    check_invariants(catalogue)

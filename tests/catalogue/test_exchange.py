@@ -1,0 +1,195 @@
+"""Decisions and history travel as JSON lines; who says so can be asked; writes can be undone."""
+
+import hashlib
+import json
+
+import pytest
+
+from tagkin.catalogue import (
+    ACCEPTED,
+    REJECTED,
+    Filters,
+    change_tags,
+    decide,
+    end_write,
+    explain_photograph,
+    export_lines,
+    history,
+    import_lines,
+    open_for_scan,
+    plan_write,
+    scan,
+    status_of,
+    tags_to_write,
+    take_back,
+    undone_write,
+    unfinished_writes,
+    writes_of,
+)
+from tagkin.errors import InvalidInput
+
+from .photographs import check_invariants
+from .suggested import content, decisions, offer, open_suggestions
+
+
+def lines(catalogue):
+    return [json.dumps(one) for one in export_lines(catalogue)]
+
+
+@pytest.fixture
+def decided(catalogue):
+    """A catalogue in which a person has been at work."""
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    taken = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
+    take_back(catalogue, taken)
+    decide(catalogue, REJECTED, Filters(tags=["dog"]))
+    change_tags(catalogue, "rename", ["holiday"], "Holiday!")
+    change_tags(catalogue, "forget", ["sea"])
+    with catalogue.run("write") as run:
+        number = plan_write(
+            catalogue,
+            run.id,
+            catalogue.value("SELECT id FROM photographs WHERE path = 'a.jpg'"),
+            "a.jpg.xmp",
+            ["Holiday!"],
+            added=[("dc:subject", "Holiday!")],
+            before=b"what stood there",
+            after=hashlib.sha256(b"new").hexdigest(),
+        )
+        end_write(catalogue, number, "done")
+    return catalogue
+
+
+def test_a_catalogue_that_was_lost_comes_back(decided, folder):
+    kept, before = lines(decided), (decisions(decided), [r.what for r in history(decided)])
+    writes = [vars(one) | {"id": 0, "run": 0} for one in writes_of(decided, history(decided)[0].id)]
+    decided.close()
+    decided.path.unlink()
+    with open_for_scan(folder.root) as fresh:
+        scan(fresh)
+        assert not decisions(fresh)
+        assert import_lines(fresh, kept, dry_run=True).decisions == 7
+        assert not decisions(fresh)
+        import_lines(fresh, kept)
+        check_invariants(fresh)
+        assert decisions(fresh) == before[0]
+        assert [r.what for r in history(fresh)][: len(before[1])] == before[1]
+        last = next(r for r in history(fresh) if r.what == "write")
+        assert [vars(one) | {"id": 0, "run": 0} for one in writes_of(fresh, last.id)] == writes
+        twice = import_lines(fresh, kept)
+        assert (twice.runs, twice.decisions, twice.writes) == (0, 0, 0)
+        offer(fresh)  # and nothing that was decided on or forgotten is suggested
+        assert open_suggestions(fresh) == {
+            "2024/c.jpg": {"beach": 0.55},
+            "b.jpg": {"Holiday!": 0.7},
+        }
+        check_invariants(fresh)
+
+
+def test_the_later_decision_holds(catalogue, folder):
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
+    kept = lines(catalogue)
+    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
+    later = lines(catalogue)
+    import_lines(catalogue, kept)
+    assert decisions(catalogue) == {("a.jpg", "holiday"): -1}
+    catalogue.close()
+    catalogue.path.unlink()
+    with open_for_scan(folder.root) as fresh:
+        scan(fresh)
+        import_lines(fresh, later)
+        assert decisions(fresh) == {("a.jpg", "holiday"): -1}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", '{"kind": "other"}', '{"kind": "tagkin", "format": "x"}']
+)
+def test_other_files_are_refused(catalogue, text):
+    with pytest.raises(InvalidInput):
+        import_lines(catalogue, text.splitlines())
+
+
+def test_a_damaged_line_changes_nothing(decided, catalogue):
+    kept = lines(decided)
+    n = len(history(catalogue))
+    with pytest.raises(InvalidInput, match=f"Line {len(kept) + 1} "):
+        import_lines(catalogue, [*kept, '{"kind": "decision"}'])
+    assert len(history(catalogue)) == n
+
+
+# --- who says so -------------------------------------------------------------------------
+
+
+def test_every_tag_has_someone_who_says_so(decided):
+    found = explain_photograph(decided, "a.jpg")
+    told = {one.tag: [(said.who, said.text) for said in one.said] for one in found.tags}
+    states = {one.tag: one.state for one in found.tags}
+    assert states == {
+        "Holiday!": "accepted",
+        "beach": "found",
+        "dog": "rejected",
+        "sea": "found",
+    }
+    assert told["beach"] == [("file", "stands in a.jpg.xmp")]
+    who = [kind for kind, _ in told["Holiday!"]]
+    assert (who[0], who[-1], "person" in who) == ("run", "write", True)
+    assert "with model ffffffffffff, 95 % confidence" in told["Holiday!"][0][1]
+    assert told["Holiday!"][-1][1].startswith("written to a.jpg.xmp by run")
+    kin = next(one.kin for one in found.tags if one.tag == "Holiday!")
+    assert [(one.path, round(one.share, 2)) for one in kin] == [("a.jpg", 0.75), ("b.jpg", 0.25)]
+    plain = found.to_dict()
+    assert plain["digest"] == hashlib.sha256(b"\xff\xd8a\xff\xd9").hexdigest()
+    assert json.loads(json.dumps(plain)) == plain
+
+
+def test_a_decision_taken_back_is_told(decided):
+    found = explain_photograph(decided, "2024/c.jpg")
+    beach = next(one for one in found.tags if one.tag == "beach")
+    assert beach.state == "suggested"
+    assert any("taken back by run" in said.text for said in beach.said)
+
+
+# --- writes ------------------------------------------------------------------------------
+
+
+def test_accepted_tags_that_files_lack_are_to_be_written(catalogue, folder, rescan):
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    expected = {"2024/d.jpg": ["beach"], "a.jpg": ["holiday"], "b.jpg": ["sea"]}
+    assert {one.path: list(one.tags) for one in tags_to_write(catalogue)} == expected
+    only = tags_to_write(catalogue, Filters(folder="2024"))
+    assert [one.path for one in only] == ["2024/d.jpg"]
+    folder.tag("b.jpg", ["beach", "Sea"])  # another program wrote it
+    rescan()
+    assert {one.path for one in tags_to_write(catalogue)} == {"2024/d.jpg", "a.jpg"}
+    assert status_of(catalogue).n_to_write == 2
+
+
+def test_a_write_is_kept_with_what_stood_there(catalogue):
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(at_least=0.95))
+    (todo,) = tags_to_write(catalogue)
+    with catalogue.run("write") as run:
+        number = plan_write(
+            catalogue,
+            run.id,
+            todo.photograph,
+            "a.jpg.xmp",
+            todo.tags,
+            added=[("dc:subject", "holiday")],
+            before="alt \u00e4\u00f6\u00fc".encode() * 1000,
+            after="ab" * 32,
+        )
+        assert [one.id for one in unfinished_writes(catalogue)] == [number]
+        end_write(catalogue, number, "done")
+    (one,) = writes_of(catalogue, run.id)
+    assert one.before == "alt \u00e4\u00f6\u00fc".encode() * 1000
+    assert (one.after, one.added, one.state) == ("ab" * 32, [("dc:subject", "holiday")], "done")
+    assert not tags_to_write(catalogue)
+    with catalogue.run("undo", undoes=run.id) as undo:
+        undone_write(catalogue, number, undo.id, "as it was")
+    assert tags_to_write(catalogue) == [todo]
+    assert history(catalogue)[1].undone_by == undo.id
+    assert content(catalogue, "a.jpg")

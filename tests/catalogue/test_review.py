@@ -1,0 +1,111 @@
+"""What a page asks: every list comes in parts, and says the same as a plain loop."""
+
+import pytest
+
+from tagkin.catalogue import (
+    ACCEPTED,
+    REJECTED,
+    Filters,
+    decide,
+    doubtful,
+    open_for_tag,
+    progress,
+    search,
+    suggestions_for,
+    tag_numbers,
+    to_review,
+)
+from tagkin.catalogue.evidence import pack_kin, unpack_kin
+
+from .suggested import OFFERED, content, offer
+
+
+def number(catalogue, tag):
+    return tag_numbers(catalogue, [tag])[0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 10])
+def test_by_tag_the_surest_first_in_parts(catalogue, n):
+    offer(catalogue, OFFERED | {"2024/c.jpg": {"holiday": 0.7}})
+    after, found = None, []
+    while part := open_for_tag(catalogue, number(catalogue, "holiday"), n, after):
+        found += part
+        after = part[-1]
+    assert [(one.path, one.confidence) for one in found] == [
+        ("a.jpg", 0.95),
+        *sorted([("2024/c.jpg", 0.7), ("b.jpg", 0.7)], key=lambda p: content(catalogue, p[0])),
+    ]
+
+
+def test_by_photograph_with_kin(catalogue, folder, rescan):
+    offer(catalogue)
+    first, second = suggestions_for(catalogue, content(catalogue, "b.jpg"))
+    assert (first.tag, first.confidence, second.tag) == ("sea", 0.9, "holiday")
+    assert [(kin.path, round(kin.share, 2)) for kin in first.kin] == [
+        ("a.jpg", 0.75),
+        ("b.jpg", 0.25),
+    ]
+    (folder.root / "a.jpg").unlink()
+    rescan()
+    assert suggestions_for(catalogue, content(catalogue, "b.jpg"))[0].kin[0].path is None
+
+
+def test_what_is_left_to_review(catalogue):
+    offer(catalogue)
+    seen, after = [], 0
+    while part := to_review(catalogue, 1, after):
+        seen += [path for _, path in part]
+        after = part[-1][0]
+    assert sorted(seen) == sorted(OFFERED)
+    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"]))
+    assert "a.jpg" not in [path for _, path in to_review(catalogue, 10)]
+    now = progress(catalogue)
+    assert (now.n_photographs, now.n_to_review, now.n_suggestions, now.n_rejected) == (4, 3, 6, 2)
+    assert now.expected == pytest.approx(0.7 + 0.9 + 0.55 + 0.92 + 0.6 + 0.2)
+
+
+def test_search(catalogue):
+    def paths(**how):
+        return sorted(path for _, path in search(catalogue, **how))
+
+    assert paths() == ["2024/c.jpg", "2024/d.jpg", "a.jpg", "b.jpg"]
+    beach, sea = number(catalogue, "beach"), number(catalogue, "sea")
+    assert paths(tags=[beach]) == ["a.jpg", "b.jpg"]
+    assert paths(tags=[beach, sea]) == ["a.jpg"]
+    assert paths(untagged=True) == ["2024/d.jpg"]
+    assert paths(untagged=True, folder="2024") == ["2024/d.jpg"]
+    assert paths(folder="2024/") == ["2024/c.jpg", "2024/d.jpg"]
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    assert paths(tags=[beach]) == ["2024/d.jpg", "a.jpg", "b.jpg"]
+    assert paths(tags=[sea, beach]) == ["a.jpg", "b.jpg"]
+    assert paths(tags=[beach], folder="2024") == ["2024/d.jpg"]
+    assert paths(untagged=True) == []
+    (first,) = search(catalogue, tags=[beach], n=1)
+    assert len(search(catalogue, tags=[beach], after=first[0])) == 2
+
+
+def test_doubts_that_were_decided_on_are_left_out(catalogue):
+    run = offer(catalogue)
+    rows = [("a.jpg", "sea", "wrong", 0.9), ("2024/d.jpg", "beach", "missing", 0.8)]
+    with catalogue.transaction() as connection:
+        for path, tag, kind, confidence in rows:
+            connection.execute(
+                "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
+                (content(catalogue, path), number(catalogue, tag), run, kind, confidence, b""),
+            )
+    assert [one[1:5] for one in doubtful(catalogue)] == rows
+    assert [one.tag for one in doubtful(catalogue, "missing")] == ["beach"]
+    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
+    decide(catalogue, ACCEPTED, Filters(tags=["beach"]))
+    assert doubtful(catalogue) == []
+
+
+def test_kin_are_packed_small():
+    kin = [(1, 0.5), (2**31, 0.25), (7, 0.0)]
+    data = pack_kin(kin)
+    assert len(data) == 18
+    for (content_before, share), (content_after, again) in zip(kin, unpack_kin(data), strict=True):
+        assert content_before == content_after
+        assert again == pytest.approx(share, abs=1 / 65535)
+    assert unpack_kin(None) == []
