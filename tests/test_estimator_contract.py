@@ -45,7 +45,13 @@ ESTIMATORS: dict[str, list[BaseEstimator]] = {
 }
 
 # What these share with others; they are not used by themselves.
-BASES = {"LabelTransfer", "LinearTransfer", "NeighborTransfer", "PhotographFeatures"}
+BASES = {
+    "FeatureScores",
+    "LabelTransfer",
+    "LinearTransfer",
+    "NeighborTransfer",
+    "PhotographFeatures",
+}
 
 # FAISS is optional.
 if importlib.util.find_spec("faiss") is not None:

@@ -7,7 +7,16 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import tagkin
-from tagkin import Annotator, FeatureAnnotator, NeighborVoting, RidgeTransfer, Vocabulary
+from tagkin import (
+    Annotator,
+    FeatureAnnotator,
+    NeighborVoting,
+    RidgeTransfer,
+    SemanticSpace,
+    TagDenoiser,
+    Vocabulary,
+)
+from tagkin.annotator.learning import Recipe
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.storage import folders
@@ -225,6 +234,137 @@ def test_without_a_fit_before_it_is_one(synthetic, X):
 def test_what_was_fitted_on_tags_takes_tags(by_tags, X, Y):
     with pytest.raises(InvalidInput, match="one list of tags per image"):
         by_tags.partial_fit(X[:5], Y[:5])
+
+
+# --- what a person rejected --------------------------------------------------------------
+
+
+def rejected_of(found, X, n=40):
+    """The surest suggestion of each of the first images, as if a person had said no."""
+    first = found.suggest(X[:n], n=1, known=np.arange(n))
+    return [[s.name for s in row] for row in first] + [[]] * (N - n)
+
+
+def test_what_was_rejected_is_never_suggested_again(by_tags, synthetic, X, tmp_path):
+    rejected = rejected_of(by_tags, X)
+    found = FeatureAnnotator().fit(X[:N], synthetic.tags[:N], rejected=rejected)
+    assert found.rejected_.shape == (N, len(NAMES))
+    for one in (found, tagkin.load(found.save(tmp_path / "model"))):
+        again = one.suggest(X[:40], threshold=0.0, known=np.arange(40))
+        for row, no in zip(again, rejected[:40], strict=True):
+            assert {s.name for s in row}.isdisjoint(no)
+        missing = {(f.image, f.name) for f in one.audit(10_000, kind="missing")}
+        assert missing
+        assert missing.isdisjoint((i, tag) for i, row in enumerate(rejected) for tag in row)
+    # others, and the same photograph where it is taken for a new one, are free
+    assert any(s.name in rejected[0] for row in found.suggest(X[:40], n=2) for s in row)
+    new = found.suggest(X[N : N + 3], threshold=0.0, rejected=[["snow"], [], NAMES])
+    assert "snow" not in {s.name for s in new[0]}
+    assert "snow" in {s.name for s in new[1]}
+    assert not new[2]
+
+
+def test_rejections_as_a_matrix_and_of_what_is_carried(X, Y, synthetic):
+    R = scipy.sparse.lil_array(Y[:N].shape)
+    absent = np.argwhere(Y[:N].toarray() == 0)[:5]
+    R[absent[:, 0], absent[:, 1]] = 1
+    R[:, 0] = 1
+    found = FeatureAnnotator(denoise=False).fit(X[:N], Y[:N], rejected=R.tocsr())
+    expected = (R.toarray() > 0) & (Y[:N].toarray() == 0)
+    np.testing.assert_array_equal(found.rejected_.toarray() > 0, expected)
+    with pytest.raises(InvalidInput, match="Found labels of shape"):
+        FeatureAnnotator().fit(X[:N], Y[:N], rejected=R.tocsr()[:, :3])
+
+
+def test_who_rejects_a_dog_has_not_rejected_an_animal(X, synthetic):
+    tags = [[f"scene|{tag}" for tag in row] for row in synthetic.tags[:N]]
+    vocabulary = Vocabulary(separator="|")
+    found = FeatureAnnotator(vocabulary=vocabulary, denoise=False)
+    found.fit(X[:N], tags, rejected=[["scene|snow"]] * N)
+    snow, scene = (found.vocabulary_.index(tag) for tag in ("scene|snow", "scene"))
+    assert found.rejected_[:, [snow]].nnz > 0
+    assert found.rejected_[:, [scene]].nnz == 0
+
+
+def test_further_rejections(by_tags, synthetic, X):
+    rejected = rejected_of(by_tags, X)
+    found = FeatureAnnotator(denoise=False).fit(X[:N], synthetic.tags[:N], rejected=rejected)
+    before = found.rejected_.toarray()
+    tags = [synthetic.tags[0], ["holiday"], ["holiday"]]
+    found.partial_fit(X[[0, N, N + 1]], tags, known=[0, -1, -1])
+    assert found.rejected_.shape == (N + 2, 7)
+    np.testing.assert_array_equal(found.rejected_.toarray()[:N, :6], before)
+    found.partial_fit(X[[0]], [synthetic.tags[0]], known=[0], rejected=[["holiday"]])
+    (row,) = found.rejected_[[0]].toarray()
+    assert np.flatnonzero(row).tolist() == [found.vocabulary_.index("holiday")]
+
+
+class Listening(NeighborVoting):
+    """A method that takes what was rejected, and keeps it."""
+
+    takes_rejected = True
+
+    def fit(self, X, y=None, *, rejected=None):
+        """Keep what was rejected."""
+        self.heard_ = rejected
+        return super().fit(X, y)
+
+
+def test_a_method_that_takes_rejections_gets_those_of_its_images(
+    by_tags, synthetic, X, monkeypatch
+):
+    rejected = rejected_of(by_tags, X, N)
+    heard = []
+    fit = Listening.fit
+    monkeypatch.setattr(
+        Listening,
+        "fit",
+        lambda self, X, y, **told: heard.append((y, told)) or fit(self, X, y, **told),
+    )
+    found = FeatureAnnotator(method=Listening(10), denoise=False)
+    found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
+    np.testing.assert_array_equal(found.method_.heard_.toarray(), found.rejected_.toarray())
+    whole = np.hstack([found.method_.labels_.toarray(), found.rejected_.toarray()])
+    rows = {row.tobytes() for row in whole}
+    for y, told in heard:  # in every fold, with the labels of the same images
+        assert {
+            row.tobytes() for row in np.hstack([y.toarray(), told["rejected"].toarray()])
+        } <= rows
+    assert len(heard) == 6
+    heard.clear()
+    found.fit(X[:N], synthetic.tags[:N])
+    assert [told for _, told in heard] == [{}] * 6
+
+
+def test_denoising_brings_no_rejected_label_back(X, Y):
+    recipe = Recipe(SemanticSpace(), NeighborVoting(5), TagDenoiser(blend=1.0))
+    R = scipy.sparse.csr_array((Y[:50].toarray() == 0).astype(np.float32))
+    given = []
+    fit = SemanticSpace.fit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SemanticSpace, "fit", lambda self, X, y: given.append(y) or fit(self, X, y))
+        recipe.fit(X[:50], Y[:50])
+        recipe.fit(X[:50], Y[:50], R)
+    free, held = (one.toarray() > 0 for one in given)
+    carried = Y[:50].toarray() > 0
+    assert (free & ~carried).any()
+    assert not (held & ~carried).any()
+
+
+def test_photographs_keep_what_was_rejected_for_them(synthetic, X):
+    """By content: copies of a photograph are one."""
+    photos = seen(X[:N])
+    rejected = [[] for _ in range(N)]
+    rejected[3] = [tag for tag in NAMES if tag not in synthetic.tags[3]][:2]
+    model = Annotator(denoise=False).fit(photos, synthetic.tags[:N], rejected=rejected)
+    (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
+    assert found.suggestions
+    assert {s.tag for s in found.suggestions}.isdisjoint(rejected[3])
+    model.add(seen(X[3:4], first=3), [["snow"]], rejected=[["beach"]])
+    (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
+    assert {s.tag for s in found.suggestions} == set(NAMES) - {"snow", "beach"}
+    (found,) = model.suggest(seen(X[N : N + 1], first=N), threshold=0.0, rejected=[["city"]])
+    assert "city" not in {s.tag for s in found.suggestions}
 
 
 # --- keeping -----------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
     plain, denoised = right.copy(), right.copy()
     plain[half], denoised[other] = wrong[half], wrong[other]
 
-    def scores(X, Y, recipe, random_state, fold_done, groups):
+    def scores(X, Y, recipe, *rest):
         looks = recipe.space is None
         return right if looks else plain if recipe.denoiser is None else denoised
 

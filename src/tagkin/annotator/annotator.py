@@ -155,6 +155,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         photographs: Photographs,
         tags: TagLists | None = None,
         *,
+        rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from photographs and their tags.
@@ -165,6 +166,10 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         tags : list of lists of str
             The tags of each photograph, None or an empty list where there are none; a collection
             has its own.
+        rejected : list of lists of str, optional
+            The tags that a person rejected for each photograph. They are never suggested for it
+            again, and are a surer no than a tag that nobody mentioned: people forget tags. One
+            that a photograph carries all the same counts for nothing.
         progress : function of (what, done, all), optional
 
         Notes
@@ -175,8 +180,8 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         """
         step, estimator = progress or silent, self._estimator()
         estimator.check_parameters()
-        seen, rows = self._tagged(photographs, tags, step)
-        estimator.fit(seen.features, self._labels(rows), progress=step)
+        seen, rows, refused = self._tagged(photographs, tags, step, rejected)
+        estimator.fit(seen.features, self._labels(rows), rejected=refused, progress=step)
         self.estimator_, self.fingerprint_ = estimator, self._backbone().fingerprint
         self._keep(seen, seen.files, seen.digests)
         self.tags_from_ = getattr(photographs, "tags_from", "given")
@@ -187,6 +192,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         photographs: Photographs,
         tags: TagLists | None = None,
         *,
+        rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Add tagged photographs, perhaps with new tags, and learn nothing anew.
@@ -194,13 +200,14 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         They are kin from now on, and new tags can be suggested at once. Photographs that are
         known (by content) get these tags instead of those that they had, and are where they were
         found now. Confidences of new tags are those that hold for the others, and `audit` says
-        nothing of new photographs, until the next `fit`.
+        nothing of new photographs, until the next `fit`. `rejected` is as in `fit`; without it,
+        photographs that are known keep what was rejected for them.
         """
         self._check_fitted()
         self._check_backbone()
-        seen, rows = self._tagged(photographs, tags, progress or silent)
+        seen, rows, refused = self._tagged(photographs, tags, progress or silent, rejected)
         known = self._rows_of(seen.digests)
-        self.estimator_.partial_fit(seen.features, rows, known=known)
+        self.estimator_.partial_fit(seen.features, rows, known=known, rejected=refused)
         fresh = np.flatnonzero(known < 0)
         paths = [*self.paths_, *(seen.files[i] for i in fresh)]
         for i in np.flatnonzero(known >= 0):
@@ -236,9 +243,13 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         return labels
 
     def _tagged(
-        self, photographs: Photographs, tags: TagLists | None, step: Progress
-    ) -> tuple[Extraction, list[list[str]]]:
-        """Features of photographs that carry tags, each content once, and those tags."""
+        self,
+        photographs: Photographs,
+        tags: TagLists | None,
+        step: Progress,
+        rejected: TagLists | None = None,
+    ) -> tuple[Extraction, list[list[str]], list[list[str]] | None]:
+        """Features of photographs that carry tags, each content once, those tags and rejections."""
         if isinstance(photographs, Collection):
             tags = photographs.tags
         files = paths_of(photographs)
@@ -252,7 +263,12 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
             seen = subset(photographs, kept)
         else:
             seen = self._readable([files[i] for i in kept], step)
-        return merged(seen, [files[i] for i in kept], [rows[i] for i in kept])
+        named = [files[i] for i in kept]
+        once, merged_rows = merged(seen, named, [rows[i] for i in kept])
+        if rejected is None:
+            return once, merged_rows, None
+        refused = tag_rows(files, rejected)
+        return once, merged_rows, merged(seen, named, [refused[i] for i in kept])[1]
 
     # --- suggesting ----------------------------------------------------------------------
 
@@ -264,6 +280,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         threshold: float | None = None,
         precision: float | None = None,
         n_kin: int = _KIN,
+        rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> list[PhotoSuggestions]:
         """Tags for photographs, with confidences and the kin that support them.
@@ -280,6 +297,9 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
             single ones may be less sure. A tag that cannot reach it is not suggested.
         n_kin : int, default 5
             Kin to name for each suggestion, at most.
+        rejected : list of lists of str, optional
+            Tags that a person rejected for each photograph, besides those that `fit` was told of:
+            they are not suggested.
 
         Returns
         -------
@@ -299,8 +319,17 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
             carried(file, self.tags_[k] if k >= 0 else ())
             for file, k in zip(seen.files, known, strict=True)
         ]
+        files = paths_of(photographs)
+        refused = dict(zip(files, tag_rows(files, rejected or [None] * len(files)), strict=True))
         found = self.estimator_.suggest(
-            seen.features, n, threshold, precision, known=known, carried=own, n_support=n_kin
+            seen.features,
+            n,
+            threshold,
+            precision,
+            known=known,
+            carried=own,
+            rejected=[refused[file] for file in seen.files],
+            n_support=n_kin,
         )
         return [
             PhotoSuggestions(file, tuple(self._shown(one) for one in of_photo), tuple(tags))
@@ -361,6 +390,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         photographs: Photographs,
         tags: TagLists | None = None,
         *,
+        rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Quality:
         """How good the suggestions of an annotator like this one are, on these photographs.
@@ -368,9 +398,10 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         Each fold is held out in turn; nothing of this annotator changes. Nothing is tuned, either.
         """
         step = progress or silent
-        seen, rows = self._tagged(photographs, tags, step)
-        labels = self._labels(rows)
-        return self._estimator().cross_validate(seen.features, labels, progress=step)
+        seen, rows, refused = self._tagged(photographs, tags, step, rejected)
+        return self._estimator().cross_validate(
+            seen.features, self._labels(rows), rejected=refused, progress=step
+        )
 
     def evaluate(
         self,
@@ -387,7 +418,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         """
         self._check_fitted()
         self._check_backbone()
-        seen, rows = self._tagged(photographs, tags, progress or silent)
+        seen, rows, _ = self._tagged(photographs, tags, progress or silent)
         fresh = np.flatnonzero(self._rows_of(self._met(seen).digests) < 0)
         if not len(fresh):
             raise InvalidInput(

@@ -60,8 +60,12 @@ def findings(
     n: int | None,
     kind: str | None,
     n_support: int,
+    rejected: scipy.sparse.csr_array,
 ) -> list[LabelFinding]:
-    """Labels that seem wrong or missing, the surest first: n, or all with .5 and more."""
+    """Labels that seem wrong or missing, the surest first: n, or all with .5 and more.
+
+    What was rejected (N×D) is not missing.
+    """
     if kind not in (None, "wrong", "missing"):
         raise InvalidInput(f'kind must be "wrong" or "missing"; found {kind!r}.')
     check_integer("n_support", n_support, 0)
@@ -71,6 +75,7 @@ def findings(
     rows, columns, doubt = doubts(held_out, Y)
     there = np.asarray(Y[rows, columns]).ravel() > 0
     wanted = np.ones(len(rows), bool) if kind is None else there == (kind == "wrong")
+    wanted &= there | (np.asarray(rejected[rows, columns]).ravel() == 0)
     if n is None:
         wanted &= doubt >= 0.5
     chosen = np.flatnonzero(wanted)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.label_input import Labels, holds_tags, listed
+from tagkin.annotator.label_input import (
+    Labels,
+    holds_tags,
+    listed,
+    rejections,
+    rows_of,
+    with_rows,
+    without,
+)
 from tagkin.arrays import Array
 from tagkin.arrays.labels import as_labels, checked_names, widened
 from tagkin.calibration import LabelCalibrator
@@ -28,9 +36,13 @@ class Extended(NamedTuple):
     calibrator: LabelCalibrator
     held_out: scipy.sparse.csr_array
     """Of shape (N, D); nothing for new images and new labels."""
+    rejected: scipy.sparse.csr_array
+    """Of shape (N, D)."""
 
 
-def extended(estimator: FeatureAnnotator, X: Array, y: Any, known: np.ndarray) -> Extended:
+def extended(
+    estimator: FeatureAnnotator, X: Array, y: Any, known: np.ndarray, rejected: Any
+) -> Extended:
     """An estimator's parts with further images; the estimator itself stays as it is.
 
     Parameters
@@ -41,6 +53,8 @@ def extended(estimator: FeatureAnnotator, X: Array, y: Any, known: np.ndarray) -
     y : labels of shape (n, D), or n lists of tags
     known : int array of shape (n,)
         Which image learned from each of them is, −1 where it is new.
+    rejected : labels of shape (n, D), n lists of tags, or None
+        Labels that are rejected for these images; with None, known ones keep what was rejected.
     """
     n = X.shape[0]
     if estimator.vocabulary_ is not None:
@@ -58,7 +72,11 @@ def extended(estimator: FeatureAnnotator, X: Array, y: Any, known: np.ndarray) -
     held_out = estimator.held_out_.copy()
     held_out.resize(labels.Y.shape)
     calibrator = deepcopy(estimator.calibrator_).extend(labels.Y.shape[1])
-    return Extended(labels, method.relabel(labels.Y), calibrator, held_out)
+    before = estimator.refused().copy()
+    before.resize(n_known, labels.Y.shape[1])
+    given = rows_of(before, known) if rejected is None else rejections(rejected, n, labels)
+    refused = without(with_rows(before, given, known), labels.Y)
+    return Extended(labels, method.relabel(labels.Y), calibrator, held_out, refused)
 
 
 def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:
@@ -87,8 +105,4 @@ def _more_columns(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray
             "with those of new labels at the end."
         )
     names = checked_names(estimator.column_names_, y, added.shape[1])
-    both = scipy.sparse.vstack([widened(before, added.shape[1]), added], format="csr")
-    order = np.arange(before.shape[0])
-    seen = known >= 0
-    order[known[seen]] = before.shape[0] + np.flatnonzero(seen)
-    return Labels(both[np.append(order, before.shape[0] + np.flatnonzero(~seen))], names)
+    return Labels(with_rows(widened(before, added.shape[1]), added, known), names)

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags
+from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator import quality
 from tagkin.annotator.audit import findings
 from tagkin.annotator.extending import extended
-from tagkin.annotator.label_input import Labels, indicator_of, read_labels
+from tagkin.annotator.feature_scores import FeatureScores
+from tagkin.annotator.label_input import (
+    Labels,
+    read_labels,
+    rejections,
+    without,
+)
 from tagkin.annotator.learning import Recipe, check_enough, learn, tuned, usual_recipe
 from tagkin.annotator.progress import Progress, silent
-from tagkin.annotator.suggesting import rule_for, similar_to, suggestions_of, without_itself
-from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
-from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
-from tagkin.arrays.labels import checked_names
+from tagkin.annotator.suggesting import rule_for, suggestions_of
+from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
+from tagkin.arrays import Array, check_features, check_integer, row_blocks
 from tagkin.calibration import LabelCalibrator
-from tagkin.errors import InvalidInput
-from tagkin.evaluation import mean_average_precision
 from tagkin.labels import Vocabulary
 from tagkin.space import SemanticSpace
-from tagkin.transfer import Evidence, NeighborTransfer
-from tagkin.transfer.evidence import label_lists
+from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count, denoising_text
 
 __all__ = ["FeatureAnnotator"]
@@ -39,7 +38,7 @@ __all__ = ["FeatureAnnotator"]
 _SUPPORT = 5
 
 
-class FeatureAnnotator(BaseEstimator):
+class FeatureAnnotator(FeatureScores):
     """Learns from features of labelled images and suggests labels for others, with confidences.
 
     `Annotator` is this estimator with a backbone in front. Labels, denoised as far as held-out
@@ -80,6 +79,8 @@ class FeatureAnnotator(BaseEstimator):
         Probabilities of labels by models that had not seen the image.
     blend_ : float
         How much the labels were denoised for the space.
+    rejected_ : CSR array of shape (N, D)
+        Labels that were rejected for the images learned from.
 
     Examples
     --------
@@ -95,15 +96,6 @@ class FeatureAnnotator(BaseEstimator):
     >>> [s.name for s in annotator.suggest(X[100:101], precision=0.9)[0]] == tags[100]
     True
     """
-
-    method_: Any
-    space_: Any
-    calibrator_: LabelCalibrator
-    held_out_: scipy.sparse.csr_array
-    vocabulary_: Any
-    tags_: list[list[str]] | None
-    column_names_: np.ndarray | None
-    blend_: float
 
     def __init__(
         self,
@@ -129,6 +121,7 @@ class FeatureAnnotator(BaseEstimator):
         y: Any = None,
         *,
         groups: Array | None = None,
+        rejected: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from features X and labels y of N images.
@@ -141,6 +134,10 @@ class FeatureAnnotator(BaseEstimator):
             carries none: leave out those that nobody has labelled.
         groups : array of shape (N,), optional
             Images of one group (a burst, an event) are held out together.
+        rejected : labels of shape (N, D), or list of N lists of tags, optional
+            What a person said that an image does not show. It is never suggested for the image
+            again, and is a surer no than a label that nobody mentioned: people forget labels. Of
+            a label that the image carries all the same it counts for nothing.
         progress : function of (what, done, all), optional
 
         Notes
@@ -150,14 +147,19 @@ class FeatureAnnotator(BaseEstimator):
         step, recipe = progress or silent, self._recipe()
         features, labels = self._read(X, y)
         check_enough(labels.Y)
+        refused = self._rejected(rejected, labels)
         if self.tune:
             recipe = tuned(features, labels.Y, recipe, self.random_state, step, groups)
-        learned = learn(features, labels.Y, recipe, self.random_state, step, groups)
+        learned = learn(features, labels.Y, recipe, self.random_state, step, groups, refused)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.space_, self.blend_ = learned.space, learned.blend
-        return self._keep(labels, learned.method, learned.calibrator, learned.held_out)
+        if refused is None:
+            refused = scipy.sparse.csr_array(labels.Y.shape, dtype=np.float32)
+        return self._keep(labels, learned.method, learned.calibrator, learned.held_out, refused)
 
-    def partial_fit(self, X: Array, y: Any = None, *, known: Array | None = None) -> Self:
+    def partial_fit(
+        self, X: Array, y: Any = None, *, known: Array | None = None, rejected: Any = None
+    ) -> Self:
         """Add images, perhaps with new labels, and learn nothing anew.
 
         They are neighbours from now on, and new labels can be suggested at once. Confidences of
@@ -173,12 +175,14 @@ class FeatureAnnotator(BaseEstimator):
         known : int array of shape (n,), optional
             Which image learned from each is, −1 where it is new. Those that are known get these
             labels instead of those that they had.
+        rejected : labels of shape (n, D), or n lists of tags, optional
+            As in `fit`. Without it, images that are known keep what was rejected for them.
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y)
+            return self.fit(X, y, rejected=rejected)
         features = self._checked(X)
         numbers = self._known(known, features.shape[0])
-        return self._keep(*extended(self, features, y, numbers))
+        return self._keep(*extended(self, features, y, numbers, rejected))
 
     def _keep(
         self,
@@ -186,17 +190,26 @@ class FeatureAnnotator(BaseEstimator):
         method: Any,
         calibrator: LabelCalibrator,
         held_out: scipy.sparse.csr_array,
+        rejected: scipy.sparse.csr_array,
     ) -> Self:
         """Replace what was learned, when all of it has succeeded."""
         self.vocabulary_, self.tags_ = labels.vocabulary, labels.tags
         self.column_names_ = labels.names
         self.method_, self.calibrator_, self.held_out_ = method, calibrator, held_out
+        self.rejected_ = rejected
         return self
 
     def _read(self, X: Array, y: Any) -> tuple[Array, Labels]:
         features = check_features(X, min_rows=2)
         vocabulary = Vocabulary(2) if self.vocabulary is None else clone(self.vocabulary)
         return features, read_labels(y, features.shape[0], vocabulary)
+
+    def _rejected(self, rejected: Any, labels: Labels) -> scipy.sparse.csr_array | None:
+        """What was rejected for the images (N×D), less what they carry; None where nothing was."""
+        if rejected is None:
+            return None
+        found = without(rejections(rejected, labels.Y.shape[0], labels), labels.Y)
+        return found if found.nnz else None
 
     def check_parameters(self) -> None:
         """Refuse parameters that no fit could use."""
@@ -207,44 +220,6 @@ class FeatureAnnotator(BaseEstimator):
 
     # --- using ---------------------------------------------------------------------------
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels, shape (D,): tags, columns of the DataFrame, or the columns' numbers."""
-        self._check_fitted()
-        names = getattr(self, "column_names_", None)  # not in models that had no such estimator
-        return Labels(self.method_.labels_, names, self.vocabulary_).classes()
-
-    def decision_function(self, X: Array) -> np.ndarray:
-        """Score of every label for every image, shape (n, D); `predict_proba` is calibrated."""
-        embeddings = self._embedded(X)
-        return to_numpy(self.method_.decision_function(embeddings))
-
-    def predict_proba(self, X: Array) -> np.ndarray:
-        """Probability of every label for every image, shape (n, D).
-
-        Labels do not exclude each other: rows need not add up to 1.
-        """
-        scores = self.decision_function(X)
-        return to_numpy(self.calibrator_.predict_proba(scores))
-
-    def predict(self, X: Array, threshold: float | Array = 0.5) -> np.ndarray:
-        """1 where a label's probability reaches the threshold, else 0; int array (n, D).
-
-        The threshold is a probability, or one for each label (D,).
-        """
-        least = np.asarray(to_numpy(threshold), dtype=float)
-        if least.ndim > 1 or not ((least >= 0) & (least <= 1)).all():
-            raise InvalidInput(f"threshold is a probability, from 0 to 1; found {threshold!r}.")
-        return (self.predict_proba(X) >= least).astype(np.int64)
-
-    def score(self, X: Array, y: Any) -> float:
-        """Mean average precision (MAP) of the scores for X (n×d), given the labels y.
-
-        The mean is over the labels that some of these images carry.
-        """
-        scores = self.decision_function(X)
-        return mean_average_precision(self._labels_of(y, len(scores)), scores)
-
     def suggest(
         self,
         X: Array,
@@ -254,6 +229,7 @@ class FeatureAnnotator(BaseEstimator):
         *,
         known: Array | None = None,
         carried: Any = None,
+        rejected: Any = None,
         n_support: int = _SUPPORT,
     ) -> list[list[LabelSuggestion]]:
         """Labels for images, with confidences and the images that support them.
@@ -274,6 +250,9 @@ class FeatureAnnotator(BaseEstimator):
         carried : labels of shape (n, D), or n lists of tags, optional
             What the images carry already: it is not suggested again. Of images that are known it
             is what was learned, unless it is given.
+        rejected : labels of shape (n, D), or n lists of tags, optional
+            What a person said that the images do not show, besides what was rejected in `fit`: it
+            is not suggested, either.
         n_support : int, default 5
             Images to name for each suggestion, at most.
 
@@ -287,7 +266,7 @@ class FeatureAnnotator(BaseEstimator):
         rule = rule_for(self.calibrator_, n, threshold, precision)
         features = self._checked(X)
         numbers = self._known(known, features.shape[0])
-        unwanted = self._carried(carried, numbers)
+        unwanted = self._unwanted(carried, rejected, numbers)
         result: list[list[LabelSuggestion]] = []
         per_image = 64 * (self.method_.n_labels_ + 256)
         for rows in row_blocks(features.shape[0], per_image, features):
@@ -296,38 +275,6 @@ class FeatureAnnotator(BaseEstimator):
                 self, embeddings, numbers[rows], unwanted[rows], rule, n_support
             )
         return result
-
-    def explain(self, X: Array, labels: Any, *, known: Array | None = None) -> list[list[Evidence]]:
-        """Which images support each label, and how much of its score each one gives.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        labels : one list of labels for all images, or a list for each
-            Names of `classes_`, columns of the label matrix, or what `suggest` returned.
-        known : int array of shape (n,), optional
-            As in `suggest`.
-
-        Returns
-        -------
-        evidence : for each image, one `tagkin.transfer.Evidence` per label
-        """
-        embeddings = self._embedded(X)
-        n, names = embeddings.shape[0], self.classes_.tolist()
-        columns = label_lists(_columns_of(labels), n, names)
-        found = without_itself(self.method_.kneighbors(embeddings), self._known(known, n))
-        return [
-            [replace(e, name=names[e.label]) for e in of_image]
-            for of_image in self.method_.explain_neighbors(*found, columns)
-        ]
-
-    def similar(
-        self, X: Array, n: int = 10, *, known: Array | None = None
-    ) -> list[list[SimilarImage]]:
-        """The images learned from that are nearest to each image, itself left out."""
-        check_integer("n", n, 1)
-        embeddings = self._embedded(X)
-        return similar_to(self.method_, embeddings, self._known(known, embeddings.shape[0]), n)
 
     # --- judging -------------------------------------------------------------------------
 
@@ -347,7 +294,7 @@ class FeatureAnnotator(BaseEstimator):
         """
         self._check_fitted()
         names = self.classes_.tolist()
-        return findings(self.held_out_, self.method_, names, n, kind, n_support)
+        return findings(self.held_out_, self.method_, names, n, kind, n_support, self.refused())
 
     def cross_validate(
         self,
@@ -355,6 +302,7 @@ class FeatureAnnotator(BaseEstimator):
         y: Any,
         *,
         groups: Array | None = None,
+        rejected: Any = None,
         progress: Progress | None = None,
     ) -> quality.Quality:
         """How good the suggestions of an estimator like this one are, on these images.
@@ -363,8 +311,9 @@ class FeatureAnnotator(BaseEstimator):
         """
         features, labels = self._read(X, y)
         names, step = list(labels.classes()), progress or silent
+        refused, recipe = self._rejected(rejected, labels), self._recipe()
         return quality.cross_validated(
-            features, labels.Y, names, self._recipe(), self.random_state, step, groups
+            features, labels.Y, names, recipe, self.random_state, step, groups, refused
         )
 
     def evaluate(self, X: Array, y: Any, *, visual_scores: Array | None = None) -> quality.Quality:
@@ -400,66 +349,3 @@ class FeatureAnnotator(BaseEstimator):
             *self.method_.describe(),
             *self.calibrator_.describe(),
         ]
-
-    # --- small things --------------------------------------------------------------------
-
-    def _embedded(self, X: Array) -> Array:
-        features = self._checked(X)
-        return self.space_.transform(features)
-
-    def _checked(self, X: Array) -> Array:
-        """New images' features as an array, as many to an image as were fitted."""
-        self._check_fitted()
-        features = check_features(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        return features
-
-    def _known(self, known: Array | None, n: int) -> np.ndarray:
-        if known is None:
-            return np.full(n, -1)
-        numbers, n_learned = np.asarray(to_numpy(known)), self.method_.labels_.shape[0]
-        fine = numbers.shape == (n,) and numbers.dtype.kind in "iu"
-        if not fine or (n and not -1 <= numbers.min() <= numbers.max() < n_learned):
-            raise InvalidInput(
-                f"known has the number of an image learned from, 0 to {n_learned - 1}, or -1 for "
-                f"each of the {n} images; found {known!r}."
-            )
-        return numbers.astype(np.int64)
-
-    def _carried(self, carried: Any, known: np.ndarray) -> scipy.sparse.csr_array:
-        """Labels (n×D) that images carry: those given, or those that were learned."""
-        n, labels = len(known), self.method_.labels_
-        if carried is not None:
-            return indicator_of(carried, n, labels.shape[1], self.vocabulary_)
-        seen = scipy.sparse.csr_array(
-            ((known >= 0).astype(np.float32), (np.arange(n), np.maximum(known, 0))),
-            shape=(n, labels.shape[0]),
-        )
-        return (seen @ labels).tocsr()
-
-    def _labels_of(self, y: Any, n: int) -> scipy.sparse.csr_array:
-        """Labels (n×D) of further images, by the names that were learned."""
-        if self.vocabulary_ is None:
-            checked_names(self.column_names_, y, self.method_.n_labels_)
-        return indicator_of(y, n, self.method_.n_labels_, self.vocabulary_)
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError("This FeatureAnnotator is not fitted yet. Call fit(X, y) first.")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "method_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        return tags
-
-
-def _columns_of(labels: Any) -> Any:
-    """The columns of suggestions; other labels as they are."""
-    if isinstance(labels, (list, tuple)) and not isinstance(labels, LabelSuggestion):
-        return [_columns_of(one) for one in labels]
-    return labels.label if isinstance(labels, LabelSuggestion) else labels

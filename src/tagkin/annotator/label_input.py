@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,17 @@ from tagkin.arrays.labels import as_labels, label_names
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 
-__all__ = ["Labels", "holds_tags", "indicator_of", "listed", "read_labels"]
+__all__ = [
+    "Labels",
+    "holds_tags",
+    "indicator_of",
+    "listed",
+    "read_labels",
+    "rejections",
+    "rows_of",
+    "with_rows",
+    "without",
+]
 
 
 class Labels(NamedTuple):
@@ -75,6 +86,48 @@ def indicator_of(
             f"and {n_labels} columns, one for each label that was learned."
         )
     return found
+
+
+def rejections(rejected: Any, n_images: int, labels: Labels) -> scipy.sparse.csr_array:
+    """What was rejected for n images, as a matrix (n×D): of tags, none that they imply.
+
+    Who says that a dog is not a dog has not said that it is no animal.
+    """
+    vocabulary = copy(labels.vocabulary)
+    if vocabulary is not None:
+        vocabulary.imply_parents = False
+    return indicator_of(rejected, n_images, labels.Y.shape[1], vocabulary)
+
+
+def without(
+    labels: scipy.sparse.csr_array, others: scipy.sparse.csr_array | None
+) -> scipy.sparse.csr_array:
+    """Labels (N×D) less those that are in another matrix (N×D), too."""
+    if others is None or not others.nnz:
+        return labels
+    kept = scipy.sparse.csr_array(labels - labels.multiply(others > 0))
+    kept.eliminate_zeros()
+    return kept
+
+
+def rows_of(matrix: scipy.sparse.csr_array, known: np.ndarray) -> scipy.sparse.csr_array:
+    """The rows of a matrix (N×D) with the numbers `known` (n,), empty ones where they are −1."""
+    seen, n = known >= 0, len(known)
+    which = scipy.sparse.csr_array(
+        (np.ones(seen.sum(), np.float32), (np.flatnonzero(seen), known[seen])),
+        shape=(n, matrix.shape[0]),
+    )
+    return scipy.sparse.csr_array(which @ matrix)
+
+
+def with_rows(
+    matrix: scipy.sparse.csr_array, rows: scipy.sparse.csr_array, known: np.ndarray
+) -> scipy.sparse.csr_array:
+    """A matrix (N×D) with rows (n×D) in the place of those `known` (n,), and at the end for −1."""
+    order, seen = np.arange(matrix.shape[0]), known >= 0
+    order[known[seen]] = matrix.shape[0] + np.flatnonzero(seen)
+    both = scipy.sparse.vstack([matrix, rows], format="csr")
+    return both[np.append(order, matrix.shape[0] + np.flatnonzero(~seen))]
 
 
 def holds_tags(y: Any) -> bool:

@@ -124,6 +124,7 @@ def cross_validated(
     random_state: int | None,
     step: Progress,
     groups: Array | None = None,
+    rejected: scipy.sparse.csr_array | None = None,
 ) -> Quality:
     """Hold out each fold of the photographs in turn; those of one of the `groups` (N,) together.
 
@@ -137,7 +138,8 @@ def cross_validated(
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
     fold_done = counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
     *tried, visual_scores = (
-        scores_by_fold(X, Y, one, random_state, fold_done, groups) for one in (*recipes, visual)
+        scores_by_fold(X, Y, one, random_state, fold_done, groups, rejected)
+        for one in (*recipes, visual)
     )
     order = np.random.default_rng(random_state).permutation(len(visual_scores))
     halves = np.array_split(order, 2)

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
@@ -53,6 +53,9 @@ class LabelTransfer(BaseEstimator, ABC):
     X (N×m) are embeddings in the semantic space, or any features. y (N×D) are labels, dense,
     sparse or a DataFrame whose columns name them: above 0 where an image carries a label.
     """
+
+    takes_rejected: ClassVar[bool] = False
+    """Whether `fit` takes ``rejected`` (N×D): labels that a person said an image does not show."""
 
     n_labels_: int
     _label_names: np.ndarray | None

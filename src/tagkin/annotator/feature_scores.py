@@ -1,0 +1,180 @@
+"""What an annotator says of features: scores and probabilities of labels, and their evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from tagkin.annotator.label_input import Labels, indicator_of, rejections, rows_of
+from tagkin.annotator.suggesting import similar_to, without_itself
+from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
+from tagkin.arrays import Array, check_features, check_integer, to_numpy
+from tagkin.arrays.labels import checked_names
+from tagkin.calibration import LabelCalibrator
+from tagkin.errors import InvalidInput
+from tagkin.evaluation import mean_average_precision
+from tagkin.transfer import Evidence
+from tagkin.transfer.evidence import label_lists
+
+__all__ = ["FeatureScores"]
+
+
+class FeatureScores(BaseEstimator):
+    """The part of a `FeatureAnnotator` that uses what was learned, one image at a time."""
+
+    method_: Any
+    space_: Any
+    calibrator_: LabelCalibrator
+    held_out_: scipy.sparse.csr_array
+    vocabulary_: Any
+    tags_: list[list[str]] | None
+    column_names_: np.ndarray | None
+    blend_: float
+    rejected_: scipy.sparse.csr_array
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, shape (D,): tags, columns of the DataFrame, or the columns' numbers."""
+        self._check_fitted()
+        names = getattr(self, "column_names_", None)  # not in models that had no such estimator
+        return Labels(self.method_.labels_, names, self.vocabulary_).classes()
+
+    def decision_function(self, X: Array) -> np.ndarray:
+        """Score of every label for every image, shape (n, D); `predict_proba` is calibrated."""
+        embeddings = self._embedded(X)
+        return to_numpy(self.method_.decision_function(embeddings))
+
+    def predict_proba(self, X: Array) -> np.ndarray:
+        """Probability of every label for every image, shape (n, D).
+
+        Labels do not exclude each other: rows need not add up to 1.
+        """
+        scores = self.decision_function(X)
+        return to_numpy(self.calibrator_.predict_proba(scores))
+
+    def predict(self, X: Array, threshold: float | Array = 0.5) -> np.ndarray:
+        """1 where a label's probability reaches the threshold, else 0; int array (n, D).
+
+        The threshold is a probability, or one for each label (D,).
+        """
+        least = np.asarray(to_numpy(threshold), dtype=float)
+        if least.ndim > 1 or not ((least >= 0) & (least <= 1)).all():
+            raise InvalidInput(f"threshold is a probability, from 0 to 1; found {threshold!r}.")
+        return (self.predict_proba(X) >= least).astype(np.int64)
+
+    def score(self, X: Array, y: Any) -> float:
+        """Mean average precision (MAP) of the scores for X (n×d), given the labels y.
+
+        The mean is over the labels that some of these images carry.
+        """
+        scores = self.decision_function(X)
+        return mean_average_precision(self._labels_of(y, len(scores)), scores)
+
+    def explain(self, X: Array, labels: Any, *, known: Array | None = None) -> list[list[Evidence]]:
+        """Which images support each label, and how much of its score each one gives.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        labels : one list of labels for all images, or a list for each
+            Names of `classes_`, columns of the label matrix, or what `suggest` returned.
+        known : int array of shape (n,), optional
+            As in `suggest`.
+
+        Returns
+        -------
+        evidence : for each image, one `tagkin.transfer.Evidence` per label
+        """
+        embeddings = self._embedded(X)
+        n, names = embeddings.shape[0], self.classes_.tolist()
+        columns = label_lists(_columns_of(labels), n, names)
+        found = without_itself(self.method_.kneighbors(embeddings), self._known(known, n))
+        return [
+            [replace(e, name=names[e.label]) for e in of_image]
+            for of_image in self.method_.explain_neighbors(*found, columns)
+        ]
+
+    def similar(
+        self, X: Array, n: int = 10, *, known: Array | None = None
+    ) -> list[list[SimilarImage]]:
+        """The images learned from that are nearest to each image, itself left out."""
+        check_integer("n", n, 1)
+        embeddings = self._embedded(X)
+        return similar_to(self.method_, embeddings, self._known(known, embeddings.shape[0]), n)
+
+    # --- what is asked about ---------------------------------------------------------------
+
+    def _embedded(self, X: Array) -> Array:
+        features = self._checked(X)
+        return self.space_.transform(features)
+
+    def _checked(self, X: Array) -> Array:
+        """New images' features as an array, as many to an image as were fitted."""
+        self._check_fitted()
+        features = check_features(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return features
+
+    def _known(self, known: Array | None, n: int) -> np.ndarray:
+        if known is None:
+            return np.full(n, -1)
+        numbers, n_learned = np.asarray(to_numpy(known)), self.method_.labels_.shape[0]
+        fine = numbers.shape == (n,) and numbers.dtype.kind in "iu"
+        if not fine or (n and not -1 <= numbers.min() <= numbers.max() < n_learned):
+            raise InvalidInput(
+                f"known has the number of an image learned from, 0 to {n_learned - 1}, or -1 for "
+                f"each of the {n} images; found {known!r}."
+            )
+        return numbers.astype(np.int64)
+
+    def _unwanted(self, carried: Any, rejected: Any, known: np.ndarray) -> scipy.sparse.csr_array:
+        """Labels (n×D) that are not suggested for images: what they carry, what was rejected."""
+        n, d = len(known), self.method_.n_labels_
+        if carried is None:
+            own = rows_of(self.method_.labels_, known)
+        else:
+            own = indicator_of(carried, n, d, self.vocabulary_)
+        refused = rows_of(self.refused(), known)
+        if rejected is not None:
+            labels = Labels(self.method_.labels_, None, self.vocabulary_)
+            refused = refused + rejections(rejected, n, labels)
+        return scipy.sparse.csr_array(own + refused)
+
+    def refused(self) -> scipy.sparse.csr_array:
+        """What was rejected (N×D); models of before it could be have none."""
+        nothing = scipy.sparse.csr_array(self.method_.labels_.shape, dtype=np.float32)
+        return getattr(self, "rejected_", nothing)
+
+    def _labels_of(self, y: Any, n: int) -> scipy.sparse.csr_array:
+        """Labels (n×D) of further images, by the names that were learned."""
+        if self.vocabulary_ is None:
+            checked_names(self.column_names_, y, self.method_.n_labels_)
+        return indicator_of(y, n, self.method_.n_labels_, self.vocabulary_)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("This FeatureAnnotator is not fitted yet. Call fit(X, y) first.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "method_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
+
+
+def _columns_of(labels: Any) -> Any:
+    """The columns of suggestions; other labels as they are."""
+    if isinstance(labels, (list, tuple)) and not isinstance(labels, LabelSuggestion):
+        return [_columns_of(one) for one in labels]
+    return labels.label if isinstance(labels, LabelSuggestion) else labels
