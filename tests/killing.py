@@ -139,9 +139,13 @@ def kill_at(n: int, work: Callable[[], object]) -> bool:
 
 
 def kill_everywhere(
-    work: Callable[[], object], prepare: Callable[[], object], check: Callable[[int], object]
+    work: Callable[[], object],
+    prepare: Callable[[], object],
+    check: Callable[[int], object],
+    *,
+    start: int = 0,
 ) -> int:
-    """Kill work at each of its steps in turn; how often that was.
+    """Kill work at each of its steps in turn, from step `start` on; how often that was.
 
     Parameters
     ----------
@@ -152,11 +156,11 @@ def kill_everywhere(
         Called after each time with the step: asserts that nothing is lost. It may do the rest of
         the work.
     """
-    n = 0
+    n = start
     while True:
         prepare()
         if not kill_at(n, work):
-            return n
+            return n - start
         check(n)
         n += 1
 

@@ -21,6 +21,8 @@ __all__ = [
     "check_parent",
     "is_litter",
     "is_scratch",
+    "keep_copy",
+    "put_back",
     "put_file",
     "put_folder",
     "remove_file",
@@ -79,6 +81,27 @@ def put_file(scratch: Path, path: Path, check: Callable[[], None] | None = None)
     if check is not None:
         check()
     os.replace(scratch, path)
+    _sync_folder(path.parent)
+
+
+def keep_copy(path: Path, copy: Path) -> None:
+    """Keep what a file holds under a second name, whatever takes its place under the first.
+
+    It is the same file under two names where the file system has such a thing, and with its times.
+    """
+    try:
+        os.link(path, copy)
+    except FileExistsError:
+        raise
+    except OSError:
+        with whole_file(copy) as scratch:
+            shutil.copy2(path, scratch)
+    _sync_folder(path.parent)
+
+
+def put_back(copy: Path, path: Path) -> None:
+    """Give a file that was kept its first name again."""
+    os.replace(copy, path)
     _sync_folder(path.parent)
 
 

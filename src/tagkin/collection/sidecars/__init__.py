@@ -2,7 +2,7 @@
 
 What is in a sidecar stays. Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and
 ``digiKam:TagsList``, what tagkin wrote is said in ``tagkin:Written``, and nothing else changes. No
-photograph is ever opened for writing here.
+photograph is touched, unless `embed_tags` is asked to.
 """
 
 from tagkin.collection.sidecars.editing import (
@@ -11,6 +11,12 @@ from tagkin.collection.sidecars.editing import (
     tags_of,
     with_tags,
     without_tags,
+)
+from tagkin.collection.sidecars.embedding import (
+    Embedded,
+    check_exiftool,
+    embed_tags,
+    restore_embedded,
 )
 from tagkin.collection.sidecars.fields import Provenance, WrittenTag
 from tagkin.collection.sidecars.names import Convention, Sidecar, habit_of, sidecar_for
@@ -21,16 +27,20 @@ __all__ = [
     "Added",
     "Change",
     "Convention",
+    "Embedded",
     "Provenance",
     "Restored",
     "Sidecar",
     "Written",
     "WrittenTag",
     "add_tags",
+    "check_exiftool",
+    "embed_tags",
     "habit_of",
     "provenance_of",
     "remove_scratch",
     "restore",
+    "restore_embedded",
     "sidecar_for",
     "tags_of",
     "with_tags",

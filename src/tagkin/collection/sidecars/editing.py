@@ -17,15 +17,16 @@ from typing import Any
 
 from lxml import etree
 
-from tagkin.collection.levels import last_level, merged, tidy
+from tagkin.collection.levels import merged, tidy
 from tagkin.collection.sidecars.fields import (
     PROVENANCE,
     Provenance,
     WrittenTag,
     checked_tags,
     field_tags,
-    field_value,
+    going_values,
     has_tag,
+    missing_values,
     written_tags,
 )
 from tagkin.collection.sidecars.markup import Markup
@@ -33,7 +34,6 @@ from tagkin.collection.sidecars.properties import Items, add_properties, remove_
 from tagkin.collection.xmp import (
     FIELDS,
     RDF,
-    Field,
     NotXml,
     descriptions,
     keywords_of,
@@ -110,9 +110,10 @@ def with_tags(
     new = [tag for tag in checked_tags(tags) if not has_tag(there, tag)]
     if not new:
         return (b"" if xml is None else xml), ()
-    everything = merged([*known, *there, *new])
-    everything.sort(key=lambda tag: tag in new)  # those that were there come first
-    values = {field: _missing(markup.root, field, new, everything) for field in FIELDS}
+    values = {
+        field: missing_values(field, field_tags(markup.root, field), new, [*known, *there])
+        for field in FIELDS
+    }
     items = [(field, _texts(markup, values[field])) for field in FIELDS if values[field]]
     if provenance is not None:
         items.append((PROVENANCE, _statements(markup, [provenance.of(tag) for tag in new])))
@@ -120,21 +121,6 @@ def with_tags(
     added = [(field.name, value) for field in FIELDS for value in values[field]]
     added += [(PROVENANCE.name, tag) for tag in new if provenance is not None]
     return _result(markup), tuple(added)
-
-
-def _missing(root: Any, field: Field, new: Sequence[str], everything: Sequence[str]) -> list[str]:
-    """What a property has to get: the new tags, or all of them where it is made."""
-    there = field_tags(root, field)
-    wanted = [(tag, field_value(field, tag)) for tag in (new if there else everything)]
-    if not there and any(value is None for _, value in wanted):
-        return []  # a list without some of the tags would hide them
-    missing = (v for tag, v in wanted if v is not None and not has_tag(there, _same(field, tag)))
-    return list(dict.fromkeys(missing))
-
-
-def _same(field: Field, tag: str) -> str:
-    """What of a tag is looked for in a property."""
-    return last_level(tag) if field.local == "subject" else tag
 
 
 def _texts(markup: Markup, values: Sequence[str]) -> Items:
@@ -166,21 +152,12 @@ def without_tags(xml: bytes, added: Iterable[tuple[str, str]]) -> bytes:
         If it is not XMP.
     """
     markup = _markup(xml)
-    going: dict[str, Counter[str]] = {}
-    for name, value in added:
-        going.setdefault(name, Counter())[tidy(value)] += 1
-    written = {last_level(tag) for tag in going.get(PROVENANCE.name, ())}
-    ends: set[str] = set()
-    for field in FIELDS:  # dc:subject is the last of them
-        wanted = going.get(field.name, Counter())
-        if field.local == "subject":
-            wanted = Counter({v: n for v, n in wanted.items() if v not in ends & written})
-        left = Counter(field_tags(markup.root, field))
-        left.subtract({tidy(field.read(value)): n for value, n in wanted.items()})
-        ends |= {last_level(tag) for tag, n in left.items() if n > 0}
+    going = going_values({f: field_tags(markup.root, f) for f in FIELDS}, added)
+    for field in FIELDS:
+        wanted = going[field.name]
         remove_items(markup, field, _counting(wanted, lambda item: tidy(value_of(item))))
     said = {item: one.tag for item, one in written_tags(markup.root)}
-    wanted = going.get(PROVENANCE.name, Counter())
+    wanted = going[PROVENANCE.name]
     remove_items(markup, PROVENANCE, _counting(wanted, lambda item: tidy(said.get(item, ""))))
     return _result(markup) if markup.is_changed else xml
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tagkin.collection.levels import last_level, merged, tidy
-from tagkin.collection.xmp import Field, descriptions, items_of, value_of
+from tagkin.collection.xmp import FIELDS, Field, descriptions, items_of, value_of
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -18,7 +20,9 @@ __all__ = [
     "checked_tags",
     "field_tags",
     "field_value",
+    "going_values",
     "has_tag",
+    "missing_values",
     "written_tags",
 ]
 
@@ -39,7 +43,7 @@ class Provenance:
     """
 
     run: str
-    confidence: Mapping[str, float] = field(default_factory=dict)
+    confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def of(self, tag: str) -> WrittenTag:
         """What it says of one tag."""
@@ -128,3 +132,52 @@ def has_tag(tags: Iterable[str], tag: str) -> bool:
     """Whether a tag is among others, or is the last level of one of them."""
     tags = set(tags)
     return tag in tags or tag in {last_level(one) for one in tags}
+
+
+def missing_values(
+    field: Field, there: Sequence[str], new: Sequence[str], others: Iterable[str]
+) -> list[str]:
+    """What a property has to get: the new tags, or all of them where it is made.
+
+    Parameters
+    ----------
+    field : Field
+    there : sequence of str
+        The tags that it has.
+    new : sequence of str
+        Tags to be added.
+    others : iterable of str
+        Tags that the photograph has in other properties or elsewhere.
+    """
+    wanted = merged([*others, *new])
+    wanted.sort(key=lambda tag: tag in new)  # those that were there come first
+    values = [(tag, field_value(field, tag)) for tag in (new if there else wanted)]
+    if not there and any(value is None for _, value in values):
+        return []  # a list without some of the tags would hide them
+    looked_for = last_level if field.local == "subject" else str
+    missing = (v for tag, v in values if v is not None and not has_tag(there, looked_for(tag)))
+    return list(dict.fromkeys(missing))
+
+
+def going_values(
+    there: Mapping[Field, Sequence[str]], added: Iterable[tuple[str, str]]
+) -> dict[str, Counter[str]]:
+    """What has to be taken out of each property, by its name, and how often.
+
+    The last level of a tag that was written stays in ``dc:subject`` where another tag that is
+    there now ends in it.
+    """
+    going: dict[str, Counter[str]] = {field.name: Counter() for field in (*FIELDS, PROVENANCE)}
+    for name, value in added:
+        going[name][tidy(value)] += 1
+    written = {last_level(tag) for tag in going[PROVENANCE.name]}
+    ends: set[str] = set()
+    for field in FIELDS:  # dc:subject is the last of them
+        wanted = going[field.name]
+        if field.local == "subject":
+            for value in ends & written:
+                wanted.pop(value, None)
+        left = Counter(there[field])
+        left.subtract({tidy(field.read(value)): n for value, n in wanted.items()})
+        ends |= {last_level(tag) for tag, n in left.items() if n > 0}
+    return going

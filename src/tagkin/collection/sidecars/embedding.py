@@ -1,0 +1,251 @@
+"""Tags written into photographs themselves, through exiftool; only for those who ask for it.
+
+exiftool makes a new file, and the photograph as it was stays beside it under the name that exiftool
+gives its backups, ``img.jpg_original``. To take a write back is to give that file its name again:
+the same file, with every byte and its times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tagkin.collection.levels import merged, tidy
+from tagkin.collection.sidecars.editing import Added
+from tagkin.collection.sidecars.fields import (
+    PROVENANCE,
+    checked_tags,
+    going_values,
+    has_tag,
+    missing_values,
+)
+from tagkin.collection.sidecars.undo import Restored
+from tagkin.collection.sidecars.writing import left_alone
+from tagkin.collection.xmp import FIELDS, Field
+from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
+from tagkin.filesystem import keep_copy, put_back, put_file, remove_file
+from tagkin.images.files import content_digest, read_bytes, why
+
+__all__ = ["Embedded", "check_exiftool", "embed_tags", "restore_embedded"]
+
+_GROUPS = {"dc": "XMP-dc", "lr": "XMP-lr", "digiKam": "XMP-digiKam"}
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """What was, or is about to be, written into a photograph, and what takes it back.
+
+    Attributes
+    ----------
+    path, backup : Path
+        The photograph, and the photograph as it was.
+    before_digest, after_digest : str
+        SHA-256 of the two.
+    added : tuple of pairs
+        What was put in; empty where it had all the tags, and was not written.
+    """
+
+    path: Path
+    backup: Path
+    before_digest: str
+    after_digest: str
+    added: Added
+
+
+def check_exiftool() -> None:
+    """Refuse to go on where exiftool is not installed.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    if shutil.which("exiftool") is None:
+        raise InvalidInput(
+            "Tags are written into photographs by exiftool, which is not installed here. Install "
+            "it (apt install libimage-exiftool-perl, brew install exiftool), or write sidecars."
+        )
+
+
+def embed_tags(
+    path: str | os.PathLike[str],
+    tags: Iterable[str],
+    *,
+    known: Iterable[str] = (),
+    record: Callable[[Embedded], None] | None = None,
+) -> Embedded:
+    """Add tags to the XMP inside a photograph.
+
+    Parameters
+    ----------
+    path : path
+        The photograph, in a format that exiftool writes.
+    tags, known
+        As in `tagkin.collection.sidecars.with_tags`.
+    record : function of an Embedded, optional
+        Called when the new file is ready, and before the photograph is touched.
+
+    Raises
+    ------
+    SidecarError
+        If it cannot be written. It stands as it was.
+    """
+    path = Path(os.path.realpath(path))
+    before = _digest(path)
+    there = _fields(path)
+    tags_there = merged(tag for one in there.values() for tag in one)
+    new = [tag for tag in checked_tags(tags) if not has_tag(tags_there, tag)]
+    if not new:
+        return Embedded(path, path, before, before, ())
+    others = [*known, *tags_there]
+    added = [(f, v) for f in FIELDS for v in missing_values(f, there[f], new, others)]
+    backup = _backup_for(path, before)
+    with _changed(path, [f"-{_name(field)}+={value}" for field, value in added]) as scratch:
+        got = merged(tag for one in _fields(scratch).values() for tag in one)
+        if not all(has_tag(got, tag) for tag in new):
+            raise left_alone(path, "exiftool did not write every tag")
+        # which tags were written, for the undo; the photograph itself does not say so
+        said = tuple((f.name, v) for f, v in added) + tuple((PROVENANCE.name, t) for t in new)
+        change = Embedded(path, backup, before, _digest(scratch), said)
+        if record is not None:
+            record(change)
+        _put(scratch, path, backup, before)
+    return change
+
+
+def restore_embedded(written: Embedded) -> Restored:
+    """Take back what `embed_tags` wrote.
+
+    A photograph that nobody wrote to since is the file that it was before. Where somebody did,
+    only the tags are taken out, and the photograph as it was stays beside it.
+
+    Raises
+    ------
+    SidecarError
+        If it cannot be read or written. It stands as it was.
+    """
+    path, backup = written.path, written.backup
+    if not path.exists():
+        return Restored(path, "gone")
+    now = _digest(path)
+    try:
+        if now == written.before_digest:
+            if backup != path and backup.exists() and _digest(backup) == now:
+                remove_file(backup)
+            return Restored(path, "already")
+        if now == written.after_digest and _is(backup, written.before_digest):
+            put_back(backup, path)
+            return Restored(path, "restored")
+    except OSError as error:
+        raise left_alone(path, why(error)) from error
+    there = _fields(path)
+    going = going_values(there, written.added)
+    cut = [
+        f"-{_name(field)}-={word}"
+        for field in FIELDS
+        for word in going[field.name]
+        if tidy(field.read(word)) in there[field]
+    ]
+    if not cut:
+        return Restored(path, "kept")
+    with _changed(path, cut) as scratch:
+        _put(scratch, path, None, now)
+    return Restored(path, "untagged")
+
+
+# --- files -------------------------------------------------------------------------------
+
+
+def _digest(path: Path) -> str:
+    try:
+        return content_digest(read_bytes(path))
+    except UnreadableImage as error:
+        raise left_alone(path, str(error)) from error
+
+
+def _is(path: Path, digest: str) -> bool:
+    return path.exists() and _digest(path) == digest
+
+
+def _backup_for(path: Path, before: str) -> Path:
+    """A name for the photograph as it is; one that a killed write has given is used again."""
+    n = 1
+    while True:
+        backup = path.with_name(f"{path.name}_original{n if n > 1 else ''}")
+        if not os.path.lexists(backup) or _is(backup, before):
+            return backup
+        n += 1
+
+
+def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
+    """Give a new file the photograph's name, and keep the photograph if it is to be kept."""
+
+    def check() -> None:
+        if _digest(path) != before:
+            raise left_alone(path, "another program wrote to it meanwhile")
+
+    if not os.access(path, os.W_OK):
+        raise left_alone(path, "it is protected from being written")
+    try:
+        if backup is not None and not backup.exists():
+            keep_copy(path, backup)
+        put_file(scratch, path, check)
+    except OSError as error:
+        if backup is not None:
+            with contextlib.suppress(OSError):
+                backup.unlink(missing_ok=True)
+        if isinstance(error, SidecarError):
+            raise
+        raise left_alone(path, why(error)) from error
+
+
+# --- exiftool ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _changed(path: Path, changes: Sequence[str]) -> Iterator[Path]:
+    """A copy of a photograph that exiftool made, with changes, for as long as it is needed."""
+    scratch = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
+    try:
+        _exiftool([*changes, "-o", str(scratch), str(path)], path)
+        yield scratch
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _fields(path: Path) -> dict[Field, list[str]]:
+    """The tags in each property of a photograph, as exiftool reads them."""
+    names = [f"-{_name(field)}" for field in FIELDS]
+    said = _exiftool(["-j", *names, str(path)], path)
+    (found,) = json.loads(said, parse_float=str, parse_int=str)
+    there = {}
+    for field in FIELDS:
+        value = found.get(field.local[0].upper() + field.local[1:], [])
+        words = value if isinstance(value, list) else [value]
+        there[field] = [tag for tag in (tidy(field.read(str(word))) for word in words) if tag]
+    return there
+
+
+def _name(field: Field) -> str:
+    return f"{_GROUPS[field.prefix]}:{field.local[0].upper()}{field.local[1:]}"
+
+
+def _exiftool(arguments: Sequence[str], path: Path) -> str:
+    """What exiftool writes to standard output; arguments go in by lines, as it asks for."""
+    check_exiftool()
+    lines = "\n".join(["-charset", "filename=utf8", "-q", *arguments])
+    command = ["exiftool", "-@", "-"]
+    done = subprocess.run(  # noqa: S603 (the arguments are ours, line by line)
+        command, input=os.fsencode(lines), capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip() or "it gave no reason"
+        first = said.splitlines()[0].split(" - ")[0]
+        raise left_alone(path, f"exiftool could not use it ({first})")
+    return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,140 @@
+"""Tags inside photographs, through exiftool: the photograph stays beside, and undo puts it back."""
+
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.collection import read_keywords
+from tagkin.collection.sidecars import check_exiftool, embed_tags, restore_embedded
+from tagkin.errors import InvalidInput, SidecarError
+from tagkin.images import content_digest
+from tests.collection import xmp_samples as samples
+from tests.forking import needs_fork
+from tests.images.synthetic import picture, saved
+from tests.killing import counted, kill_everywhere
+
+needs_exiftool = pytest.mark.skipif(
+    shutil.which("exiftool") is None, reason="exiftool is not installed"
+)
+TAGS = ["nature|tree", "a=b <c> #d", "海", "شاطئ", "🐕"]
+
+
+@pytest.fixture
+def photo(tmp_path):
+    path = tmp_path / "-img é.jpg"
+    path.write_bytes(samples.with_xmp(saved(picture(), "JPEG"), samples.subjects("dog", "2024")))
+    return path
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+@needs_exiftool
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF"])
+def test_written_and_taken_back(form, tmp_path):
+    path = tmp_path / f"img.{form.lower()}"
+    path.write_bytes(saved(picture(), form))
+    before, status = path.read_bytes(), path.stat()
+    written = embed_tags(path, TAGS, known=["inside"])
+    assert set(read_keywords(path)) == {*TAGS, "inside"}
+    assert np.array_equal(np.asarray(Image.open(path)), np.asarray(Image.open(written.backup)))
+    assert names(tmp_path) == [path.name, f"{path.name}_original"]
+    assert written.backup.read_bytes() == before
+    assert written.after_digest == content_digest(path.read_bytes())
+    assert restore_embedded(written).how == "restored"
+    assert names(tmp_path) == [path.name]
+    assert path.read_bytes() == before
+    assert path.stat().st_mtime_ns == status.st_mtime_ns
+    assert restore_embedded(written).how == "already"
+
+
+@needs_exiftool
+def test_tags_that_are_there_stay_and_are_not_written_twice(photo):
+    written = embed_tags(photo, ["sea"])
+    assert read_keywords(photo) == ["dog", "2024", "sea"]
+    again = embed_tags(photo, ["sea", "dog"])
+    assert again.added == ()
+    assert names(photo.parent) == [photo.name, written.backup.name]
+    second = embed_tags(photo, ["a|b"])
+    assert second.backup.name == f"{photo.name}_original2"
+    assert restore_embedded(second).how == "restored"
+    assert restore_embedded(written).how == "restored"
+    assert read_keywords(photo) == ["dog", "2024"]
+    assert names(photo.parent) == [photo.name]
+
+
+@needs_exiftool
+def test_where_somebody_wrote_since_only_our_tags_go(photo):
+    written = embed_tags(photo, ["sea", "a|b"])
+    embed_tags(photo, ["theirs"])
+    assert restore_embedded(written).how == "untagged"
+    assert set(read_keywords(photo)) == {"dog", "2024", "theirs"}
+    assert restore_embedded(written).how == "kept"
+    photo.unlink()
+    assert restore_embedded(written).how == "gone"
+
+
+@needs_exiftool
+def test_what_cannot_be_written_stays(tmp_path):
+    path = tmp_path / "img.jpg"
+    path.write_bytes(b"junk")
+    with pytest.raises(SidecarError, match=r"img.jpg: exiftool could not use it .* left as it is"):
+        embed_tags(path, ["sea"])
+    with pytest.raises(SidecarError, match="vanished"):
+        embed_tags(tmp_path / "gone.jpg", ["sea"])
+    assert names(tmp_path) == ["img.jpg"]
+    assert path.read_bytes() == b"junk"
+
+
+def test_without_exiftool(photo, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InvalidInput, match="exiftool, which is not installed here"):
+        check_exiftool()
+    with pytest.raises(InvalidInput, match="not installed"):
+        embed_tags(photo, ["sea"])
+
+
+@needs_exiftool
+@needs_fork
+def test_killed_while_the_files_change_their_names(photo):
+    """From the moment on when the new file is ready; before it, nothing is touched."""
+    before, steps = photo.read_bytes(), []
+    n_before = 0
+
+    def ready(change):
+        nonlocal n_before
+        n_before = len(steps)
+
+    def put(**contents):
+        for entry in photo.parent.iterdir():
+            entry.unlink()
+        photo.write_bytes(before)
+        for name, data in contents.items():
+            photo.with_name(name).write_bytes(data)
+
+    def write():
+        embed_tags(photo, ["sea"])
+
+    def check_write(n):
+        if photo.read_bytes() != before:
+            assert "sea" in read_keywords(photo)
+            assert written.backup.read_bytes() == before
+
+    def undo():
+        restore_embedded(written)
+
+    def check_undo(n):
+        undo()
+        assert photo.read_bytes() == before
+        assert names(photo.parent) == [photo.name]
+
+    with counted(steps.append):
+        written = embed_tags(photo, ["sea"], record=ready)
+    after = photo.read_bytes()
+    assert n_before < len(steps)
+    assert kill_everywhere(write, put, check_write, start=n_before) >= 6
+    states = {photo.name: after, written.backup.name: before}
+    assert kill_everywhere(undo, lambda: put(**states), check_undo) >= 3
