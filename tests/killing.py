@@ -16,7 +16,7 @@ import errno
 import io
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from tests.forking import in_child
@@ -39,11 +39,14 @@ _CALLS = (
     "utime",
 )
 Step = Callable[[str], None]
+Also = Iterable[tuple[object, str]]
+"""Further calls that are steps: objects, such as classes, and names of their functions."""
 
 
 @contextmanager
-def counted(step: Step) -> Iterator[None]:
+def counted(step: Step, also: Also = ()) -> Iterator[None]:
     """Call a function with the name of each step before it is taken; it may not return."""
+    others = [(owner, name, getattr(owner, name)) for owner, name in also]
     real = {name: getattr(os, name) for name in _CALLS if hasattr(os, name)}
     real_open = builtins.open
 
@@ -65,14 +68,25 @@ def counted(step: Step) -> Iterator[None]:
         step("open")
         return _File(real_open(file, mode, *arguments, **options), step)
 
+    def watched(name, call):
+        def watching(*arguments, **options):
+            step(name)
+            return call(*arguments, **options)
+
+        return watching
+
     for name in real:
         setattr(os, name, substitute(name))
+    for owner, name, call in others:
+        setattr(owner, name, watched(name, call))
     builtins.open = io.open = opened
     try:
         yield
     finally:
         for name, call in real.items():
             setattr(os, name, call)
+        for owner, name, call in others:
+            setattr(owner, name, call)
         builtins.open = io.open = real_open
 
 
@@ -102,15 +116,15 @@ class _File:
         self._file.close()
 
 
-def steps_of(work: Callable[[], object]) -> list[str]:
+def steps_of(work: Callable[[], object], also: Also = ()) -> list[str]:
     """The steps that work takes. It is done, in this process."""
     steps: list[str] = []
-    with counted(steps.append):
+    with counted(steps.append, also):
         work()
     return steps
 
 
-def kill_at(n: int, work: Callable[[], object]) -> bool:
+def kill_at(n: int, work: Callable[[], object], also: Also = ()) -> bool:
     """Do work in a child that is killed before its step `n`, from 0; False if it has fewer.
 
     Raises
@@ -126,7 +140,7 @@ def kill_at(n: int, work: Callable[[], object]) -> bool:
         left -= 1
 
     def counted_work():
-        with counted(step):
+        with counted(step, also):
             work()
 
     left = n
@@ -144,6 +158,7 @@ def kill_everywhere(
     check: Callable[[int], object],
     *,
     start: int = 0,
+    also: Also = (),
 ) -> int:
     """Kill work at each of its steps in turn, from step `start` on; how often that was.
 
@@ -159,7 +174,7 @@ def kill_everywhere(
     n = start
     while True:
         prepare()
-        if not kill_at(n, work):
+        if not kill_at(n, work, also):
             return n - start
         check(n)
         n += 1

@@ -47,6 +47,7 @@ from tagkin.catalogue.scanning import Scan, scan
 from tagkin.catalogue.status import Status, status_of
 from tagkin.catalogue.suggestions import Suggested, put_suggestions
 from tagkin.catalogue.tags import TagCounts, TagsChanged, change_tags, list_tags, restore_tag
+from tagkin.catalogue.undoing import FileUndone, Undone, undo_run
 from tagkin.catalogue.writes import (
     PastWrite,
     ToWrite,
@@ -57,6 +58,7 @@ from tagkin.catalogue.writes import (
     unfinished_writes,
     writes_of,
 )
+from tagkin.catalogue.writing import FileWrite, WriteRun, finish_writes, write_accepted
 
 __all__ = [
     "ACCEPTED",
@@ -67,6 +69,8 @@ __all__ = [
     "Doubt",
     "Duplicates",
     "Explained",
+    "FileUndone",
+    "FileWrite",
     "Filters",
     "Imported",
     "Kin",
@@ -86,6 +90,8 @@ __all__ = [
     "TagProvenance",
     "TagsChanged",
     "ToWrite",
+    "Undone",
+    "WriteRun",
     "carried_tags",
     "change_tags",
     "decide",
@@ -95,6 +101,7 @@ __all__ = [
     "explain_photograph",
     "export_lines",
     "find_catalogue",
+    "finish_writes",
     "history",
     "import_lines",
     "known_catalogues",
@@ -122,7 +129,9 @@ __all__ = [
     "teach",
     "to_review",
     "train",
+    "undo_run",
     "undone_write",
     "unfinished_writes",
+    "write_accepted",
     "writes_of",
 ]

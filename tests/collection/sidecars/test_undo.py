@@ -80,6 +80,16 @@ def test_where_somebody_removed_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_stays_a_link(tmp_path):
+    path, link = tmp_path / "real.xmp", tmp_path / "img.xmp"
+    path.write_bytes(PROGRAMS["lightroom"])
+    link.symlink_to(path)
+    written = write(link, "sea")
+    assert restore(link, written.before, written.after_digest, written.added).how == "restored"
+    assert link.is_symlink()
+    assert path.read_bytes() == PROGRAMS["lightroom"]
+
+
 def test_where_somebody_broke_it(tmp_path):
     path = tmp_path / "img.xmp"
     written = write(path, "sea")

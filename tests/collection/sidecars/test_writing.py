@@ -224,10 +224,12 @@ def test_one_that_vanishes_is_made_anew(path):
 
 
 def test_what_killed_writes_left_is_removed(tmp_path):
-    names = [".img.jpg.xmp-0123456789abcdef", ".img.xmp-0123456789abcdef"]
+    names = [f".{name}-0123456789abcdef" for name in ("img.jpg.xmp", "img.xmp")]
+    names.append(".img.tagkin-0123456789abcdef.jpg")
     others = ["img.xmp", ".img.xmp", ".img.jpg-0123456789abcdef", "img.xmp-0123456789abcdef"]
+    others.append(".img-0123456789abcdef.jpg")
     for name in names + others:
         (tmp_path / name).write_bytes(b"")
-    assert remove_scratch(tmp_path) == 2
+    assert remove_scratch(tmp_path) == 3
     assert sorted(contents(tmp_path)) == sorted(others)
     assert remove_scratch(tmp_path / "gone") == 0

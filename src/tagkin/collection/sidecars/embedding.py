@@ -27,7 +27,7 @@ from tagkin.collection.sidecars.fields import (
     missing_values,
 )
 from tagkin.collection.sidecars.undo import Restored
-from tagkin.collection.sidecars.writing import left_alone
+from tagkin.collection.sidecars.writing import PHOTOGRAPH, left_alone
 from tagkin.collection.xmp import FIELDS, Field
 from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
 from tagkin.filesystem import keep_copy, put_back, put_file, remove_file
@@ -211,7 +211,8 @@ def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
 @contextlib.contextmanager
 def _changed(path: Path, changes: Sequence[str]) -> Iterator[Path]:
     """A copy of a photograph that exiftool made, with changes, for as long as it is needed."""
-    scratch = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
+    name = f".{path.stem}{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix}"  # exiftool goes by it
+    scratch = path.with_name(name)
     try:
         _exiftool([*changes, "-o", str(scratch), str(path)], path)
         yield scratch

@@ -14,8 +14,18 @@ from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import is_scratch, write_whole
 from tagkin.images.files import content_digest, read_bytes, why
 
-__all__ = ["Change", "Written", "add_tags", "put_sidecar", "read_sidecar", "remove_scratch"]
+__all__ = [
+    "Change",
+    "Written",
+    "add_tags",
+    "left_alone",
+    "put_sidecar",
+    "read_sidecar",
+    "remove_scratch",
+    "resolved",
+]
 
+PHOTOGRAPH = ".tagkin"  # in names of photographs that are being written
 _ATTEMPTS = 5  # of a write that another program gets in the way of
 
 
@@ -104,7 +114,7 @@ def add_tags(
     InvalidInput
         If a tag cannot be written.
     """
-    path = _resolved(Path(path))
+    path = resolved(Path(path))
     tags, known = list(tags), list(known)
     for _ in range(_ATTEMPTS):
         before = read_sidecar(path)
@@ -171,12 +181,16 @@ def left_alone(path: Path, reason: str) -> SidecarError:
     return SidecarError(f"{path}: {reason}. It was left as it is.")
 
 
-def _resolved(path: Path) -> Path:
+def resolved(path: Path) -> Path:
     """The file that a path leads to: a link stays a link."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise left_alone(path, f"its path leads nowhere ({error})") from error
+
+
+def _is_ours(name: str) -> bool:
+    return is_scratch(name, ".xmp") or is_scratch(os.path.splitext(name)[0], PHOTOGRAPH)
 
 
 def remove_scratch(folder: str | os.PathLike[str]) -> int:
@@ -187,7 +201,7 @@ def remove_scratch(folder: str | os.PathLike[str]) -> int:
     n_removed = 0
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if is_scratch(entry.name, ".xmp")]
+            names = [entry.name for entry in entries if _is_ours(entry.name)]
         for name in names:
             os.unlink(os.path.join(folder, name))
             n_removed += 1

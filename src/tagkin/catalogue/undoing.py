@@ -1,0 +1,145 @@
+"""A run taken back: its files as they were, its decisions open again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.decisions import OnTag, take_back
+from tagkin.catalogue.history import PastRun, last_undoable, past_run
+from tagkin.catalogue.writes import PastWrite, undone_write, writes_of
+from tagkin.catalogue.writing import finish_writes, note_tags
+from tagkin.collection import Progress
+from tagkin.collection.sidecars import (
+    Embedded,
+    Restored,
+    remove_scratch,
+    restore,
+    restore_embedded,
+)
+from tagkin.errors import InvalidInput, SidecarError
+from tagkin.images import Failure
+
+__all__ = ["FileUndone", "Undone", "undo_run"]
+
+
+@dataclass(frozen=True)
+class FileUndone:
+    """What came of taking back one write."""
+
+    file: str
+    """From the root."""
+    tags: Sequence[str]
+    how: str
+    """As in `tagkin.collection.sidecars.Restored`, or "to undo" in a dry run."""
+    said: str = ""
+    """The same in a person's words."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a plain dict, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass
+class Undone:
+    """What came of taking back a run."""
+
+    undoes: PastRun
+    run: int | None = None
+    """Its own number; None where nothing was taken back."""
+    files: list[FileUndone] = field(default_factory=list)
+    decisions: list[OnTag] = field(default_factory=list)
+    n_kept: int = 0
+    """Decisions that stay, since a later one took their place."""
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def not_exact(self) -> list[FileUndone]:
+        """Files that somebody else wrote to since: only tags were taken out."""
+        return [one for one in self.files if one.how in ("untagged", "kept", "gone")]
+
+
+def undo_run(
+    catalogue: Catalogue,
+    number: int | None = None,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Undone:
+    """Take back a run: what it wrote into files, or what it decided.
+
+    Files get every byte back, or go where there were none. One that somebody wrote to since keeps
+    what they wrote, and only the tags go. What goes wrong with one file is that file's failure; the
+    same command tries it again.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Open for writing, unless it is a dry run.
+    number : int, optional
+        The run; by default the last one that wrote or decided something that still stands.
+    dry_run : bool, default False
+        Take nothing back; say what would be.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such run, or nothing of it is left to take back.
+    """
+    if not dry_run:
+        finish_writes(catalogue)
+    found = last_undoable(catalogue) if number is None else past_run(catalogue, number)
+    if found is None:
+        raise InvalidInput("There is nothing to undo: no run decided or wrote anything.")
+    writes = [one for one in writes_of(catalogue, found.id) if one.state in ("done", "planned")]
+    if writes:
+        return _undo_writes(catalogue, found, writes[::-1], dry_run, progress)
+    if found.what == "write":
+        raise InvalidInput(f"All that run {found.id} wrote was taken back already.")
+    taken = take_back(catalogue, found.id, dry_run=dry_run)
+    return Undone(found, taken.run, decisions=list(taken.each), n_kept=taken.n_kept)
+
+
+def _undo_writes(
+    catalogue: Catalogue,
+    found: PastRun,
+    writes: Sequence[PastWrite],
+    dry_run: bool,
+    progress: Progress | None,
+) -> Undone:
+    result = Undone(found)
+    if dry_run:
+        result.files = [FileUndone(one.file, one.tags, "to undo") for one in writes]
+        return result
+    for folder in {Path(catalogue.absolute(one.file)).parent for one in writes}:
+        remove_scratch(folder)
+    with catalogue.run("undo", {"run": found.id}, undoes=found.id) as run:
+        result.run = run.id
+        for i, write in enumerate(writes):
+            if progress is not None:
+                progress("Taking back", i, len(writes))
+            try:
+                back = _restored(catalogue, write)
+            except SidecarError as error:
+                result.failures.append(Failure(catalogue.absolute(write.file), str(error)))
+                continue
+            undone_write(catalogue, write.id, run.id, back.said)
+            if write.backup is None:
+                note_tags(catalogue, write.photograph, write.file)
+            result.files.append(FileUndone(write.file, write.tags, back.how, back.said))
+        if progress is not None:
+            progress("Taking back", len(writes), len(writes))
+        run.outcome |= {"files": len(result.files), "failures": len(result.failures)}
+    return result
+
+
+def _restored(catalogue: Catalogue, write: PastWrite) -> Restored:
+    path = Path(catalogue.absolute(write.file))
+    if write.backup is None:
+        return restore(path, write.before, write.after, write.added)
+    before = (write.before or b"").decode()
+    backup = path.with_name(write.backup)
+    return restore_embedded(Embedded(path, backup, before, write.after, tuple(write.added)))

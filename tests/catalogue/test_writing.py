@@ -1,0 +1,264 @@
+"""Accepted tags go into files and are taken back, with a history, whatever happens meanwhile."""
+
+import os
+import shutil
+
+import pytest
+
+from tagkin.catalogue import (
+    ACCEPTED,
+    Catalogue,
+    Filters,
+    decide,
+    history,
+    undo_run,
+    write_accepted,
+    writes_of,
+)
+from tagkin.collection import read_keywords
+from tagkin.collection.sidecars import Convention, provenance_of, tags_of
+from tagkin.errors import InvalidInput
+from tests.catalogue.photographs import check_invariants
+from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
+from tests.collection.xmp_samples import subjects, with_xmp
+from tests.forking import needs_fork
+from tests.images.synthetic import picture, saved
+from tests.killing import kill_everywhere
+
+needs_exiftool = pytest.mark.skipif(
+    shutil.which("exiftool") is None, reason="exiftool is not installed"
+)
+
+
+@pytest.fixture
+def accepted(catalogue):
+    """The catalogue, with the surest suggestions accepted."""
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(at_least=0.7))
+    return catalogue
+
+
+EXPECTED = {
+    "2024/d.jpg.xmp": {"beach"},
+    "a.jpg.xmp": {"beach", "sea", "holiday"},
+    "b.jpg.xmp": {"beach", "sea", "holiday"},
+}
+
+
+def files(root):
+    """Every file of a folder, with its bytes and its time."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, root)] = file.read()
+    return found
+
+
+def written_tags(root):
+    return {name: set(tags_of(data)) for name, data in files(root).items() if "xmp" in name}
+
+
+def times(root):
+    return {p: os.stat(p).st_mtime_ns for p in map(str, root.rglob("*.jpg"))}
+
+
+def test_written_and_undone(accepted, folder):
+    before, stamps = files(folder.root), times(folder.root)
+    result = write_accepted(accepted)
+    assert (result.n_written, result.failures) == (3, [])
+    tags = written_tags(folder.root)
+    assert {name: tags[name] for name in EXPECTED} == EXPECTED
+    (said,) = provenance_of(files(folder.root)["2024/d.jpg.xmp"])
+    assert (said.tag, said.run, said.confidence) == ("beach", str(result.run), 0.92)
+    assert {one.state for one in writes_of(accepted, result.run)} == {"done"}
+    assert write_accepted(accepted).run is None  # nothing is left
+    undone = undo_run(accepted)
+    assert undone.undoes.id == result.run
+    assert sorted(one.how for one in undone.files) == ["removed", "restored", "restored"]
+    assert files(folder.root) == before
+    assert times(folder.root) == stamps
+    assert [(run.what, run.undoes) for run in history(accepted, 2)] == [
+        ("undo", result.run),
+        ("write", None),
+    ]
+    assert write_accepted(accepted).n_written == 3  # they are accepted still
+
+
+def test_the_scan_between_changes_nothing(accepted, folder, rescan):
+    before = files(folder.root)
+    write_accepted(accepted)
+    rescan()
+    assert write_accepted(accepted).run is None
+    undo_run(accepted)
+    assert files(folder.root) == before
+    assert write_accepted(accepted).n_written == 3
+    check_invariants(accepted)
+
+
+def test_a_dry_run_writes_nothing(accepted, folder):
+    before, n_runs = files(folder.root), len(history(accepted))
+    result = write_accepted(accepted, dry_run=True)
+    assert {(one.file, one.is_new) for one in result.files} == {
+        ("a.jpg.xmp", False),
+        ("b.jpg.xmp", False),
+        ("2024/d.jpg.xmp", True),
+    }
+    assert (files(folder.root), len(history(accepted))) == (before, n_runs)
+    write_accepted(accepted)
+    written = files(folder.root)
+    assert [one.how for one in undo_run(accepted, dry_run=True).files] == ["to undo"] * 3
+    assert files(folder.root) == written
+
+
+def test_filters_and_the_convention(accepted, folder):
+    result = write_accepted(accepted, Filters(folder="2024"), convention=Convention.STEM)
+    assert [one.file for one in result.files] == ["2024/d.xmp"]
+    assert read_keywords(folder.root / "2024" / "d.jpg") == ["beach"]
+    result = write_accepted(accepted, Filters(tags=["sea"]))
+    assert [(one.file, list(one.tags)) for one in result.files] == [("b.jpg.xmp", ["sea"])]
+
+
+def test_the_habit_of_the_collection_names_new_ones(accepted, folder):
+    for name in ("a", "b", "2024/c"):
+        (folder.root / f"{name}.jpg.xmp").rename(folder.root / f"{name}.xmp")
+    assert {one.file for one in write_accepted(accepted).files} == {"a.xmp", "b.xmp", "2024/d.xmp"}
+
+
+def test_tags_inside_the_photograph_are_repeated_in_a_new_sidecar(folder, catalogue, rescan):
+    """Programs that look at the sidecar alone would no longer see them."""
+    path = folder.root / "2024" / "d.jpg"
+    path.write_bytes(with_xmp(saved(picture(), "JPEG"), subjects("inside", "place|Wien")))
+    rescan()
+    offer(catalogue, {"2024/d.jpg": {"sea": 0.9}})
+    decide(catalogue, ACCEPTED, Filters(tags=["sea"]))
+    write_accepted(catalogue)
+    sidecar = (folder.root / "2024" / "d.jpg.xmp").read_bytes()
+    assert set(tags_of(sidecar)) == {"inside", "place|Wien", "sea"}
+    assert [said.tag for said in provenance_of(sidecar)] == ["sea"]
+
+
+def test_one_bad_file_is_one_failure(accepted, folder):
+    (folder.root / "a.jpg.xmp").write_text("<broken")
+    (folder.root / "2024" / "d.jpg").unlink()
+    result = write_accepted(accepted)
+    assert [one.file for one in result.files] == ["b.jpg.xmp"]
+    reasons = {os.path.basename(one.file): one.reason for one in result.failures}
+    assert "not well-formed" in reasons["a.jpg"]
+    assert "vanished" in reasons["d.jpg"]
+    assert (folder.root / "a.jpg.xmp").read_text() == "<broken"
+    assert not (folder.root / "2024" / "d.jpg.xmp").exists()
+    folder.tag("a.jpg", ["beach", "sea"])
+    assert [one.file for one in write_accepted(accepted).files] == ["a.jpg.xmp"]
+
+
+def test_where_somebody_wrote_since(accepted, folder):
+    result = write_accepted(accepted)
+    path = folder.root / "a.jpg.xmp"
+    path.write_bytes(path.read_bytes().replace(b">holiday<", b">holiday</rdf:li><rdf:li>mine<"))
+    (folder.root / "b.jpg.xmp").write_text("<broken")
+    undone = undo_run(accepted, result.run)
+    assert {one.file: one.how for one in undone.files} == {
+        "a.jpg.xmp": "untagged",
+        "2024/d.jpg.xmp": "removed",
+    }
+    assert [os.path.basename(one.file) for one in undone.failures] == ["b.jpg.xmp"]
+    assert [one.file for one in undone.not_exact] == ["a.jpg.xmp"]
+    assert set(read_keywords(folder.root / "a.jpg")) == {"beach", "sea", "mine"}
+    folder.tag("b.jpg", ["beach", "holiday"])  # repaired by a person: holiday is taken for ours
+    assert [one.how for one in undo_run(accepted, result.run).files] == ["untagged"]
+    with pytest.raises(InvalidInput, match="was taken back already"):
+        undo_run(accepted, result.run)
+
+
+def test_undo_goes_back_run_by_run(accepted, folder):
+    before = files(folder.root)
+    first = write_accepted(accepted, Filters(tags=["holiday"]))
+    second = write_accepted(accepted)
+    assert undo_run(accepted).undoes.id == second.run
+    assert undo_run(accepted).undoes.id == first.run
+    assert files(folder.root) == before
+    undone = undo_run(accepted)  # the decisions
+    assert undone.undoes.what == "accept"
+    assert len(undone.decisions) == 4
+    assert decisions(accepted) == {}
+    assert open_suggestions(accepted) == OFFERED
+    with pytest.raises(InvalidInput, match="nothing to undo"):
+        undo_run(accepted)
+    with pytest.raises(InvalidInput, match="no run 99"):
+        undo_run(accepted, 99)
+
+
+@needs_exiftool
+def test_into_the_photographs(folder, catalogue, rescan):
+    path = folder.root / "2024" / "d.jpg"
+    path.write_bytes(saved(picture(), "JPEG"))
+    rescan()
+    before = files(folder.root)
+    offer(catalogue, {"2024/d.jpg": {"sea": 0.9}, "a.jpg": {"dog": 0.9}})
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    result = write_accepted(catalogue, embed=True)
+    assert [one.file for one in result.files] == ["2024/d.jpg"]
+    assert "exiftool could not use it" in result.failures[0].reason  # bytes, not a photograph
+    assert read_keywords(path) == ["sea"]
+    assert sorted(files(folder.root)) == sorted([*before, "2024/d.jpg_original"])
+    assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+    assert files(folder.root) == before
+
+
+@needs_fork
+def test_killed_at_every_step_and_finished_by_a_second_run(catalogue, folder, tmp_path):
+    """At every step of a file, and before every transaction of the catalogue."""
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(at_least=0.91))  # one sidecar is there, one is new
+    path, root = catalogue.path, folder.root
+    catalogue.close()
+    start, before = shutil.copy(path, tmp_path / "start"), files(root)
+    run = 0
+
+    def opened():
+        found = Catalogue(path, write=True)
+        found.row("PRAGMA synchronous = OFF")  # what a killed process wrote, the system keeps
+        return found
+
+    def put(catalogue_file, contents):
+        for old in path.parent.glob(f"{path.name}*"):
+            old.unlink()
+        shutil.copy(catalogue_file, path)
+        for name in files(root):
+            (root / name).unlink()
+        for name, data in contents.items():
+            (root / name).write_bytes(data)
+
+    def write():
+        with opened() as catalogue:
+            write_accepted(catalogue)
+
+    def undo():
+        with opened() as catalogue:
+            undo_run(catalogue, run)
+
+    def check_write(n):
+        write()
+        assert written_tags(root) == tags
+        with opened() as catalogue:
+            while (undone := undo_run(catalogue)).undoes.what == "write":
+                assert not undone.not_exact
+        assert files(root) == before
+
+    def check_undo(n):
+        with opened() as catalogue:
+            if any(one.state == "done" for one in writes_of(catalogue, run)):
+                undo_run(catalogue, run)
+            assert {one.state for one in writes_of(catalogue, run)} == {"undone"}
+        assert files(root) == before
+
+    write()
+    after, tags = files(root), written_tags(root)
+    with opened() as catalogue:
+        run = history(catalogue, 1)[0].id
+    written = shutil.copy(path, tmp_path / "written")
+    steps = ((Catalogue, "transaction"),)
+    assert kill_everywhere(write, lambda: put(start, before), check_write, also=steps) >= 30
+    assert kill_everywhere(undo, lambda: put(written, after), check_undo, also=steps) >= 20
