@@ -44,7 +44,7 @@ ALLOWED = {
     "names": FOUNDATION | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
     "neighbors": FOUNDATION,
-    "transfer": FOUNDATION | {"evaluation", "neighbors"},
+    "transfer": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "calibration": FOUNDATION,
     "evaluation": FOUNDATION | {"calibration", "fonts"},
     "model_selection": FOUNDATION | {"evaluation", "neighbors", "space", "transfer"},

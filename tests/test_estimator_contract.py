@@ -17,7 +17,9 @@ from tagkin.features import FeatureCache
 from tagkin.neighbors import ExactNeighbors, FaissNeighbors
 from tagkin.space.chi2_view import Chi2View
 from tagkin.transfer import (
+    KinReadout,
     LinearSVM,
+    LogisticReadout,
     NeighborVoting,
     RidgeTransfer,
     TagProp,
@@ -33,8 +35,10 @@ ESTIMATORS: dict[str, list[BaseEstimator]] = {
         FeatureAnnotator(),
         FeatureAnnotator(SemanticSpace(n_landmarks=5), NeighborVoting(3), denoise=False),
     ],
+    "KinReadout": [KinReadout(), KinReadout(3, 5.0, n_landmarks=20)],
     "LandmarkMap": [LandmarkMap(), LandmarkMap(n_landmarks=5, random_state=0)],
     "LinearSVM": [LinearSVM(), LinearSVM(loss="squared-hinge")],
+    "LogisticReadout": [LogisticReadout(), LogisticReadout(1.0, 20)],
     "NeighborVoting": [NeighborVoting(), NeighborVoting(n_neighbors=3, metric="euclidean")],
     "RidgeTransfer": [RidgeTransfer()],
     "SemanticSpace": [SemanticSpace(), SemanticSpace(n_landmarks=5, random_state=0)],

@@ -14,7 +14,9 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.neighbors import ExactNeighbors
 from tagkin.transfer import (
+    KinReadout,
     LinearSVM,
+    LogisticReadout,
     NeighborVoting,
     RidgeTransfer,
     TagProp,
@@ -29,6 +31,8 @@ METHODS = [
     TagProp(7),
     TagProp(7, sigmoids=False),
     TwoPassKNN(),
+    KinReadout(7),
+    LogisticReadout(),
     LinearSVM(),
     RidgeTransfer(),
 ]

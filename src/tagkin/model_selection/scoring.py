@@ -176,10 +176,7 @@ def _scored(
     methods: list[BaseEstimator], old: Array, Y: Array, new: Array, groups: np.ndarray | None
 ) -> Iterator[Any]:
     """Scores of new images by each method; methods with the same neighbours share one search."""
-    simple = all(
-        isinstance(m, NeighborTransfer) and not getattr(m, "metric_learning", False)
-        for m in methods
-    )
+    simple = all(isinstance(m, NeighborTransfer) and not m.needs_embeddings for m in methods)
     if not simple:
         for method in methods:
             yield fitted_with_groups(method, old, Y, groups).decision_function(new)

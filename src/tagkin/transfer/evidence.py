@@ -25,7 +25,7 @@ class Evidence:
     label: int
     """Column of Y."""
     score: float
-    """The label's score; the shares add up to it."""
+    """The label's score; the shares, and that of a read-out, add up to it."""
     indices: np.ndarray
     """The neighbours that carry the label, the heaviest first; rows of what was fitted."""
     shares: np.ndarray
@@ -34,11 +34,13 @@ class Evidence:
     """How far each neighbour is."""
     name: Any
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
+    readout: float = 0.0
+    """What of the score is no neighbour's: the share of a read-out, where the method has one."""
 
     def with_score(self, score: float) -> Evidence:
         """The same evidence, its shares scaled to add up to the score."""
         total = self.shares.sum()
-        shares = self.shares * (score / total) if total > 0 else self.shares
+        shares = self.shares * (score / total) if total else self.shares
         return replace(self, score=score, shares=shares)
 
 

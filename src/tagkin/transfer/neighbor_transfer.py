@@ -54,6 +54,11 @@ class NeighborTransfer(LabelTransfer):
     index_: NeighborIndex | None
     labels_: scipy.sparse.csr_array
 
+    @property
+    def needs_embeddings(self) -> bool:
+        """Whether lists of neighbours are not all that the method learns and scores from."""
+        return False
+
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
@@ -185,13 +190,15 @@ class NeighborTransfer(LabelTransfer):
         check_n_neighbors(n_neighbors, np.inf)
         return on_host(index.kneighbors(embeddings, min(int(n_neighbors), index.n_points_)))
 
-    def score_neighbors(self, indices: Array, distances: Array) -> Array:
+    def score_neighbors(self, indices: Array, distances: Array, X: Array | None = None) -> Array:
         """Score of every label, shape (n, D), given the neighbours.
 
         Parameters
         ----------
         indices, distances : arrays of shape (n, k)
             Nearest first; the first `n_neighbors` are used. Index −1 stands for none.
+        X : array of shape (n, m), optional
+            The images' embeddings, for methods that read labels off them as well.
         """
         self._check_fitted()
         self._check_parameters()
@@ -238,7 +245,7 @@ class NeighborTransfer(LabelTransfer):
         )
 
     def explain_neighbors(
-        self, indices: Array, distances: Array, labels: Any
+        self, indices: Array, distances: Array, labels: Any, X: Array | None = None
     ) -> list[list[Evidence]]:
         """As `explain`, given the neighbours (n×k), as `score_neighbors` takes them."""
         self._check_fitted()

@@ -110,6 +110,11 @@ class TwoPassKNN(NeighborTransfer):
 
     # --- learning ------------------------------------------------------------------------
 
+    @property
+    def needs_embeddings(self) -> bool:
+        """Whether a metric is learned from embeddings."""
+        return bool(self.metric_learning)
+
     def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
         """Take embeddings X (N×m) and labels y (N×D); with metric learning, learn weights.
 

@@ -1,0 +1,249 @@
+"""Regularised logistic regression of many labels on one set of kernel columns.
+
+For each label t it minimises, over w and an intercept b that is not regularised,
+
+    Σᵢ cᵢₜ [log(1 + exp mᵢ) − yᵢₜ mᵢ] + λ/2 ‖w‖²,    m = (C − c̄) T w + b,
+
+C (N×r) being kernel columns of the images against r landmarks, and C T features whose inner
+products are the kernel. Labels are independent problems, solved side by side by conjugate
+gradients: two products with C per step, whatever the number of labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import (
+    Array,
+    eigh,
+    expit,
+    like,
+    matmul,
+    namespace,
+    row_blocks,
+    solve_triangular,
+    to_numpy,
+)
+
+__all__ = ["Basis", "Columns", "LogisticFit", "fit_logistic", "orthogonal_basis"]
+
+_LABEL_BYTES = 2**28  # of each of the few N×labels arrays: labels beyond are solved after these
+_LINE_STEPS = 3
+
+
+class Columns(Protocol):
+    """Kernel columns (N×r), a block of images at a time, in the same blocks every time."""
+
+    n_images: int
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Consecutive rows and their columns (n×r)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Directions T (r×p) in which features are uncorrelated, as far as a sample of images says."""
+
+    directions: Array
+    """T, so that the features are (C − c̄) T."""
+    mean: Array
+    """c̄ (r,), in the sample."""
+    squares: np.ndarray
+    """Sums of squares of each feature over all N images, as estimated, shape (p,)."""
+
+
+class LogisticFit(NamedTuple):
+    """Scores are ``C @ coef + intercept``."""
+
+    coef: np.ndarray
+    """Shape (r, D), in float64."""
+    intercept: np.ndarray
+    """Shape (D,)."""
+    n_steps: int
+    """Steps taken for the labels that took longest."""
+
+
+def orthogonal_basis(sample: Array, gram_factor: Array, n_images: int, least: float) -> Basis:
+    """Directions from the columns (n×r) of a sample, given L with L Lᵀ = k(S, S).
+
+    Those along which the sum of squares over all images is below `least` are left out.
+    """
+    xp = namespace(sample)
+    mean = xp.mean(sample, axis=0)
+    identity = xp.eye(gram_factor.shape[0], dtype=xp.float64, device=gram_factor.device)
+    inverse = solve_triangular(gram_factor, identity, transposed=True)  # L⁻ᵀ
+    features = matmul(sample - mean, inverse)
+    squares, vectors = eigh(matmul(features.T, features) * (n_images / sample.shape[0]))
+    kept = to_numpy(squares) > least
+    if not kept.any():
+        kept[-1] = True
+    index = xp.asarray(np.flatnonzero(kept), device=sample.device)
+    return Basis(matmul(inverse, vectors[:, index]), mean, to_numpy(squares)[kept])
+
+
+def fit_logistic(
+    columns: Columns,
+    basis: Basis,
+    labels: scipy.sparse.csr_array,
+    regularization: float,
+    costs: scipy.sparse.csr_array | None = None,
+    *,
+    tolerance: float = 3e-3,
+    max_steps: int = 100,
+) -> LogisticFit:
+    """Coefficients for labels (N×D), each of which is on some images and not on all.
+
+    Parameters
+    ----------
+    costs : CSR array of shape (N, D), optional
+        What c is beyond 1, for pairs of an image and a label that count for more.
+    tolerance : float
+        A label is done when the gradient, in the metric of the preconditioner, has come down to
+        this share of what it was at first.
+    """
+    r, (n, d) = basis.mean.shape[0], labels.shape
+    share = np.bincount(labels.indices, minlength=d) / n
+    coef, intercept, n_steps = np.zeros((r, d)), np.log(share) - np.log1p(-share), 0
+    width = max(1, _LABEL_BYTES // (4 * n))
+    for some in (slice(start, start + width) for start in range(0, d, width)):
+        extra = None if costs is None else costs[:, some]
+        problem = _Problem(columns, basis, labels[:, some], extra, regularization)
+        coef[:, some], intercept[some], steps = problem.solved(
+            intercept[some], tolerance, max_steps
+        )
+        n_steps = max(n_steps, steps)
+    return LogisticFit(coef, intercept, n_steps)
+
+
+class _Problem:
+    """The labels (N×B) that are solved side by side."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        basis: Basis,
+        labels: scipy.sparse.csr_array,
+        extra: scipy.sparse.csr_array | None,
+        regularization: float,
+    ):
+        self.columns, self.basis = columns, basis
+        self.labels, self.extra = labels.tocsr(), None if extra is None else extra.tocsr()
+        self.regularization = regularization
+        self.reference = basis.directions
+        share = np.bincount(labels.indices, minlength=labels.shape[1]) / labels.shape[0]
+        spread = share * (1 - share)
+        self.metric = spread * basis.squares[:, None] + regularization  # (p, B)
+        self.metric_b = labels.shape[0] * spread
+
+    def solved(
+        self, intercept: np.ndarray, tolerance: float, max_steps: int
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Coefficients (r×B) for the columns, intercepts (B,), and how many steps it took."""
+        p, width = self.metric.shape
+        w, b = np.zeros((p, width)), intercept.copy()
+        margins = self._margins(w, b)
+        direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
+        before, first, old = np.ones(width), None, None
+        step = 0
+        for step in range(1, max_steps + 1):  # noqa: B007 (its last value is told)
+            gw, gb = self._gradient(margins, w)
+            zw, zb = gw / self.metric, gb / self.metric_b
+            size = (gw * zw).sum(axis=0) + gb * zb
+            first = size if first is None else first
+            open_ = size > tolerance**2 * first
+            if not open_.any():
+                break
+            turn = np.zeros(width)
+            if old is not None:  # Polak and Ribière's rule, begun anew where it points back
+                turn = (((gw - old[0]) * zw).sum(axis=0) + (gb - old[1]) * zb) / before
+            turn = np.maximum(turn, 0)
+            direction_w, direction_b = turn * direction_w - zw, turn * direction_b - zb
+            uphill = (direction_w * gw).sum(axis=0) + direction_b * gb >= 0
+            direction_w[:, uphill], direction_b[uphill] = -zw[:, uphill], -zb[uphill]
+            direction_w[:, ~open_], direction_b[~open_] = 0, 0
+            old, before = (gw, gb), np.maximum(size, 1e-300)
+            along = self._margins(direction_w, direction_b)
+            length = self._line_minimum(margins, along, w, direction_w)
+            w += length * direction_w
+            b += length * direction_b
+            for rows in self._rows():
+                margins[rows] += like(length, margins) * along[rows]
+        directions, mean = to_numpy(self.basis.directions), to_numpy(self.basis.mean)
+        coef = directions.astype(np.float64) @ w
+        return coef, b - mean.astype(np.float64) @ coef, step
+
+    def _margins(self, w: np.ndarray, b: np.ndarray) -> Array:
+        """(C − c̄) T w + b, shape (N, B), in the columns' precision."""
+        xp = namespace(self.reference)
+        coef = matmul(self.reference, like(w, self.reference))
+        offset = like(b, self.reference) - matmul(self.basis.mean[None], coef)[0]
+        out = None
+        for rows, C in self.columns.blocks():
+            part = matmul(C, xp.astype(coef, C.dtype)) + xp.astype(offset, C.dtype)
+            if out is None:
+                shape = (self.columns.n_images, coef.shape[1])
+                out = xp.empty(shape, dtype=C.dtype, device=C.device)
+            out[rows] = part
+        return out
+
+    def _gradient(self, margins: Array, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        xp = namespace(margins)
+        by_column, total = np.zeros((self.basis.mean.shape[0], w.shape[1])), np.zeros(w.shape[1])
+        for rows, C in self.columns.blocks():
+            errors = expit(margins[rows])
+            errors -= like(self.labels[rows], errors)
+            errors = self._weighted(errors, rows)
+            by_column += to_numpy(matmul(C.T, errors))
+            total += to_numpy(xp.sum(xp.astype(errors, xp.float64), axis=0))
+        centred = by_column - np.outer(to_numpy(self.basis.mean), total)
+        gradient = to_numpy(matmul(self.reference.T, like(centred, self.reference)))
+        return gradient + self.regularization * w, total
+
+    def _line_minimum(
+        self, margins: Array, along: Array, w: np.ndarray, direction: np.ndarray
+    ) -> np.ndarray:
+        """How far to go (B,): Newton's steps for a convex function, kept between known bounds."""
+        slope, bend = (w * direction).sum(axis=0), (direction * direction).sum(axis=0)
+        length = np.zeros(w.shape[1])
+        low, high = np.zeros_like(length), np.full_like(length, np.inf)
+        for _ in range(_LINE_STEPS):
+            first, second = self._along(margins, along, length)
+            first += self.regularization * (slope + length * bend)
+            second += self.regularization * bend
+            low, high = np.where(first < 0, length, low), np.where(first < 0, high, length)
+            step = length - first / np.maximum(second, 1e-300)
+            inside = (step > low) & (step < high)
+            middle = np.where(np.isfinite(high), (low + high) / 2, length)
+            length = np.where(inside, step, np.where(first == 0, length, middle))
+        return length
+
+    def _along(
+        self, margins: Array, along: Array, length: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives (B,) of the loss at so far along a direction."""
+        xp = namespace(margins)
+        first, second = np.zeros(len(length)), np.zeros(len(length))
+        far = like(length, margins)
+        for rows in self._rows():
+            v = along[rows]
+            p = expit(margins[rows] + far * v)
+            bends = self._weighted(p * (1 - p), rows) * v * v
+            errors = self._weighted(p - like(self.labels[rows], p), rows) * v
+            first += to_numpy(xp.sum(xp.astype(errors, xp.float64), axis=0))
+            second += to_numpy(xp.sum(xp.astype(bends, xp.float64), axis=0))
+        return first, second
+
+    def _weighted(self, values: Array, rows: slice) -> Array:
+        if self.extra is None:
+            return values
+        return values * (1 + like(self.extra[rows], values))
+
+    def _rows(self) -> Iterator[slice]:
+        n, width = self.labels.shape
+        return row_blocks(n, 32 * width, self.reference)

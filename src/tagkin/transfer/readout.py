@@ -1,0 +1,269 @@
+"""Kernel logistic regression: labels read off the embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_integer,
+    cholesky,
+    expit,
+    like,
+    matmul,
+    namespace,
+    on_accelerator,
+    row_blocks,
+)
+from tagkin.arrays.labels import as_labels, label_names
+from tagkin.errors import InvalidInput
+from tagkin.kernels import ArcCosine
+from tagkin.transfer._logistic import Basis, fit_logistic, orthogonal_basis
+from tagkin.transfer.base import LabelTransfer, check_positive
+from tagkin.wording import count
+
+__all__ = ["LogisticReadout"]
+
+_KERNEL = ArcCosine()
+_JITTER = 1e-6  # on the diagonal of k(S, S), which is 1: float32 columns are no more precise
+_HELD = 2**30  # bytes of kernel columns that are kept while learning; more are made anew
+_SAMPLE = 4  # images per landmark from which directions are estimated
+_MOST_LABELS = 4096  # that are learned; rarer ones keep their share of all images
+_REJECTED = 4.0  # how much more a rejected label counts than one that nobody mentioned
+_WEAKEST = 1e-4  # of λ: directions in which the images say less are left out
+
+
+class LogisticReadout(LabelTransfer):
+    """Logistic regression of each label on the embeddings, under a kernel.
+
+    f(I, t) = bₜ + Σₛ αₛₜ k(a(z), a(zₛ)) over landmarks s, with the arc-cosine kernel of order 2
+    and a(z) = (z/ℓ, 1), ℓ the mean length: the direction of an embedding counts most, and its
+    length too. It minimises the logistic loss + λ/2 Σ ‖fₜ‖², the norm being the kernel's own.
+
+    Parameters
+    ----------
+    regularization : float, default 0.25
+        λ > 0.
+    n_landmarks : int, default 2048
+        Images that the kernel is expressed by, at most; an eighth of the images where those are
+        few, but no fewer than 256.
+    random_state : int, RandomState or None, default 0
+        Seed for choosing them.
+
+    Attributes
+    ----------
+    landmarks_ : array of shape (r, m)
+        Embeddings of the landmarks.
+    length_ : float
+        ℓ.
+    learned_ : int array of shape (C,)
+        Labels that were learned: those on some images and not on all, of more than 4,096 the
+        most frequent.
+    coef_ : array of shape (r, C)
+        α of those.
+    intercept_ : array of shape (D,)
+        b; of the other labels the logit of their share.
+    n_labels_ : int
+        D.
+    classes_ : array of shape (D,)
+        Names of the labels (columns of a DataFrame y), or column numbers.
+
+    Notes
+    -----
+    Scores are logits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin.transfer import LogisticReadout
+    >>> X = np.array([[1, 0], [2, 0.5], [0, 1], [0.3, 2]])
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
+    >>> LogisticReadout().fit(X, Y).predict([[3.0, 0.1]])
+    array([[1, 0]])
+    """
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    learned_: np.ndarray
+    landmarks_: Array
+
+    def __init__(
+        self, regularization: float = 0.25, n_landmarks: int = 2048, random_state: Any = 0
+    ):
+        self.regularization = regularization
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Array,
+        y: Array = None,
+        *,
+        groups: Array | None = None,
+        rejected: Array | None = None,
+    ) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here.
+
+        `rejected` (N×D) is above 0 where a person said that an image does not show a label. That
+        counts for more than a label which nobody mentioned.
+        """
+        check_positive("regularization", self.regularization)
+        check_integer("n_landmarks", self.n_landmarks, 1)
+        embeddings, labels = self._validated(X, y)
+        names = label_names(y)
+        costs = None if rejected is None else _REJECTED * _rejections(rejected, labels)
+        n_present = np.bincount(labels.indices, minlength=labels.shape[1])
+        learned = _learnable(n_present, labels.shape[0])
+        chosen, length = self._landmarks(embeddings)
+        columns = _KernelColumns(embeddings, chosen, length)
+        coef = np.zeros((chosen.shape[0], 0), dtype=np.float32)
+        intercept, n_steps = _logit_of_share(n_present, labels.shape[0]), 0
+        if len(learned):
+            extra = None if costs is None else costs[:, learned]
+            found = fit_logistic(
+                columns, self._basis(columns), labels[:, learned], self.regularization, extra
+            )
+            coef, n_steps = found.coef.astype(np.float32), found.n_steps
+            intercept[learned] = found.intercept
+        validate_data(self, X, skip_check_array=True, reset=True)
+        self._label_names, self.n_labels_ = names, labels.shape[1]
+        self.landmarks_, self.length_, self.learned_ = chosen, length, learned
+        self.coef_, self.intercept_, self.n_iter_ = coef, intercept, n_steps
+        return self
+
+    def _basis(self, columns: _KernelColumns) -> Basis:
+        """Directions in which the landmarks' features are uncorrelated."""
+        xp = namespace(columns.points)
+        gram = xp.astype(columns.between_landmarks(), xp.float64)
+        identity = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
+        factor = cholesky((gram + gram.T) / 2 + _JITTER * identity)
+        step = max(1, columns.n_images // (_SAMPLE * gram.shape[0]))
+        sample = xp.astype(columns.of(columns.embeddings[::step]), xp.float64)
+        least = _WEAKEST * self.regularization
+        return orthogonal_basis(sample, factor, columns.n_images, least)
+
+    def _landmarks(self, embeddings: Array) -> tuple[Array, float]:
+        """Embeddings of some images (r×m), and the mean length of embeddings."""
+        n = embeddings.shape[0]
+        r = min(n, self.n_landmarks, max(256, n // 8))
+        rng = check_random_state(self.random_state)
+        rows = np.sort(rng.choice(n, size=r, replace=False))
+        # other rows are found by position, and a device cannot be asked by a host's array
+        index = namespace(embeddings).asarray(rows, device=embeddings.device)
+        chosen = as_block(embeddings[rows if index is rows else index], finite=False)
+        xp = namespace(chosen)
+        length = float(xp.mean(xp.sqrt(xp.sum(chosen * chosen, axis=1))))
+        return chosen, length if length > 0 else 1.0
+
+    def decision_function(self, X: Array) -> Array:
+        """Logit of every label for every image, shape (n, D)."""
+        embeddings = self._checked_queries(X)
+        columns = _KernelColumns(
+            embeddings, like(self.landmarks_, _first(embeddings)), self.length_
+        )
+        one = _first(embeddings)
+        xp = namespace(one)
+        coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
+        shape = (embeddings.shape[0], self.n_labels_)
+        scores = xp.empty(shape, dtype=one.dtype, device=one.device)
+        learned = xp.asarray(self.learned_, device=one.device)
+        for rows, C in columns.made_blocks():
+            scores[rows] = intercept
+            if len(self.learned_) == self.n_labels_:
+                scores[rows] += matmul(C, coef)
+            elif len(self.learned_):
+                scores[rows][:, learned] += matmul(C, coef)
+        return scores
+
+    def describe(self) -> list[str]:
+        """What this model is, in a few sentences."""
+        self._check_fitted()
+        r, n_learned = self.coef_.shape
+        return [f"Logistic regression of {count(n_learned, 'label')} on {count(r, 'landmark')}."]
+
+    def _has_probabilities(self) -> bool:
+        return True
+
+    def _probabilities(self, scores: Array) -> Array:
+        return expit(scores)
+
+
+class _KernelColumns:
+    """Kernel columns of embeddings against landmarks; kept in memory where they are small."""
+
+    def __init__(self, embeddings: Array, landmarks: Array, length: float):
+        self.embeddings, self.length = embeddings, length
+        self.points = _with_length(landmarks, length)
+        self.n_images = embeddings.shape[0]
+        self._kept: list[tuple[slice, Array]] | None = None
+
+    def between_landmarks(self) -> Array:
+        """Kernel values (r×r) between the landmarks."""
+        return _KERNEL(self.points)
+
+    def of(self, embeddings: Array) -> Array:
+        """Columns (n×r) of some embeddings (n×m)."""
+        return _KERNEL(_with_length(as_block(embeddings, finite=False), self.length), self.points)
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Rows and their columns (n×r), the same every time."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        size = self.points.dtype.itemsize if hasattr(self.points.dtype, "itemsize") else 4
+        keep = self.n_images * self.points.shape[0] * size <= _HELD or on_accelerator(self.points)
+        kept = []
+        for rows, C in self.made_blocks():
+            if keep:
+                kept.append((rows, C))
+            yield rows, C
+        if keep:
+            self._kept = kept
+
+    def made_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Rows and their columns, made anew."""
+        r, m = self.points.shape
+        for rows in row_blocks(self.n_images, 16 * r + 16 * m, self.embeddings):
+            yield rows, self.of(self.embeddings[rows])
+
+
+def _learnable(n_present: np.ndarray, n_images: int) -> np.ndarray:
+    """Columns of the labels that can be learned, the most frequent of very many."""
+    possible = np.flatnonzero((n_present > 0) & (n_present < n_images))
+    order = np.argsort(-n_present[possible], kind="stable")
+    return np.sort(possible[order[:_MOST_LABELS]])
+
+
+def _logit_of_share(n_present: np.ndarray, n_images: int) -> np.ndarray:
+    share = (n_present + 0.5) / (n_images + 1)
+    return np.log(share) - np.log1p(-share)
+
+
+def _first(embeddings: Array) -> Array:
+    return as_block(embeddings[:1], finite=False)
+
+
+def _with_length(embeddings: Array, length: float) -> Array:
+    """(z/ℓ, 1), shape (n, m + 1)."""
+    xp = namespace(embeddings)
+    ones = xp.ones((embeddings.shape[0], 1), dtype=embeddings.dtype, device=embeddings.device)
+    return xp.concat([embeddings / length, ones], axis=1)
+
+
+def _rejections(rejected: Array, labels: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Where a label was rejected (N×D); one that the image carries all the same is refused."""
+    found = as_labels(rejected, labels.shape[0])
+    if found.shape != labels.shape:
+        raise InvalidInput(
+            f"rejected has the shape {found.shape} where the labels have {labels.shape}."
+        )
+    if found.multiply(labels).nnz:
+        raise InvalidInput("An image carries a label that is rejected for it. Decide on one.")
+    return found

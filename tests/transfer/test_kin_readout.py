@@ -1,0 +1,99 @@
+"""Votes and read-out together: the formula, the mixture, evidence, new labels, storage."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from sklearn.base import clone
+
+import tagkin
+from tagkin.errors import InvalidInput
+from tagkin.transfer import Components, KinReadout, LogisticReadout
+from tests.conftest import assert_same, make_collection
+
+
+@pytest.fixture
+def model(collection):
+    return KinReadout(20).fit(collection.X, collection.Y)
+
+
+def dense_votes(X, Y, X_new, k, temperature):
+    """The formula of the class, with a loop."""
+    unit, unit_new = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in (X, X_new))
+    cosines, share = unit_new @ unit.T, (Y.sum(axis=0) + 0.5) / (len(Y) + 1)
+    votes = np.zeros((len(X_new), Y.shape[1]))
+    for i, row in enumerate(cosines):
+        near = np.argsort(-row)[:k]
+        weights = np.exp(temperature * row[near])
+        votes[i] = (weights / weights.sum()) @ Y[near]
+    return logit((votes + 1e-3 * share) / (1 + 1e-3))
+
+
+def test_votes_and_read_out_are_what_the_formula_says(model, collection):
+    X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
+    votes, readout = model.components(X_new)
+    assert_same(votes, dense_votes(X, Y, X_new, 20, 10.0), 1e-7)
+    assert_same(readout, LogisticReadout().fit(X, Y).decision_function(X_new))
+    assert_same(model.decision_function(X_new), votes / 3 + 2 * readout / 3, 1e-9)
+    assert_same(model.predict_proba(X_new), expit(model.decision_function(X_new)))
+
+
+def test_the_mixture_is_learned_from_held_out_images(model):
+    """Votes that say nothing lose their weight; the labels are right in the read-out alone."""
+    _, Y, _ = make_collection(150)
+    rng = np.random.default_rng(0)
+    noise, truth = rng.normal(-2, 1, Y.shape), 4 * (Y > 0) - 2 + rng.normal(0, 2, Y.shape)
+    model.fit_mixture(Components(noise, truth), Y)
+    assert (model.vote_weights_ < model.readout_weights_).all()
+    with pytest.raises(InvalidInput, match="Found 2 labels where 6 are known"):
+        model.fit_mixture(Components(noise, truth), Y[:, :2])
+
+
+def test_a_refit_forgets_the_mixture(model, collection):
+    model.fit_mixture(model.components(collection.X), collection.Y)
+    again = model.fit(collection.X, collection.Y)
+    np.testing.assert_allclose(again.vote_weights_, 1 / 3)
+
+
+def test_evidence_has_a_share_of_the_read_out(model, collection):
+    best = model.suggest(collection.X_new, 1)
+    for (one,) in model.explain(collection.X_new, best):
+        if one.score > 0:
+            assert 0 <= one.readout <= one.score
+    votes_only = model.set_params(n_neighbors=20)
+    votes_only.vote_weights_, votes_only.readout_weights_ = np.ones(6), np.zeros(6)
+    for (one,) in votes_only.explain(collection.X_new, best):
+        assert one.readout == pytest.approx(0)
+
+
+def test_a_new_label_has_votes_alone(model, collection):
+    wider = np.column_stack([np.zeros((10, 6)), np.ones(10)])
+    near = collection.X_new[:1] + 1e-3 * np.random.default_rng(0).standard_normal((10, 12))
+    model.partial_fit(near, wider)
+    assert model.suggest(collection.X_new[:1], 1)[0][0].label == 6
+    assert model.readout_weights_.tolist()[6] == 0
+    (evidence,) = model.explain(collection.X_new[:1], [6])[0]
+    assert evidence.readout == pytest.approx(0)
+
+
+def test_it_is_kept_in_a_folder(model, collection, tmp_path):
+    model.fit_mixture(model.components(collection.X), collection.Y)
+    again = tagkin.load(tagkin.save(model, tmp_path / "model"))
+    assert_same(
+        again.decision_function(collection.X_new), model.decision_function(collection.X_new)
+    )
+
+
+def test_rejected_labels_reach_the_read_out(collection):
+    X, Y, _ = make_collection(200)
+    rejected = np.zeros_like(Y)
+    plain = KinReadout(10).fit(X, Y)
+    unsaid = np.flatnonzero(Y[:, 0] == 0)
+    rejected[unsaid[:20], 0] = 1
+    told = clone(plain).fit(X, Y, rejected=rejected)
+    before, after = (m.components(X).readout[unsaid[:20], 0] for m in (plain, told))
+    assert after.mean() < before.mean()
+
+
+def test_a_temperature_must_be_positive(collection):
+    with pytest.raises(InvalidInput, match="temperature must be a number above 0; found 0"):
+        KinReadout(temperature=0).fit(collection.X, collection.Y)

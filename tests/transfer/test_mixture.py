@@ -1,0 +1,69 @@
+"""The mixture of two logits against a general optimiser."""
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+
+from tagkin.transfer.mixture import fit_mixture
+
+
+def collection(n=800, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    u, v = rng.normal(-3, 2, (2, n, d))
+    a, b = rng.uniform(0.2, 0.8, (2, d))
+    Y = rng.random((n, d)) < 1 / (1 + np.exp(-(0.3 + a * u + b * v)))
+    return u, v, Y.astype(float)
+
+
+def test_it_is_the_minimum_of_the_stated_loss():
+    """Weights and offsets to 1e-3."""
+    u, v, Y = collection()
+    d, s = Y.shape[1], 30.0
+
+    def loss(theta):
+        own = theta[2:].reshape(d, 3)
+        f = own[:, 2] + own[:, 0] * u + own[:, 1] * v
+        likelihood = (np.logaddexp(0, f) - Y * f).sum()
+        return (
+            likelihood
+            + s / 2 * ((own[:, :2] - theta[:2]) ** 2).sum()
+            + 0.005 * own[:, 2] @ own[:, 2]
+        )
+
+    start = np.concatenate([[0.5, 0.5], np.tile([0.5, 0.5, 0], d)])
+    best = scipy.optimize.minimize(loss, start, method="L-BFGS-B", options={"maxfun": 10**6})
+    expected = best.x[2:].reshape(d, 3)
+    found = np.column_stack(fit_mixture(u, v, scipy.sparse.csr_array(Y), s))
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_a_label_on_few_images_is_drawn_to_what_the_others_have_in_common():
+    u, v, Y = collection(2000)
+    Y[:, 0] = 0
+    Y[np.argsort(-u[:, 0])[:3], 0] = 1  # it goes with u alone, as far as three images can say
+
+    def deviation(shrinkage):
+        found = fit_mixture(u, v, scipy.sparse.csr_array(Y), shrinkage)
+        return np.hypot(
+            found.first[0] - found.first[1:].mean(), found.second[0] - found.second[1:].mean()
+        )
+
+    assert deviation(1000.0) < 0.1 < deviation(30.0) < deviation(0.3)
+
+
+def test_labels_on_no_image_get_the_common_weights():
+    u, v, Y = collection(500)
+    Y[:, 2] = 0
+    found = fit_mixture(u, v, scipy.sparse.csr_array(Y))
+    others = np.arange(6) != 2
+    np.testing.assert_allclose(found.first[2], found.first[others].mean(), atol=1e-3)
+    assert found.offset[2] == 0
+
+
+def test_a_score_that_says_nothing_gets_no_weight():
+    u, v, Y = collection(4000)
+    found = fit_mixture(
+        u, np.random.default_rng(1).normal(0, 1, v.shape), scipy.sparse.csr_array(Y)
+    )
+    assert (found.second < 0.15).all()
+    assert (found.first > 0.15).all()
