@@ -88,6 +88,8 @@ class KinReadout(NeighborTransfer):
     array([[1, 0]])
     """
 
+    takes_rejected = True
+
     readout_: LogisticReadout | None
     vote_weights_: np.ndarray
     readout_weights_: np.ndarray

@@ -89,6 +89,8 @@ class LogisticReadout(LabelTransfer):
     array([[1, 0]])
     """
 
+    takes_rejected = True
+
     coef_: np.ndarray
     intercept_: np.ndarray
     learned_: np.ndarray
