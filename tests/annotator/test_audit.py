@@ -4,7 +4,8 @@ import scipy.sparse
 from sklearn.metrics import roc_auc_score
 
 from tagkin import Annotator
-from tagkin.annotator.audit import ASSUMED_WRONG, doubts
+from tagkin.annotator.audit import ASSUMED, doubts
+from tagkin.calibration import LabelErrors
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SyntheticPhotographs, seen
@@ -14,17 +15,36 @@ def test_doubts_are_those_of_bayes():
     """Against the posterior written out entry by entry."""
     rng = np.random.default_rng(0)
     Y = rng.random((50, 4)) < [0.1, 0.3, 0.5, 0.8]
-    P = rng.uniform(0.05, 0.95, (50, 4))
+    Q = rng.uniform(0.05, 0.95, (50, 4))
+    errors = LabelErrors()
+    errors.wrong_rates_, errors.missing_rates_ = rng.uniform(0.01, 0.3, (2, 4))
+    rows, columns, doubt = doubts(
+        scipy.sparse.csr_array(Q), scipy.sparse.csr_array(Y * 1.0), errors
+    )
+    assert len(doubt) == 200
+    for i, t, found in zip(rows, columns, doubt, strict=True):
+        q, a, e = Q[i, t], errors.wrong_rates_[t], errors.missing_rates_[t]
+        seen_if_it_belongs, seen_if_not = (1 - e, a) if Y[i, t] else (e, 1 - a)
+        belongs = q * seen_if_it_belongs / (q * seen_if_it_belongs + (1 - q) * seen_if_not)
+        assert found == pytest.approx(1 - belongs if Y[i, t] else belongs)
+
+
+def test_a_model_without_learned_shares_takes_a_twentieth_to_be_wrong_and_to_be_missing():
+    """Against the posterior written out entry by entry."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((50, 4)) < [0.1, 0.3, 0.5, 0.8]
+    P = rng.uniform(0.05, 0.9, (50, 4))
     rows, columns, doubt = doubts(scipy.sparse.csr_array(P), scipy.sparse.csr_array(Y * 1.0))
     share = Y.mean(axis=0)
     for i, t, found in zip(rows, columns, doubt, strict=True):
         if not Y[i, t]:
-            assert found == pytest.approx(P[i, t])
+            q = P[i, t] / (1 - ASSUMED)
+            assert found == pytest.approx(q * ASSUMED / (q * ASSUMED + 1 - q))
             continue
         # densities of looking like this among photographs with and without the tag
         given_there, given_not = P[i, t] / share[t], (1 - P[i, t]) / (1 - share[t])
-        wrong = ASSUMED_WRONG * given_not
-        assert found == pytest.approx(wrong / (wrong + (1 - ASSUMED_WRONG) * given_there))
+        wrong = ASSUMED * given_not
+        assert found == pytest.approx(wrong / (wrong + (1 - ASSUMED) * given_there))
 
 
 def test_a_tag_on_all_photographs_is_not_doubted_for_that():

@@ -367,8 +367,9 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
     ) -> list[Finding]:
         """Tags that seem wrong or missing on the photographs learned from, the surest first.
 
-        They are judged by models that had not seen the photograph; see `tagkin.annotator.audit`
-        for what the confidence means.
+        They are judged by models that had not seen the photograph. The confidence is the
+        probability that a person who looks finds the tag wrong, or missing: it rests on how many
+        tags are wrong and missing in this collection, as far as `errors_` could tell.
 
         Parameters
         ----------

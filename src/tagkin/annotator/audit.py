@@ -11,50 +11,64 @@ import scipy.sparse
 from tagkin.annotator.suggesting import support_of
 from tagkin.annotator.suggestions import LabelFinding, Support
 from tagkin.arrays import check_integer, row_blocks, to_numpy
+from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
 from tagkin.errors import InvalidInput
 from tagkin.transfer import NeighborTransfer
 
 __all__ = ["doubts", "findings"]
 
-# Share of labels taken to be wrong before looking: it scales all doubts alike and leaves their
-# order as it is.
-ASSUMED_WRONG = 0.05
+# Share of labels taken to be wrong, and share taken to be missing, where nothing was learned.
+ASSUMED = 0.05
 
 
 def doubts(
-    held_out: scipy.sparse.csr_array, Y: scipy.sparse.csr_array
+    held_out: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How probable it is that each label there is wrong, and each label not there is missing.
 
     Parameters
     ----------
     held_out : CSR array of shape (N, D)
-        Probability p of labels, from models that had not seen the image; 0 where it is not known.
+        Probability q that a label belongs, from models that had not seen the image; 0 where it is
+        not known.
     Y : CSR array of shape (N, D)
         The labels that are there.
+    errors : LabelErrors, optional
+        The rates a and e of wrong and of missing labels. Without them (models of 0.1), 5 % of the
+        labels are taken to be wrong and 5 % to be missing.
 
     Returns
     -------
     rows, columns : int arrays of shape (m,)
         Image and label of every entry of `held_out`.
     doubt : float64 array of shape (m,)
-        Of a label that is not there, that it should be: p itself. Of a label that is there, that
-        it should not, by the odds ω/(1−ω) · (1−p)/p · π/(1−π): how much better the image fits
-        those without the label than those with it, where π is the share of images with the label
-        and ω that of wrong labels. So a rare label is not doubted for being rare.
+        Of a label that is there, (1−q)a / ((1−q)a + q(1−e)); of one that is not,
+        qe / (qe + (1−q)(1−a)).
     """
     entries = held_out.tocoo()
     there = np.asarray(Y[entries.row, entries.col]).ravel() > 0
-    p = np.clip(entries.data.astype(np.float64), 1e-9, 1 - 1e-9)
+    q = np.clip(entries.data.astype(np.float64), 1e-30, 1 - 1e-9)
+    if errors is None:
+        a, e = _assumed_rates(Y)
+        q = np.where(there, q, np.minimum(q / (1 - e), 1 - 1e-9))
+        rates = np.where(there, a[entries.col], 0.0), np.where(there, 0.0, e)
+    else:
+        rates = errors.wrong_rates_[entries.col], errors.missing_rates_[entries.col]
+    doubt = np.where(there, probability_wrong(q, *rates), probability_missing(q, *rates))
+    return entries.row, entries.col, doubt
+
+
+def _assumed_rates(Y: scipy.sparse.csr_array) -> tuple[np.ndarray, float]:
+    """Rates of wrong labels (D,), so that none is doubted for being rare, and of missing ones."""
     n, counts = Y.shape[0], np.diff(Y.tocsc().indptr)
     # where all carry a label nobody tells what it is to be without it: as if one more were
-    share = np.clip(counts / n, 1e-9, n / (n + 1))[entries.col]
-    odds = ASSUMED_WRONG / (1 - ASSUMED_WRONG) * (1 - p) / p * share / (1 - share)
-    return entries.row, entries.col, np.where(there, odds / (1 + odds), p)
+    share = np.clip(counts / n, 1e-9, n / (n + 1))
+    return ASSUMED / (1 - ASSUMED) * share / (1 - share), ASSUMED
 
 
 def findings(
     held_out: scipy.sparse.csr_array,
+    errors: LabelErrors | None,
     method: NeighborTransfer,
     names: Sequence[Any],
     n: int | None,
@@ -72,7 +86,7 @@ def findings(
     if n is not None:
         check_integer("n", n, 0)
     Y = method.labels_
-    rows, columns, doubt = doubts(held_out, Y)
+    rows, columns, doubt = doubts(held_out, Y, errors)
     there = np.asarray(Y[rows, columns]).ravel() > 0
     wanted = np.ones(len(rows), bool) if kind is None else there == (kind == "wrong")
     wanted &= there | (np.asarray(rejected[rows, columns]).ravel() == 0)

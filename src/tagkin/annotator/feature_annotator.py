@@ -76,7 +76,9 @@ class FeatureAnnotator(FeatureScores):
         Its ``labels_`` (N×D) are those of the images learned from.
     calibrator_ : LabelCalibrator
     held_out_ : CSR array of shape (N, D)
-        Probabilities of labels by models that had not seen the image.
+        Probabilities that labels belong, by models that had not seen the image.
+    errors_ : LabelErrors
+        How often labels are wrong and missing, for `audit`. Models of 0.1 have none.
     blend_ : float
         How much the labels were denoised for the space.
     rejected_ : CSR array of shape (N, D)
@@ -152,7 +154,7 @@ class FeatureAnnotator(FeatureScores):
             recipe = tuned(features, labels.Y, recipe, self.random_state, step, groups)
         learned = learn(features, labels.Y, recipe, self.random_state, step, groups, refused)
         validate_data(self, X, skip_check_array=True, reset=True)
-        self.space_, self.blend_ = learned.space, learned.blend
+        self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
         if refused is None:
             refused = scipy.sparse.csr_array(labels.Y.shape, dtype=np.float32)
         return self._keep(labels, learned.method, learned.calibrator, learned.held_out, refused)
@@ -283,8 +285,9 @@ class FeatureAnnotator(FeatureScores):
     ) -> list[LabelFinding]:
         """Labels that seem wrong or missing on the images learned from, the surest first.
 
-        They are judged by models that had not seen the image; see `tagkin.annotator.audit` for
-        what the confidence means.
+        They are judged by models that had not seen the image. The confidence is the probability
+        that a person who looks finds the label wrong, or missing: it rests on how many labels are
+        wrong and missing here, as far as `errors_` could tell.
 
         Parameters
         ----------
@@ -294,7 +297,10 @@ class FeatureAnnotator(FeatureScores):
         """
         self._check_fitted()
         names = self.classes_.tolist()
-        return findings(self.held_out_, self.method_, names, n, kind, n_support, self.refused())
+        errors = getattr(self, "errors_", None)
+        return findings(
+            self.held_out_, errors, self.method_, names, n, kind, n_support, self.refused()
+        )
 
     def cross_validate(
         self,

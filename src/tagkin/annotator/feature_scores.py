@@ -17,7 +17,7 @@ from tagkin.annotator.suggesting import similar_to, without_itself
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, to_numpy
 from tagkin.arrays.labels import checked_names
-from tagkin.calibration import LabelCalibrator
+from tagkin.calibration import LabelCalibrator, LabelErrors
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.transfer import Evidence
@@ -33,6 +33,7 @@ class FeatureScores(BaseEstimator):
     space_: Any
     calibrator_: LabelCalibrator
     held_out_: scipy.sparse.csr_array
+    errors_: LabelErrors
     vocabulary_: Any
     tags_: list[list[str]] | None
     column_names_: np.ndarray | None

@@ -7,7 +7,7 @@ from typing import Any
 import scipy.sparse
 
 from tagkin.annotator.feature_annotator import FeatureAnnotator
-from tagkin.calibration import LabelCalibrator
+from tagkin.calibration import LabelCalibrator, LabelErrors
 from tagkin.labels import Vocabulary
 
 __all__ = ["LearnedAttributes"]
@@ -48,6 +48,11 @@ class LearnedAttributes:
     def held_out_(self) -> scipy.sparse.csr_array:
         """Probabilities of tags by models that had not seen the photograph, shape (N, D)."""
         return self.estimator_.held_out_
+
+    @property
+    def errors_(self) -> LabelErrors:
+        """How often tags are wrong and missing; models of 0.1 have none."""
+        return self.estimator_.errors_
 
     @property
     def blend_(self) -> float:

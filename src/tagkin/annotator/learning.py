@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from tagkin.annotator.label_input import without
 from tagkin.annotator.progress import Progress, counted, silent
 from tagkin.arrays import Array, blas_threads_for, row_blocks, to_numpy
-from tagkin.calibration import LabelCalibrator
+from tagkin.calibration import LabelCalibrator, LabelErrors
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -38,6 +38,7 @@ __all__ = [
 
 FEWEST = 6  # images: with fewer nothing could be held out to learn confidences from
 _MISSING_KEPT = 10  # absent labels of each image whose probability is kept for the audit
+_LEAST = 1e-30  # probability that is kept: none that occurs is below, so that none are tied
 _MANY = 2000  # from here on three folds leave enough to learn from
 _TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 
@@ -130,9 +131,11 @@ class Learned:
     calibrator: LabelCalibrator
     blend: float
     """Share of propagated tags in what the space was learned from."""
+    errors: LabelErrors
+    """How often labels are wrong, and how often missing."""
     held_out: scipy.sparse.csr_array
-    """Probability (N×D) of the labels that an image carries, and of the most probable of
-    those that it does not, from models that had not seen it."""
+    """Probability (N×D) that the labels which an image carries belong there, and the most
+    probable of those that it does not carry, from models that had not seen it."""
 
 
 def learn(
@@ -157,11 +160,13 @@ def learn(
         fold_done = counted(step, "Learning", n_steps)
         best, scores = best_of(candidates, X, Y, random_state, fold_done, groups, rejected)
         calibrator = LabelCalibrator().fit(scores, Y)
-        held_out = _noted(calibrator.predict_proba(scores), Y)
+        as_logits = scores if best.method.scores_are_logits else calibrator.log_odds(scores)
+        errors = LabelErrors().fit(as_logits, Y)
+        held_out = _noted(errors, as_logits, Y)
         space, method = best.fit(X, Y, rejected)
         fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
-    return Learned(space, method, calibrator, blend, held_out)
+    return Learned(space, method, calibrator, blend, errors, held_out)
 
 
 def _largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:
@@ -266,20 +271,25 @@ def n_folds(n_images: int) -> int:
     return 3 if n_images >= _MANY else min(5, n_images // 2)
 
 
-def _noted(P: np.ndarray, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Probabilities of labels that are there, and of the best of those that are not."""
-    n, n_tags = P.shape
-    kept = min(_MISSING_KEPT, n_tags)
+def _noted(errors: LabelErrors, Z: np.ndarray, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Probabilities of labels that are there, and of the best of those that are not.
+
+    Z (N×D) are held-out log-odds.
+    """
+    n, n_labels = Z.shape
+    kept = min(_MISSING_KEPT, n_labels)
     parts = []
-    for rows in row_blocks(n, 24 * n_tags):
+    for rows in row_blocks(n, 64 * n_labels):
+        P = errors.predict_proba(Z[rows])
         there = Y[rows].toarray() > 0
-        absent = np.where(there, -1.0, P[rows])
+        absent = np.where(there, -1.0, P)
         best = np.argpartition(-absent, kept - 1, axis=1)[:, :kept]
         noted = there.copy()
         np.put_along_axis(noted, best, True, axis=1)
         # a probability of zero would not be stored
-        parts.append(scipy.sparse.csr_array(np.where(noted, np.maximum(P[rows], 1e-9), 0)))
-    return scipy.sparse.vstack(parts, format="csr").astype(np.float32)
+        found = np.where(noted, np.maximum(P, _LEAST), 0).astype(np.float32)
+        parts.append(scipy.sparse.csr_array(found))
+    return scipy.sparse.vstack(parts, format="csr")
 
 
 # --- choosing by cross-validation --------------------------------------------------------

@@ -129,6 +129,24 @@ class LabelCalibrator(BaseEstimator):
             P[rows] = like(expit(z, out=z), P)
         return P
 
+    def log_odds(self, S: Array) -> np.ndarray:
+        """Log-odds of every label for every image, (n, D), float32.
+
+        They are those of `predict_proba`, but go on beyond the lowest and the highest of the
+        held-out scores' steps, in a straight line, so that only equal scores are tied.
+        """
+        S = self._check_scores(S)
+        scores, log_odds = to_numpy(self.link_scores_), to_numpy(self.link_log_odds_)
+        slopes, intercepts = to_numpy(self.slopes_), to_numpy(self.intercepts_)
+        width = scores[-1] - scores[0]
+        beyond = (log_odds[-1] - log_odds[0]) / width if width > 0 else 0.0
+        found = np.empty(tuple(S.shape), dtype=np.float32)
+        for rows in row_blocks(S.shape[0], 48 * S.shape[1]):
+            s = read_scores(S, rows, finite=True)
+            z = np.interp(s, scores, log_odds) + beyond * (s - np.clip(s, scores[0], scores[-1]))
+            found[rows] = slopes * z + intercepts
+        return found
+
     def min_scores(self, precision: float) -> np.ndarray:
         """Each label's lowest score from which on its suggestions are right often enough.
 

@@ -56,6 +56,8 @@ class LabelTransfer(BaseEstimator, ABC):
 
     takes_rejected: ClassVar[bool] = False
     """Whether `fit` takes ``rejected`` (N×D): labels that a person said an image does not show."""
+    scores_are_logits: ClassVar[bool] = False
+    """Whether scores are log-odds, which go on falling where nothing speaks for a label."""
 
     n_labels_: int
     _label_names: np.ndarray | None
