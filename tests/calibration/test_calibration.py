@@ -194,6 +194,18 @@ def test_unusable_input_is_refused(fitted):
             use()
 
 
+def test_log_odds_are_those_of_the_probabilities_and_go_on_beyond_them():
+    S, _, Y = made_scores()
+    calibrator = LabelCalibrator().fit(S, Y)
+    low, high = calibrator.link_scores_[[0, -1]]
+    inside = (low <= S) & (high >= S)
+    P, Z = calibrator.predict_proba(S), calibrator.log_odds(S)
+    np.testing.assert_allclose(expit(Z)[inside], P[inside], rtol=1e-5)
+    steps = np.repeat([[low - 2], [low - 1], [low], [high], [high + 1]], 40, axis=1)
+    rising = np.diff(calibrator.log_odds(steps), axis=0)
+    assert np.all(rising[:, calibrator.slopes_ > 0] > 0)
+
+
 # --- the parts ---------------------------------------------------------------------------
 
 
