@@ -1,6 +1,7 @@
 """One collection, one model: created once, by the command line itself."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -56,6 +57,40 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     said = call(cache, "train", home / "photos", "--tags", tag_file, "--model", model)
     assert said.exit_code == 0, said.stderr
     return World(home / "photos", home / "fresh", tag_file, model, cache, said, tags)
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Catalogues of a test are its own."""
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture(scope="session")
+def catalogued(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalogue of the photographs, every other one tagged: scanned, learned, suggested."""
+    home = tmp_path_factory.mktemp("catalogued")
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("TAGKIN_CATALOGUES", str(home / "data"))
+        some = write_tag_file(home / "some.jsonl", dict([*world.tags_of.items()][::2]))
+        path = home / "catalogue.sqlite"
+        for command in (
+            ("scan", world.photos, "--tags", some),
+            ("train",),
+            ("suggest", "--threshold", "0.1"),
+        ):
+            said = call(world.cache, *command, "--catalogue", path)
+            assert said.exit_code == 0, said.stderr
+    return path
+
+
+@pytest.fixture
+def catalogue(catalogued: Path, tmp_path: Path) -> Path:
+    """A copy of that catalogue and its model, to do anything with."""
+    copy = tmp_path / "catalogue.sqlite"
+    shutil.copy(catalogued, copy)
+    shutil.copytree(catalogued.with_suffix(".model"), copy.with_suffix(".model"))
+    return copy
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
 """Every command in the documents runs, or names what is there."""
 
+import contextlib
 import importlib.util
 import itertools
+import json
 import re
 import shutil
+import sqlite3
 import tomllib
 from pathlib import Path
 
@@ -29,6 +32,7 @@ EXTRAS = set(
     tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 )
 TAGKIN = sorted({tuple(_plain(line[1:])) for _, line in SHELL if line[0] == "tagkin"})
+CATALOGUE = {"scan", "accept", "reject", "status", "history", "tags", "export", "import"}
 INLINE = [(name_of(page), line) for page in PAGES for line in inline_commands(page)]
 
 
@@ -61,8 +65,40 @@ def desk(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def catalogued_desk(desk: Path, catalogue: Path, world: World, line: tuple[str, ...]) -> None:
+    """Let the pictures on the desk have a catalogue, with everything that a command needs."""
+    for target in ("photo.jpg", "2024/photo.jpg"):
+        (desk / "pictures" / target).parent.mkdir(exist_ok=True)
+        shutil.copy(desk / "photo.jpg", desk / "pictures" / target)
+    (desk / "Pictures").symlink_to(desk / "pictures")
+    with contextlib.closing(sqlite3.connect(catalogue)) as connection, connection:
+        root = str((desk / "pictures").resolve())
+        connection.execute("UPDATE collection SET root = ?, settings = '{}'", (root,))
+    (desk / "data").mkdir()
+    known = {"collections": {root: str(catalogue)}}
+    (desk / "data" / "collections.json").write_text(json.dumps(known))
+    tagged = ("accept", "pictures/scene-0754.jpg", "--tag", "beach", "--tag", "dog")
+    before = [("scan",), tagged, ("export", "--output", "decisions.jsonl")]
+    before += [("tags", "forget", "red")] * (line[:2] == ("tags", "restore"))
+    for command in before:
+        said = call(world.cache, *command)
+        assert said.exit_code == 0, said.stderr
+
+
+def needs_catalogue(line: tuple[str, ...]) -> bool:
+    plain = {"train", "suggest", "explain"}
+    alone = line[0] in plain and "--model" not in line
+    return alone or line[0] in CATALOGUE
+
+
 @pytest.mark.parametrize("line", TAGKIN, ids=" ".join)
-def test_it_runs(line: tuple[str, ...], desk: Path, world: World) -> None:
+def test_it_runs(
+    line: tuple[str, ...], desk: Path, world: World, request: pytest.FixtureRequest
+) -> None:
+    if needs_catalogue(line):
+        catalogued_desk(desk, request.getfixturevalue("catalogue"), world, line)
+        if line[0] == "export":
+            (desk / "decisions.jsonl").unlink()
     if line[0] != "train" or "--overwrite" in line:
         for model in ("my-tags", "model"):
             shutil.copytree(world.model, desk / model)

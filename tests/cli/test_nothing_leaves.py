@@ -23,6 +23,13 @@ for command in (
     ["audit", "--model", model],
     ["map", "--model", model, "--output", out + "/map.png"],
     ["info", model],
+    ["scan", photos, "--tags", tags],
+    ["train"],
+    ["suggest", "-n", "2"],
+    ["accept", "--all"],
+    ["status"],
+    ["explain", photos + "/red-circle-0.jpg"],
+    ["export", "--output", out + "/decisions.jsonl"],
 ):
     try:
         app(command)
@@ -34,6 +41,7 @@ for command in (
 def environment(home: Path) -> dict[str, str]:
     """As of a user who has set nothing: features go to the usual cache folder."""
     unset = {"TAGKIN_CACHE", "XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY"}
+    unset |= {"TAGKIN_CATALOGUES", "XDG_DATA_HOME"}
     kept = {name: value for name, value in os.environ.items() if name not in unset}
     package = str(Path(__file__).parents[2] / "src")
     temporary = home.parent / "temporary"
@@ -63,12 +71,17 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     assert seen.ended.returncode == 0, seen.ended.stderr
     assert seen.sockets == []
     cache = home / ".cache" / "tagkin"
-    assert outside(seen, out, cache) in ([], [cache.parent])  # which may have to be made
+    kept = home / ".local" / "share" / "tagkin"
+    made = {cache.parent, kept.parent, kept.parent.parent}  # which may have to be made
+    assert set(outside(seen, out, cache, kept)) <= made
+    assert any(path.is_relative_to(kept / "catalogues") for path in seen.changes)
     assert any(path.is_relative_to(cache) for path in seen.changes)
     assert any(path.is_relative_to(out) for path in seen.changes)
     # whoever wrote, nothing else is there at the end
-    assert all(p.is_relative_to(cache) for p in home.rglob("*") if p.is_file())
+    ours = (cache, kept)
+    assert all(any(map(p.is_relative_to, ours)) for p in home.rglob("*") if p.is_file())
     assert sorted(p.name for p in out.iterdir()) == [
+        "decisions.jsonl",
         "map.png",
         "model",
         "report.html",

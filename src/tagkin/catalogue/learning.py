@@ -113,6 +113,7 @@ def train(
                 "some, or accept tags by name: tagkin accept PHOTO --tag TAG"
             )
         annotator.fit([one.file for one in some], [one.tags for one in some], progress=progress)
+        annotator.cache = True  # whether to keep features is for each command to say
         annotator.save(catalogue.model_folder, overwrite=True)
         run.model = model_fingerprint(catalogue.model_folder)
         _put_quality(catalogue, tag_quality(annotator))

@@ -153,7 +153,7 @@ def _decided(catalogue: Catalogue, content: int) -> list[tuple[Any, ...]]:
             each.append(_suggested(by, began, model, confidence))
         name = _VERDICTS[verdict]
         remark = f" ({note})" if note else ""
-        text = f"{name} by you on {when[:10]} (run {run}){remark}"
+        text = f"{name} by you (run {run}){remark}"
         if back is not None:
             text += f", taken back by run {back}"
         each.append(Said("person", text, when, None, run, verdict=name, note=note))

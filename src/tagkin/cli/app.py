@@ -7,7 +7,25 @@ from typing import Annotated
 
 import typer
 
-from tagkin.cli import audit, cache, evaluate, explain, info, map, similar, suggest, train
+from tagkin.cli import (
+    accept,
+    audit,
+    cache,
+    evaluate,
+    explain,
+    export,
+    history,
+    import_,
+    info,
+    map,
+    reject,
+    scan,
+    similar,
+    status,
+    suggest,
+    tags,
+    train,
+)
 from tagkin.cli.guard import DONE, guarded
 from tagkin.cli.streams import discard, is_closed_pipe, prepare_streams
 from tagkin.version import __version__
@@ -15,7 +33,14 @@ from tagkin.version import __version__
 __all__ = ["app", "main"]
 
 _EPILOG = """\b
-Start like this:
+Start like this, with a catalogue that keeps what you decide:
+  tagkin scan ~/Pictures
+  tagkin train
+  tagkin suggest
+  tagkin accept --at-least 0.9
+
+\b
+Or with a model in a folder, and nothing else kept:
   tagkin train ~/Pictures --model my-tags
   tagkin suggest ~/Pictures/new --model my-tags
 
@@ -46,9 +71,30 @@ app = _group(
     "tagkin", "Learn from the tags on your photographs, and suggest tags for the rest.", _EPILOG
 )
 
-for _module in (train, suggest, explain, similar, audit, evaluate, map, info):
-    _name = _module.__name__.rpartition(".")[2]
+for _module in (
+    scan,
+    train,
+    suggest,
+    accept,
+    reject,
+    status,
+    history,
+    explain,
+    similar,
+    audit,
+    evaluate,
+    map,
+    info,
+    export,
+    import_,
+):
+    _name = _module.__name__.rpartition(".")[2].rstrip("_")
     app.command(_name, epilog=_module.EXAMPLES)(guarded(_module.run))
+
+_tags = _group("tags", tags.HELP)
+for _name, _command, _examples in tags.COMMANDS:
+    _tags.command(_name, epilog=_examples)(guarded(_command))
+app.add_typer(_tags)
 
 _cache = _group("cache", cache.HELP)
 for _run, _examples in cache.COMMANDS:

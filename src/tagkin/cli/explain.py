@@ -13,6 +13,7 @@ from tagkin.cli.output import data, document, json_line, say, send, shown, shown
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model, report_missing
 from tagkin.cli.tables import bar, file_table, percent, show
+from tagkin.cli.with_catalogue import explain_in_catalogue, refuse_options
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
@@ -24,12 +25,13 @@ Examples:
   tagkin explain photo.jpg --model my-tags
   tagkin explain photo.jpg --model my-tags --sheet why.png -n 8
   tagkin explain photo.jpg --model my-tags --n-kin 3 --json
+  tagkin explain ~/Pictures/photo.jpg
 """
 
 
 def run(
     photo: options.Photo,
-    model: options.Model,
+    model: options.ModelOrCatalogue = None,
     n: Annotated[
         int,
         typer.Option(
@@ -47,14 +49,23 @@ def run(
     collection: options.Collection = None,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
+    catalogue: options.Catalogue = None,
 ) -> None:
     """Show why tags are suggested for a photograph.
 
     PHOTO is any photograph. A tag is suggested because of its kin: the most similar tagged
     photographs that carry it. The share of each is its part of their support for the tag. A contact
     sheet shows the same as a picture.
+
+    Without --model, the catalogue tells of every tag of the photograph who says so: the file in
+    which it stands, or the run, the model and the confidence with which it was suggested, and what
+    you decided.
     """
     check_target(sheet, overwrite, (".png",))
+    if model is None:
+        refuse_options(sheet=sheet, collection=collection)
+        explain_in_catalogue(catalogue, photo, n_kin, as_json)
+        return
     with progress_bar() as step:
         annotator = open_model(model, cache, no_cache, collection, step, leaf_only)
         found = annotator.suggest([photo], n=n, n_kin=n_kin, progress=step)[0]

@@ -14,25 +14,34 @@ from tagkin.features.registry import BACKBONES
 __all__ = [
     "AsCsv",
     "AsJson",
+    "AtLeast",
     "Backbone",
+    "Below",
     "Cache",
+    "Catalogue",
     "Collection",
     "Column",
+    "DryRun",
     "Exclude",
     "ExcludeFile",
+    "Folder",
     "LeafOnly",
     "Merge",
     "MergePlurals",
     "MinCount",
     "Model",
+    "ModelOrCatalogue",
     "NKin",
     "NoCache",
     "NoDenoise",
     "Overwrite",
     "Photo",
     "Photos",
+    "PhotosOrAll",
+    "RunOfSuggestions",
     "Seed",
     "Synonyms",
+    "TagFilter",
     "Tags",
     "Verbose",
     "whole_path",
@@ -66,12 +75,73 @@ Photos = Annotated[
     list[Path],
     typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
 ]
+PhotosOrAll = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
+]
 Photo = Annotated[
     Path, typer.Argument(metavar="PHOTO", show_default=False, hidden=True, readable=False)
 ]
 Model = Annotated[
     Path,
     typer.Option("--model", "-m", metavar="DIR", show_default=False, help="The model's folder."),
+]
+ModelOrCatalogue = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="DIR",
+        show_default=False,
+        help="The model's folder; without it, the model that was learned from the catalogue.",
+    ),
+]
+Catalogue = Annotated[
+    Path | None,
+    typer.Option(
+        "--catalogue",
+        metavar="FILE",
+        help="The catalogue; without it, that of the current folder, or the only one there is.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Change nothing; tell what would be changed.")
+]
+TagFilter = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="Only suggestions of this tag; can be repeated."),
+]
+AtLeast = Annotated[
+    float | None,
+    typer.Option(
+        "--at-least",
+        metavar="X",
+        min=0,
+        max=1,
+        help="Only suggestions with at least this confidence, from 0 to 1.",
+    ),
+]
+Below = Annotated[
+    float | None,
+    typer.Option(
+        "--below",
+        metavar="X",
+        min=0,
+        max=1,
+        help="Only suggestions with less than this confidence, from 0 to 1.",
+    ),
+]
+RunOfSuggestions = Annotated[
+    int | None,
+    typer.Option("--run", metavar="N", min=1, help="Only suggestions of this run."),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        metavar="DIR",
+        help="Only photographs in this folder of the collection, and in those in it.",
+    ),
 ]
 Collection = Annotated[
     Path | None,

@@ -22,8 +22,15 @@ from tagkin.cli.output import (
     shown_tag,
 )
 from tagkin.cli.progress import Step, progress_bar
-from tagkin.cli.sources import open_model, photographs, report_missing, report_problems
+from tagkin.cli.sources import (
+    open_model,
+    photographs,
+    report_missing,
+    report_problems,
+    use_cache,
+)
 from tagkin.cli.tables import count, file_table, kin_text, percent, show
+from tagkin.cli.with_catalogue import model_of_catalogue, refuse_options, suggest_in_catalogue
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, PhotoSuggestions
@@ -37,12 +44,13 @@ Examples:
   tagkin suggest ~/Pictures --only-untagged --model my-tags -o new.csv
   tagkin suggest new-photos --precision 0.8 --model my-tags
   tagkin suggest photo.jpg -n 3 --model my-tags --json
+  tagkin suggest --threshold 0.3 --folder 2024
 """
 
 
 def run(
-    photos: options.Photos,
-    model: options.Model,
+    photos: options.PhotosOrAll = None,
+    model: options.ModelOrCatalogue = None,
     tags: options.Tags = None,
     column: options.Column = None,
     only_untagged: Annotated[
@@ -94,6 +102,8 @@ def run(
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
     verbose: options.Verbose = False,
+    folder: options.Folder = None,
+    catalogue: options.Catalogue = None,
 ) -> None:
     """Suggest tags for photographs.
 
@@ -102,12 +112,29 @@ def run(
     Every suggestion has a confidence, the probability that the tag is right, and kin: the most
     similar tagged photographs that carry the tag. Tags that a photograph already carries are not
     suggested. Your photographs are only read.
+
+    Without PHOTOS, tags are suggested for all photographs of a catalogue and kept there, in the
+    place of those that were suggested before and that you have not decided on. What you accepted
+    since the last training counts already, and what you rejected is not suggested again.
     """
     only_one(json=as_json, csv=as_csv, output=output)
     only_one(threshold=threshold is not None, precision=precision is not None)
     check_target(output, overwrite, (".csv", ".jsonl"))
     wanted = {"threshold": threshold, "precision": precision, "n": n, "n_kin": n_kin}
+    if not photos:
+        if model is not None:
+            raise typer.BadParameter(
+                "PHOTOS are missing; a catalogue needs neither them nor --model."
+            )
+        refuse_options(tags=tags, column=column, output=output, csv=as_csv, collection=collection)
+        kept = use_cache(cache, no_cache)
+        suggest_in_catalogue(
+            catalogue, wanted, folder, only_untagged, leaf_only, kept, verbose, as_json
+        )
+        return
+    refuse_options(folder=folder)
     with progress_bar() as step:
+        model = model or model_of_catalogue(catalogue, photos[0])
         annotator = open_model(model, cache, no_cache, collection, step, leaf_only, photos)
         found = photographs(photos, tags, column, step)
         if only_untagged:

@@ -17,6 +17,7 @@ from tagkin.cli.output import data, json_line, note, relative, send, shown, show
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import photographs, report_problems, tag_settings, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
+from tagkin.cli.with_catalogue import learn_from_catalogue, refuse_options, report_learned
 from tagkin.features.registry import BACKBONES
 from tagkin.wording import denoising_text
 
@@ -32,18 +33,23 @@ Examples:
   tagkin train photos --tags tags.csv --model my-tags --overwrite
   tagkin train photos --model my-tags --merge plurals --exclude "4k wallpaper"
   tagkin train photos --tags data.jsonl --column labels --model my-tags --tune
+  tagkin train
 """
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags named
 
 
 def run(
-    photos: options.Photos,
+    photos: options.PhotosOrAll = None,
     model: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            "--model", "-m", metavar="DIR", show_default=False, help="Where the model goes."
+            "--model",
+            "-m",
+            metavar="DIR",
+            show_default=False,
+            help="Where the model goes. Without PHOTOS, it goes beside the catalogue.",
         ),
-    ],
+    ] = None,
     tags: options.Tags = None,
     column: options.Column = None,
     overwrite: Annotated[
@@ -74,14 +80,24 @@ def run(
     seed: options.Seed = 0,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
 ) -> None:
     """Learn from photographs and their tags.
 
     PHOTOS are photographs, and folders that are searched with all their subfolders. Photographs
     without tags are skipped. Your photographs are only read: what is learned goes into a separate
     folder, the model.
+
+    Without PHOTOS and --model, the photographs of a catalogue are learned from, with the tags that
+    the last scan found and those that you accepted. Tags that you rejected count against.
     """
-    _check_model_folder(model, overwrite)
+    if bool(photos) != (model is not None):
+        missing = "--model" if photos else "PHOTOS"
+        raise typer.BadParameter(
+            f"{missing} is missing; a catalogue needs neither it nor the other."
+        )
+    if model is not None:
+        _check_model_folder(model, overwrite)
     kept = use_cache(cache, no_cache)
     settings = tag_settings(synonyms, merge, exclude, exclude_file)
     start = time.perf_counter()
@@ -97,6 +113,14 @@ def run(
             random_state=seed,
             **settings,
         )
+        if not photos or model is None:
+            refuse_options(tags=tags, column=column, scheduler=scheduler)
+            given = {"backbone": backbone, "min_count": min_count, "seed": seed, **settings}
+            given |= {"tune": tune, "denoise": not no_denoise}
+            learned = learn_from_catalogue(annotator, catalogue, given, step)
+            _remark(annotator)
+            report_learned(annotator, learned, start, verbose, as_json)
+            return
         found = photographs(photos, tags, column, step)
         _fit(annotator, tagged(found), scheduler, step)
         annotator.cache = True  # whether to keep features is for each command to say

@@ -1,0 +1,92 @@
+"""What commands on a catalogue share: which one is meant, and which part of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tagkin.cli.output import relative, shown_text
+from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue, Filters
+
+__all__ = ["day", "filters_of", "folder_in", "opened", "paths_in", "tag_file_in"]
+
+
+def opened(
+    catalogue: Path | None,
+    command: str = "tagkin",
+    *,
+    write: bool = False,
+    near: Path | None = None,
+) -> Catalogue:
+    """The catalogue that a command means; see `tagkin.catalogue.find_catalogue`."""
+    from tagkin.catalogue import open_catalogue
+
+    return open_catalogue(catalogue, near, write=write, command=command)
+
+
+def paths_in(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:
+    """Photographs as the catalogue names them: given from here, or from its root."""
+    found = []
+    for photo in photos:
+        beside = catalogue.root / photo
+        inside = not photo.is_absolute() and not os.path.lexists(photo) and os.path.lexists(beside)
+        found.append(catalogue.relative(beside if inside else photo))
+    return found
+
+
+def folder_in(catalogue: Catalogue, folder: Path | None) -> str | None:
+    """A folder of the collection as the catalogue names it: given from its root, or from here."""
+    if folder is None:
+        return None
+    for one in (catalogue.root / folder, folder):
+        if os.path.isdir(one):
+            return catalogue.relative(one)
+    raise InvalidInput(f"There is no folder {relative(folder)} in {relative(catalogue.root)}.")
+
+
+def filters_of(
+    catalogue: Catalogue,
+    photos: Sequence[Path] | None,
+    tags: Sequence[str] | None,
+    at_least: float | None,
+    below: float | None,
+    run: int | None,
+    folder: Path | None,
+) -> Filters:
+    """The filters that options say."""
+    from tagkin.catalogue import Filters, past_run
+
+    if run is not None:
+        past_run(catalogue, run)  # there has to be one
+    return Filters(
+        tags=tuple(tags or ()),
+        at_least=at_least,
+        below=below,
+        run=run,
+        folder=folder_in(catalogue, folder),
+        photographs=tuple(paths_in(catalogue, photos or ())),
+    )
+
+
+def tag_file_in(catalogue: Catalogue, tags: Path | None) -> str | None:
+    """A tag file as the catalogue keeps it: from its root where it lies there."""
+    if tags is None or str(tags) == "embedded":
+        return None if tags is None else "embedded"
+    try:
+        return catalogue.relative(tags)
+    except InvalidInput:
+        return os.path.abspath(tags)
+
+
+def day(moment: Any) -> str:
+    """A moment of the catalogue as a person here reads it."""
+    import datetime
+
+    if moment is None:
+        return "–"
+    return shown_text(datetime.datetime.fromisoformat(moment).astimezone().strftime("%F %H:%M"))

@@ -1,0 +1,203 @@
+"""A catalogue from the command line: scan, decide, ask, and carry elsewhere."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+
+from .conftest import call
+from .synthetic import make_photographs, write_sidecar
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def done(said) -> str:
+    assert said.exit_code == 0, said.stderr
+    return said.stdout
+
+
+@pytest.fixture
+def on(run, catalogue):
+    """Run a command on the catalogue; its JSON."""
+    return lambda *args: lines(done(run(*args, "--json", "--catalogue", catalogue)))
+
+
+def test_a_folder_is_scanned_and_found_again_without_a_word(run, tmp_path, data_folder):
+    tags = make_photographs(tmp_path / "photos", n_each=1)
+    write_sidecar(tmp_path / "photos" / next(iter(tags)), ["red", "Red"])
+    said = done(run("scan", "photos"))
+    assert "6, 5 of them without tags" in said
+    (found,) = lines(done(run("scan", "--json")))
+    assert (found["photographs"], found["folder"]) == (6, "photos")
+    assert Path(tmp_path, found["catalogue"]).is_relative_to(data_folder / "catalogues")
+    assert "Red" in done(run("tags", "list"))
+    shutil.move(tmp_path / "photos", tmp_path / "elsewhere")
+    said = run("scan")
+    assert said.exit_code == 1
+    assert "If the folder was moved" in said.stderr
+    (again,) = lines(done(run("scan", "elsewhere", "--json")))
+    assert (again["catalogue"], again["added"]) == (found["catalogue"], [])
+
+
+def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
+    assert "There is no catalogue yet" in run("status").stderr
+    for name in ("one", "two"):
+        make_photographs(tmp_path / name, n_each=1)
+        done(run("scan", name))
+    assert "catalogues of 2 folders" in run("status").stderr
+    monkeypatch.chdir(tmp_path / "two")
+    assert lines(done(run("status", "--json")))[0]["root"] == str(tmp_path / "two")
+
+
+def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
+    (would,) = on("accept", "--tag", "red", "--at-least", "0.5", "--dry-run")
+    assert would["run"] is None
+    assert would["decisions"]
+    (did,) = on("accept", "--tag", "red", "--at-least", "0.5")
+    assert did["decisions"] == would["decisions"]
+    assert all(one["tag"] == "red" and one["confidence"] >= 0.5 for one in did["decisions"])
+    (against,) = on("reject", "--all", "--note", "no time")
+    (status,) = on("status")
+    assert status["n_accepted"] == len(did["decisions"])
+    assert status["n_rejected"] == len(against["decisions"]) > 0
+    assert status["n_suggestions"] == 0
+    whats = [past["what"] for past in on("history")]
+    assert whats == ["reject", "accept", "suggest", "train", "scan"]
+    # what was decided on is not suggested again, and what was accepted counts at once
+    (again,) = on("suggest", "--threshold", "0.1")
+    assert again["suggestions"] == 0
+    assert again["taught"] == len({one["file"] for one in did["decisions"]})
+    said = run("accept", "--all", "--catalogue", catalogue)
+    assert "nothing to accept" in said.stderr
+
+
+def test_a_filter_has_to_be_given(run, catalogue):
+    said = run("accept", "--catalogue", catalogue)
+    assert said.exit_code == 2
+    assert "--at-least" in said.stderr
+    assert run("accept", "--run", "99", "--catalogue", catalogue).exit_code == 1
+    assert run("accept", "--folder", "nowhere", "--catalogue", catalogue).exit_code == 1
+    assert "Did you mean red" in run("accept", "--tag", "rad", "--catalogue", catalogue).stderr
+
+
+def test_explain_tells_who_says_so(on, run, world, catalogue):
+    names = list(world.tags_of)
+    tagged, untagged = world.photos / names[0], world.photos / names[1]
+    done(run("accept", untagged, "--tag", "red", "--catalogue", catalogue))
+    (of_file,) = on("explain", tagged)
+    for tag in of_file["tags"]:
+        assert tag["state"] == "found"
+        assert tag["said"][0]["file"].endswith("some.jsonl")
+    (decided,) = on("explain", untagged)
+    red = next(tag for tag in decided["tags"] if tag["tag"] == "red")
+    assert [said["who"] for said in red["said"]] == ["run", "person"]
+    assert len(red["said"][0]["model"]) == 64
+    assert red["said"][0]["confidence"] == red["confidence"]
+    assert 0 < len(red["kin"]) <= 6
+    text = done(run("explain", untagged, "--catalogue", catalogue))
+    assert "accepted by you" in text
+
+
+def test_a_tag_can_be_given_by_hand(on, world):
+    photo = world.photos / "red-circle-1.jpg"
+    (did,) = on("accept", photo, "--tag", "by hand")
+    assert did["decisions"][0]["confidence"] is None
+    tags = {tag["name"]: tag for tag in on("tags", "list")}
+    assert tags["by hand"]["n_accepted"] == 1
+    assert 0 <= tags["red"]["quality"] <= 1
+
+
+def test_tags_are_changed(on, run, catalogue):
+    (would,) = on("tags", "rename", "red", "scarlet", "--dry-run")
+    assert (would["run"], would["into"]) == (None, "scarlet")
+    on("tags", "rename", "red", "scarlet")
+    on("tags", "merge", "green", "blue", "--into", "cold")
+    on("tags", "forget", "circle")
+    assert {tag["name"] for tag in on("tags", "list")} == {"scarlet", "cold", "square"}
+    assert [tag["name"] for tag in on("tags", "list", "--forgotten")] == ["circle"]
+    on("tags", "restore", "circle")
+    on("accept", "--tag", "scarlet", "--at-least", "0.1")
+    (learned,) = on("train")
+    assert learned["tags"]["learned"] == 4
+    (suggested,) = on("suggest", "--threshold", "0.1")
+    assert suggested["suggestions"] > 0
+    assert {tag["name"] for tag in on("tags", "list") if tag["n_suggested"]} <= {
+        "cold",
+        "square",
+        "circle",
+        "scarlet",
+    }
+    assert "name,n_found" in done(run("tags", "list", "--csv", "--catalogue", catalogue))
+
+
+def test_near_duplicates_are_offered(run, tmp_path):
+    names = list(make_photographs(tmp_path / "photos", n_each=1))
+    for name, tags in zip(names, (["dog"], ["dog"], ["dogs"], ["Dog"]), strict=False):
+        write_sidecar(tmp_path / "photos" / name, tags)
+    done(run("scan", "photos"))
+    said = run("tags", "list")
+    assert "may be one tag" in said.stderr
+    offered = done(run("tags", "duplicates"))
+    assert "tagkin tags merge Dog --into dog  # spelling" in offered
+    groups = lines(done(run("tags", "duplicates", "--json")))
+    assert {"keep": "dog", "others": ["Dog"], "why": "spelling"} in groups
+
+
+def test_decisions_travel(on, run, catalogue, tmp_path, world):
+    (did,) = on("accept", "--tag", "red", "--at-least", "0.1")
+    done(run("export", "--output", "kept.jsonl", "--catalogue", catalogue))
+    fresh = tmp_path / "fresh.sqlite"
+    done(run("scan", world.photos, "--catalogue", fresh))
+    (would,) = lines(done(run("import", "kept.jsonl", "--dry-run", "--json", "--catalogue", fresh)))
+    (came,) = lines(done(run("import", "kept.jsonl", "--json", "--catalogue", fresh)))
+    assert came | {"dry_run": True} == would
+    assert came["decisions"] == len(did["decisions"])
+    (status,) = lines(done(run("status", "--json", "--catalogue", fresh)))
+    assert status["n_accepted"] == len(did["decisions"])
+    assert run("import", "nowhere.jsonl", "--catalogue", fresh).exit_code == 1
+
+
+def test_a_second_writer_is_told_who_is_first(run, catalogue):
+    with Catalogue(catalogue, write=True, command="review"):
+        said = run("accept", "--all", "--catalogue", catalogue)
+        assert said.exit_code == 1
+        assert "`tagkin review` (process" in said.stderr
+        done(run("status", "--catalogue", catalogue))  # to read is always fine
+        done(run("accept", "--all", "--dry-run", "--catalogue", catalogue))
+
+
+def test_commands_on_a_plain_folder_say_what_is_missing(run, world, catalogue):
+    for command in (
+        ("train", world.photos),
+        ("train", "--model", "x"),
+        ("suggest", "--model", world.model),
+    ):
+        said = run(*command)
+        assert said.exit_code == 2, command
+        assert "missing" in said.stderr
+    assert run("suggest", "--catalogue", catalogue, "--csv").exit_code == 2
+    # photographs from elsewhere, with the model of the catalogue
+    said = run("suggest", world.fresh, "-n", "1", "--json", "--catalogue", catalogue)
+    assert len(lines(done(said))) == 12
+
+
+def test_without_a_model_the_next_step_is_named(run, tmp_path):
+    make_photographs(tmp_path / "photos", n_each=1)
+    done(run("scan", "photos"))
+    assert "`tagkin train` learns one" in run("suggest").stderr
+    assert "None of the 6 photographs" in run("train").stderr
+    assert "tagkin train" in done(run("status"))
+
+
+def test_a_decision_is_learned_from(on, world, catalogue):
+    """Accepted tags are tags like others for the next training."""
+    before = on("train")[0]["photographs"]["used"]
+    (did,) = on("accept", "--at-least", "0.1")
+    after = on("train")[0]["photographs"]["used"]
+    assert after == before + len({one["file"] for one in did["decisions"]})
+    assert call(world.cache, "status", "--catalogue", catalogue).exit_code == 0
