@@ -45,6 +45,7 @@ class Carrying(NamedTuple):
     """Where it is on this machine."""
     tags: list[str]
     """Found in files or accepted, and not rejected; forgotten ones are none."""
+    rejected: list[str]
 
 
 def carried_tags(
@@ -78,10 +79,10 @@ def carried_tags(
     )
     found = []
     for content, digest, path in rows:
-        no = set(rejected.get(content, ()))
+        no = rejected.get(content, [])
         own = [name for name in tags.get(content, ()) if name not in no]
         if not (only_untagged and own):
-            found.append(Carrying(content, digest.hex(), catalogue.absolute(path), own))
+            found.append(Carrying(content, digest.hex(), catalogue.absolute(path), own, no))
     return found
 
 
@@ -112,7 +113,12 @@ def train(
                 f"None of the {len(every):,} photographs in {catalogue.root} carries a tag. Tag "
                 "some, or accept tags by name: tagkin accept PHOTO --tag TAG"
             )
-        annotator.fit([one.file for one in some], [one.tags for one in some], progress=progress)
+        annotator.fit(
+            [one.file for one in some],
+            [one.tags for one in some],
+            rejected=[one.rejected for one in some],
+            progress=progress,
+        )
         annotator.cache = True  # whether to keep features is for each command to say
         annotator.save(catalogue.model_folder, overwrite=True)
         run.model = model_fingerprint(catalogue.model_folder)
@@ -285,7 +291,8 @@ def _suggested(
     seen = annotator.look(collection)
     if not seen.files:
         return [], list(seen.failures)
-    return annotator.suggest(collection, **wanted), list(seen.failures)
+    rejected = [one.rejected for one in block]
+    return annotator.suggest(collection, rejected=rejected, **wanted), list(seen.failures)
 
 
 def _for_catalogue(
@@ -330,7 +337,11 @@ def teach(annotator: Annotator, every: Sequence[Carrying]) -> int:
         changed = [one._replace(tags=[t for t in one.tags if t in learned]) for one in changed]
         changed = [one for one in changed if one.tags]
     if changed:
-        annotator.add([one.file for one in changed], [one.tags for one in changed])
+        annotator.add(
+            [one.file for one in changed],
+            [one.tags for one in changed],
+            rejected=[one.rejected for one in changed],
+        )
     return len(changed)
 
 

@@ -1,0 +1,50 @@
+"""What a model is told by a catalogue: tags, and what a person said no to."""
+
+import pytest
+
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, carried_tags, change_tags, decide, train
+from tagkin.errors import InvalidInput
+
+from .photographs import check_invariants
+from .suggested import offer
+
+
+def told(catalogue, **how):
+    return {
+        catalogue.relative(one.file): (set(one.tags), set(one.rejected))
+        for one in carried_tags(catalogue, **how)
+    }
+
+
+def test_tags_are_those_found_and_accepted_and_not_rejected(catalogue):
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(tags=["holiday"]))
+    decide(catalogue, REJECTED, Filters(tags=["dog"]))
+    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
+    assert told(catalogue) == {
+        "a.jpg": ({"beach", "holiday"}, {"dog", "sea"}),
+        "b.jpg": ({"beach", "holiday"}, set()),
+        "2024/c.jpg": ({"dog"}, set()),
+        "2024/d.jpg": (set(), {"dog"}),
+    }
+    assert set(told(catalogue, folder="2024/")) == {"2024/c.jpg", "2024/d.jpg"}
+    assert set(told(catalogue, only_untagged=True)) == {"2024/d.jpg"}
+    change_tags(catalogue, "rename", ["beach"], "strand")
+    assert told(catalogue)["b.jpg"][0] == {"strand", "holiday"}
+
+
+def test_a_copy_is_learned_once(catalogue, folder, rescan):
+    folder.put("copy.jpg", "a", ["another"])
+    rescan()
+    found = told(catalogue)
+    assert found["a.jpg"][0] == {"beach", "sea", "another"}
+    assert "copy.jpg" not in found
+
+
+def test_nothing_to_learn_from(catalogue, folder, rescan):
+    for sidecar in folder.root.rglob("*.xmp"):
+        sidecar.unlink()
+    rescan()
+    with pytest.raises(InvalidInput, match="None of the 4 photographs"):
+        train(catalogue, None, {})
+    check_invariants(catalogue)
