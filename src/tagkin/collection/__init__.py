@@ -1,5 +1,6 @@
 """What a folder of photographs is: its files, its tag files, embedded keywords and sidecars."""
 
+from tagkin.collection.capture import Capture, read_capture
 from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import find_keywords, locate_keywords, read_keywords
 from tagkin.collection.reading import METADATA, Collection, Progress, match_table, read_collection
@@ -9,6 +10,7 @@ from tagkin.collection.tag_files import TagTable, read_tags, write_tags
 
 __all__ = [
     "METADATA",
+    "Capture",
     "Collection",
     "Progress",
     "TagTable",
@@ -16,6 +18,7 @@ __all__ = [
     "find_photographs",
     "locate_keywords",
     "match_table",
+    "read_capture",
     "read_collection",
     "read_keywords",
     "read_synonyms",

@@ -14,13 +14,17 @@ from tagkin.errors import UnreadableImage
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.jpeg import segments
 from tagkin.images.pillow_warnings import quiet
-from tagkin.images.tiff import first_directory
+from tagkin.images.tiff import directories, first_directory
 
-__all__ = ["MAX_BLOCK", "Metadata", "find_metadata"]
+__all__ = ["CAMERA", "MAX_BLOCK", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
 
 MAX_BLOCK = 64 << 20  # metadata are far smaller
 
 _XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9E
+_EXIF_DIRECTORY = 0x8769
+TAKEN, SERIAL = 0x9003, 0xA431  # when a photograph was taken, and the camera's number
+CAMERA = (0x010F, 0x0110)  # its make and model
+_CAPTURE = {TAKEN, SERIAL, *CAMERA}
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0\0"
 
@@ -29,12 +33,14 @@ _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0
 class Metadata:
     """Blocks of metadata as they stand in a file.
 
-    ``xp_keywords`` are those that Windows writes: UTF-16, separated by semicolons.
+    ``xp_keywords`` are those that Windows writes: UTF-16, separated by semicolons. ``capture``
+    has what EXIF says of the camera and of the time, tag by tag.
     """
 
     xmp: list[bytes] = field(default_factory=list)
     iptc: list[bytes] = field(default_factory=list)
     xp_keywords: list[bytes] = field(default_factory=list)
+    capture: dict[int, bytes] = field(default_factory=dict)
 
     def add_directory(self, tags: dict[int, bytes]) -> None:
         """Take what an image directory of TIFF or EXIF has."""
@@ -49,7 +55,14 @@ class Metadata:
 
     def add_exif(self, block: bytes) -> None:
         """Take what an EXIF block has."""
-        self.add_directory(first_directory(block.removeprefix(_EXIF), {_XP_KEYWORDS_TAG}))
+        block = block.removeprefix(_EXIF)
+        self.add_directory(first_directory(block, {_XP_KEYWORDS_TAG}))
+        self.add_capture(block)
+
+    def add_capture(self, source: bytes | BinaryIO) -> None:
+        """Take what an EXIF block or a TIFF file says of the camera and of the time."""
+        for found in directories(source, _CAPTURE, _EXIF_DIRECTORY):
+            self.capture |= found
 
 
 def find_metadata(file: BinaryIO) -> Metadata:
@@ -73,6 +86,7 @@ def find_metadata(file: BinaryIO) -> Metadata:
     elif found == "TIFF":
         wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
         metadata.add_directory(first_directory(file, wanted))
+        metadata.add_capture(file)
     elif found in ("HEIF", "AVIF"):
         _from_heif(file, found, metadata)
     return metadata

@@ -45,9 +45,11 @@ def first_directory(source: bytes | BinaryIO, wanted: Collection[int]) -> dict[i
     return {} if layout is None else _directory(file, layout, layout.start, wanted)
 
 
-def directories(data: bytes, wanted: Collection[int], below: int) -> list[dict[int, bytes]]:
+def directories(
+    source: bytes | BinaryIO, wanted: Collection[int], below: int
+) -> list[dict[int, bytes]]:
     """As `first_directory`, for that one and for those that its tag `below` points to."""
-    file = io.BytesIO(data)
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
     layout = _layout(file)
     if layout is None:
         return []

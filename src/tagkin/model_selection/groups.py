@@ -19,7 +19,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
 
-__all__ = ["Links", "find_groups", "linked_groups", "n_in_groups", "near_duplicates"]
+__all__ = ["Links", "find_groups", "linked_groups", "n_in_groups", "near_duplicates", "near_pairs"]
 
 # How near near-duplicates are, as a share of the distance within which a quarter of all images
 # lie. With features of EfficientNet-Lite0, a photograph saved again, brightened, mirrored or
@@ -85,23 +85,43 @@ def near_duplicates(X: Array, closeness: float = CLOSENESS) -> Links:
     n = features.shape[0]
     if n < 2:
         return Links.none()
-    sample = np.random.default_rng(0).permutation(n)[:_SAMPLE]
-    quarter = _distances_of_a_quarter(features, sample)
-    searched = _leading_directions(features, sample)
-    found = (
-        ExactNeighbors("euclidean")
-        .fit(searched)
-        .kneighbors(searched, min(_CANDIDATES, n - 1), exclude=np.arange(n))
-    )
+    searched = _leading_directions(features, _sample(n))
+    index = ExactNeighbors("euclidean").fit(searched)
+    found = index.kneighbors(searched, min(_CANDIDATES, n - 1), exclude=np.arange(n))
     second = to_numpy(found.indices).ravel()
     first = np.repeat(np.arange(n), len(second) // n)
+    # directions that are left out only add to a distance: 1 − cosine is at least this
+    at_least = to_numpy(found.distances).ravel() ** 2 / 2
+    return _near(features, first, second, closeness, at_least * (1 - 1e-3) - 1e-6)
+
+
+def near_pairs(X: Array, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
+    """Those of the pairs (m,) of images whose features (N×d) hardly differ, as `near_duplicates`.
+
+    For images that something else brings together: there `closeness` may be larger.
+    """
+    return _near(check_features(X), first, second, closeness, np.zeros(len(first)))
+
+
+def _near(
+    features: Array,
+    first: np.ndarray,
+    second: np.ndarray,
+    closeness: float,
+    at_least: np.ndarray,
+) -> Links:
+    """Pairs that are near enough; of those further apart than that `at_least` no more is asked."""
+    quarter = _distances_of_a_quarter(features, _sample(features.shape[0]))
     near = np.minimum(quarter[first], quarter[second]) * closeness
-    # directions that are left out only add to a distance: who is too far now stays so
-    possible = to_numpy(found.distances).ravel() ** 2 / 2 <= near * (1 + 1e-3) + 1e-6
+    possible = at_least <= near
     first, second, near = first[possible], second[possible], near[possible]
     distances = _pair_distances(features, first, second)
     linked = (distances <= near) & (near > 0)
     return Links(first[linked], second[linked], distances[linked] / near[linked])
+
+
+def _sample(n: int) -> np.ndarray:
+    return np.random.default_rng(0).permutation(n)[:_SAMPLE]
 
 
 def _unit(features: Array, rows: np.ndarray | slice) -> np.ndarray:
