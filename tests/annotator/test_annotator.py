@@ -217,11 +217,11 @@ def test_a_wanted_precision_is_reached(fitted, synthetic):
     photos = seen(synthetic.X[300:], first=300)
     right = [
         s.tag in synthetic.named(row_of(p.file))
-        for p in fitted.suggest(photos, precision=0.9)
+        for p in fitted.suggest(photos, precision=0.8)
         for s in p.suggestions
     ]
-    assert np.mean(right) > 0.85
-    few = fitted.suggest(photos, precision=0.9, n=1)
+    assert np.mean(right) > 0.75
+    few = fitted.suggest(photos, precision=0.8, n=1)
     assert max(len(p.suggestions) for p in few) == 1
 
 
@@ -492,7 +492,8 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
         files[4:], [photos[file] for file in files[4:]], progress=lambda *s: seen_steps.append(s)
     )
     assert [failure.file for failure in annotator.failures_] == [files[-1]]
-    assert {what for what, *_ in seen_steps} == {"Looking at photographs", "Learning"}
+    steps = {what for what, *_ in seen_steps}
+    assert steps == {"Looking at photographs", "Finding series", "Learning"}
     found = annotator.suggest(files[:4], n=2)
     assert [p.file for p in found] == files[:4]
     right = [s.tag in photos[p.file] for p in found for s in p.suggestions]

@@ -184,8 +184,12 @@ def test_images_of_one_group_are_held_out_together():
     groups = np.repeat(np.arange(40), 4)
     X = np.repeat(rng.random((40, 8)), 4, axis=0) + 1e-3 * rng.random((160, 8))
     Y = np.repeat(rng.random((40, 5)) < 0.3, 4, axis=0)
-    alone = FeatureAnnotator(denoise=False, method=NeighborVoting(3)).fit(X, Y)
+    alone = FeatureAnnotator(denoise=False, method=NeighborVoting(3))
+    alone.fit(X, Y, groups=np.arange(160))
     together = clone(alone).fit(X, Y, groups=groups)
+    found = clone(alone).fit(X, Y)  # near-copies are found
+    np.testing.assert_array_equal(found.groups_, groups)
+    np.testing.assert_array_equal(found.held_out_.toarray(), together.held_out_.toarray())
     sure, unsure = (one.held_out_.toarray()[Y].mean() for one in (alone, together))
     assert sure > 0.9
     assert unsure < 0.5

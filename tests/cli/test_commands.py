@@ -52,6 +52,8 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
         "found": 15,
         "tagged": 14,
         "used": 12,
+        "in_series": 0,
+        "series": 0,
         "unreadable": [{"file": "photos/broken.jpg", "reason": found_reason(found)}],
         "absent": ["gone.jpg"],
         "raw_beside_photographs": 0,
@@ -65,6 +67,23 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
     assert f"{tag_file.relative_to(tmp_path)} names" in said.stderr
     assert "photos/broken.jpg: " in said.stderr
     assert tagkin.load(tmp_path / "model").cache is True
+
+
+def test_series_are_counted_where_there_are_some(run, tmp_path):
+    photos = tmp_path / "photos"
+    tags = make_photographs(photos, n_each=2)
+    shots = list(tags)[:3]
+    for second, name in enumerate(shots):
+        new = f"IMG_20240131_1200{second:02}.jpg"
+        (photos / name).rename(photos / new)
+        tags[new] = tags.pop(name)
+    write_tag_file(photos / "metadata.jsonl", tags)
+    run("train", photos, "--model", "model", "--no-denoise", "--no-cache")
+    told = " ".join(run("info", "model").stdout.split())
+    assert "12, 2 of them in 1 series" in told  # a third of a dozen photographs is no fold
+    assert "Held out as a whole: 2 photographs in 1 series." in told
+    said = run("evaluate", photos, "--no-denoise", "--no-cache").stdout
+    assert "2 photographs in 1 series" in " ".join(said.split())
 
 
 def found_reason(found: dict) -> str:

@@ -15,7 +15,7 @@ from tagkin import storage
 from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.annotator.label_input import Labels, read_labels
 from tagkin.annotator.learned_attributes import LearnedAttributes
-from tagkin.annotator.learning import Recipe, check_enough
+from tagkin.annotator.learning import Recipe, check_enough, n_folds
 from tagkin.annotator.photograph_features import PhotographFeatures
 from tagkin.annotator.photographs import (
     Photographs,
@@ -28,6 +28,7 @@ from tagkin.annotator.photographs import (
 from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.quality import Quality
 from tagkin.annotator.relocation import Relocation
+from tagkin.annotator.series import find_series, series_text
 from tagkin.annotator.suggesting import rule_for
 from tagkin.annotator.suggestions import (
     Finding,
@@ -175,13 +176,16 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         Notes
         -----
         Photographs without tags are left aside, those that cannot be read are in `failures_`.
-        Photographs of the same content are one, with the tags of all of them. If it fails, what
-        was learned before stays.
+        Photographs of the same content are one, with the tags of all of them. Those of one series
+        (shots of one camera within minutes, near-duplicates) are held out as a whole while
+        confidences are learned; see `tagkin.annotator.series`. If it fails, what was learned
+        before stays.
         """
         step, estimator = progress or silent, self._estimator()
         estimator.check_parameters()
         seen, rows, refused = self._tagged(photographs, tags, step, rejected)
-        estimator.fit(seen.features, self._labels(rows), rejected=refused, progress=step)
+        labels, groups = self._labels(rows), self._series(seen, step)
+        estimator.fit(seen.features, labels, groups=groups, rejected=refused, progress=step)
         self.estimator_, self.fingerprint_ = estimator, self._backbone().fingerprint
         self._keep(seen, seen.files, seen.digests)
         self.tags_from_ = getattr(photographs, "tags_from", "given")
@@ -235,6 +239,12 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         return FeatureAnnotator(
             self.space, self.method, self.denoise, self.tune, vocabulary, self.random_state
         )
+
+    @staticmethod
+    def _series(seen: Extraction, step: Progress) -> np.ndarray:
+        """The series of each photograph, which are held out as a whole."""
+        step("Finding series", 0, 1)
+        return find_series(seen.files, seen.features, n_folds(len(seen.files)))
 
     def _labels(self, rows: list[list[str]]) -> Labels:
         """Tags as labels, refused here in words of photographs and tags."""
@@ -400,8 +410,9 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         """
         step = progress or silent
         seen, rows, refused = self._tagged(photographs, tags, step, rejected)
+        labels, groups = self._labels(rows), self._series(seen, step)
         return self._estimator().cross_validate(
-            seen.features, self._labels(rows), rejected=refused, progress=step
+            seen.features, labels, groups=groups, rejected=refused, progress=step
         )
 
     def evaluate(
@@ -464,10 +475,12 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         self._check_fitted()
         n, n_tags = self.method_.labels_.shape
         learned = f"{count(n, 'tagged photograph')} and {count(n_tags, 'tag')}"
+        together = series_text(self.groups_)
         return [
             f"Learned from {learned}. Denoised: {denoising_text(self.blend_)}.",
+            *([f"Held out as a whole: {together}."] if together else ()),
             f"Looks at photographs with {self.backbone}.",
-            *self.estimator_.describe()[1:],
+            *self.estimator_.describe()[2 if together else 1 :],
         ]
 
     # --- small things --------------------------------------------------------------------

@@ -22,8 +22,16 @@ from tagkin.annotator.label_input import (
     rejections,
     without,
 )
-from tagkin.annotator.learning import Recipe, check_enough, learn, tuned, usual_recipe
+from tagkin.annotator.learning import (
+    Recipe,
+    check_enough,
+    learn,
+    n_folds,
+    tuned,
+    usual_recipe,
+)
 from tagkin.annotator.progress import Progress, silent
+from tagkin.annotator.series import groups_of, holdable, series_text
 from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
 from tagkin.arrays import Array, check_features, check_integer, row_blocks
@@ -83,6 +91,8 @@ class FeatureAnnotator(FeatureScores):
         How much the labels were denoised for the space.
     rejected_ : CSR array of shape (N, D)
         Labels that were rejected for the images learned from.
+    groups_ : int array of shape (N,)
+        The group that each image was held out with, by number.
 
     Examples
     --------
@@ -135,7 +145,9 @@ class FeatureAnnotator(FeatureScores):
             Above 0 where an image carries a label. An image without any label counts as one that
             carries none: leave out those that nobody has labelled.
         groups : array of shape (N,), optional
-            Images of one group (a burst, an event) are held out together.
+            Images of one group (a burst, an event) are held out together, and do not count as
+            each other's neighbours where weights are learned. Without it, near-duplicates among
+            the features are groups; ``np.arange(N)`` makes every image one of its own.
         rejected : labels of shape (N, D), or list of N lists of tags, optional
             What a person said that an image does not show. It is never suggested for the image
             again, and is a surer no than a label that nobody mentioned: people forget labels. Of
@@ -150,11 +162,14 @@ class FeatureAnnotator(FeatureScores):
         features, labels = self._read(X, y)
         check_enough(labels.Y)
         refused = self._rejected(rejected, labels)
+        found = groups_of(features, groups, n_folds(features.shape[0]))
+        together = holdable(found)
         if self.tune:
-            recipe = tuned(features, labels.Y, recipe, self.random_state, step, groups)
-        learned = learn(features, labels.Y, recipe, self.random_state, step, groups, refused)
+            recipe = tuned(features, labels.Y, recipe, self.random_state, step, together)
+        learned = learn(features, labels.Y, recipe, self.random_state, step, together, refused)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
+        self.groups_ = found
         if refused is None:
             refused = scipy.sparse.csr_array(labels.Y.shape, dtype=np.float32)
         return self._keep(labels, learned.method, learned.calibrator, learned.held_out, refused)
@@ -184,7 +199,12 @@ class FeatureAnnotator(FeatureScores):
             return self.fit(X, y, rejected=rejected)
         features = self._checked(X)
         numbers = self._known(known, features.shape[0])
-        return self._keep(*extended(self, features, y, numbers, rejected))
+        self._keep(*extended(self, features, y, numbers, rejected))
+        if hasattr(self, "groups_"):  # not in models of 0.1
+            n_more = self.method_.labels_.shape[0] - len(self.groups_)
+            fresh = self.groups_.max() + 1 + np.arange(n_more)
+            self.groups_ = np.concatenate([self.groups_, fresh])
+        return self
 
     def _keep(
         self,
@@ -318,8 +338,9 @@ class FeatureAnnotator(FeatureScores):
         features, labels = self._read(X, y)
         names, step = list(labels.classes()), progress or silent
         refused, recipe = self._rejected(rejected, labels), self._recipe()
+        together = holdable(groups_of(features, groups, n_folds(features.shape[0])))
         return quality.cross_validated(
-            features, labels.Y, names, recipe, self.random_state, step, groups, refused
+            features, labels.Y, names, recipe, self.random_state, step, together, refused
         )
 
     def evaluate(self, X: Array, y: Any, *, visual_scores: Array | None = None) -> quality.Quality:
@@ -348,8 +369,10 @@ class FeatureAnnotator(FeatureScores):
         self._check_fitted()
         n, n_labels = self.method_.labels_.shape
         learned = f"{count(n, 'labelled image')} and {count(n_labels, 'label')}"
+        together = series_text(getattr(self, "groups_", None), "image", "groups")
         return [
             f"Learned from {learned}. Denoised: {denoising_text(self.blend_)}.",
+            *([f"Held out together: {together}."] if together else ()),
             *(() if self.vocabulary_ is None else self.vocabulary_.describe()[1:]),
             *self.space_.describe(),
             *self.method_.describe(),

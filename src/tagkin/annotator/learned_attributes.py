@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.calibration import LabelCalibrator, LabelErrors
 from tagkin.labels import Vocabulary
+from tagkin.model_selection.groups import n_in_groups
 
 __all__ = ["LearnedAttributes"]
 
@@ -53,6 +55,15 @@ class LearnedAttributes:
     def errors_(self) -> LabelErrors:
         """How often tags are wrong and missing; models of 0.1 have none."""
         return self.estimator_.errors_
+
+    @property
+    def groups_(self) -> np.ndarray | None:
+        """The series of each photograph learned from, by number; None in models of 0.1."""
+        return getattr(self.estimator_, "groups_", None)
+
+    def n_in_series(self) -> tuple[int, int]:
+        """How many of the photographs learned from are in series, and how many series there are."""
+        return (0, 0) if self.groups_ is None else n_in_groups(self.groups_)
 
     @property
     def blend_(self) -> float:

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from tagkin.annotator.label_input import without
 from tagkin.annotator.progress import Progress, counted, silent
-from tagkin.arrays import Array, blas_threads_for, row_blocks, to_numpy
+from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator, LabelErrors
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
@@ -59,36 +59,44 @@ class Recipe:
         X: np.ndarray,
         Y: scipy.sparse.csr_array,
         rejected: scipy.sparse.csr_array | None = None,
+        groups: np.ndarray | None = None,
     ) -> tuple[Any, Any]:
-        """A fitted space (or None) and a fitted method.
+        """A fitted space (or None) and a fitted method; `groups` (N,) as `NeighborTransfer.fit`.
 
         Denoised labels make the space, less those that were rejected (N×D). Neighbours pass on
         the labels that they carry, so that no suggestion rests on a label that a person cannot see
         there. What else was rejected is learned by methods that take it.
         """
         if self.space is None:
-            return None, self._fitted_method(X, Y, rejected)
+            return None, self._fitted_method(X, Y, rejected, groups)
         space = clone(self.space)
         labels = Y
         if self.denoiser is not None:
-            labels = without(clone(self.denoiser).fit_transform(X, Y), rejected)
+            labels = clone(self.denoiser).fit_transform(X, Y, groups=groups)
+            labels = without(labels, rejected)
         space.fit(X, labels)
-        return space, self._fitted_method(space.transform(X), Y, rejected)
+        return space, self._fitted_method(space.transform(X), Y, rejected, groups)
 
     def _fitted_method(
-        self, Z: Any, Y: scipy.sparse.csr_array, rejected: scipy.sparse.csr_array | None
+        self,
+        Z: Any,
+        Y: scipy.sparse.csr_array,
+        rejected: scipy.sparse.csr_array | None,
+        groups: np.ndarray | None,
     ) -> Any:
         method: Any = clone(self.method)
         if rejected is None or not method.takes_rejected:
-            return method.fit(Z, Y)
-        return method.fit(Z, Y, rejected=rejected)
+            return method.fit(Z, Y, groups=groups)
+        return method.fit(Z, Y, rejected=rejected, groups=groups)
 
-    def candidates(self, X: np.ndarray, Y: scipy.sparse.csr_array) -> list[Recipe]:
+    def candidates(
+        self, X: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
+    ) -> list[Recipe]:
         """The recipe without denoising, and with what the denoiser chooses for these images."""
         plain = Recipe(self.space, self.method)
         if self.space is None or self.denoiser is None:
             return [plain]
-        chosen = clone(self.denoiser).fit(X, Y)
+        chosen = clone(self.denoiser).fit(X, Y, groups=groups)
         if chosen.blend_ == 0:
             return [plain]
         fixed = clone(self.denoiser).set_params(
@@ -144,18 +152,19 @@ def learn(
     recipe: Recipe,
     random_state: int | None,
     step: Progress,
-    groups: Array | None = None,
+    groups: np.ndarray | None = None,
     rejected: scipy.sparse.csr_array | None = None,
 ) -> Learned:
     """Learn from features X (N×d) and labels Y (N×D); `step` is told how far it is.
 
-    Images of one of the `groups` (N,) are held out together. What was `rejected` (N×D) is a no
-    for confidences as an unsaid label is, not more: counted twice, it made them too low, by .05 on
-    Flickr8k where the best three suggestions per image had been reviewed.
+    Images of one of the `groups` (N,) are held out together, and are no neighbours of each other
+    where weights are learned. What was `rejected` (N×D) is a no for confidences as an unsaid
+    label is, not more: counted twice, it made them too low, by .05 on Flickr8k where the best
+    three suggestions per image had been reviewed.
     """
     check_enough(Y)
     with blas_threads_for(_largest_product(X, Y)):
-        candidates = recipe.candidates(X, Y)
+        candidates = recipe.candidates(X, Y, groups)
         n_steps = len(candidates) * n_folds(X.shape[0]) + 1
         fold_done = counted(step, "Learning", n_steps)
         best, scores = best_of(candidates, X, Y, random_state, fold_done, groups, rejected)
@@ -163,7 +172,7 @@ def learn(
         as_logits = scores if best.method.scores_are_logits else calibrator.log_odds(scores)
         errors = LabelErrors().fit(as_logits, Y)
         held_out = _noted(errors, as_logits, Y)
-        space, method = best.fit(X, Y, rejected)
+        space, method = best.fit(X, Y, rejected, groups)
         fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
     return Learned(space, method, calibrator, blend, errors, held_out)
@@ -204,7 +213,7 @@ def best_of(
     Y: scipy.sparse.csr_array,
     random_state: int | None,
     fold_done: Callable[[], None] = lambda: None,
-    groups: Array | None = None,
+    groups: np.ndarray | None = None,
     rejected: scipy.sparse.csr_array | None = None,
 ) -> tuple[Recipe, np.ndarray]:
     """The recipe whose held-out scores rank best (MAP), and those scores (N×D)."""
@@ -224,7 +233,7 @@ def scores_by_fold(
     recipe: Recipe,
     random_state: int | None,
     fold_done: Callable[[], None] = lambda: None,
-    groups: Array | None = None,
+    groups: np.ndarray | None = None,
     rejected: scipy.sparse.csr_array | None = None,
 ) -> np.ndarray:
     """Scores (N×D) of every image, by a space and a method that were learned without it."""
@@ -249,15 +258,17 @@ class _RecipeEstimator(BaseEstimator):
         self.recipe = recipe
         self.n_labels = n_labels
 
-    def fit(self, X: np.ndarray, Y: scipy.sparse.csr_array) -> Self:
+    def fit(
+        self, X: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
+    ) -> Self:
         """Learn a space and a method; columns of Y after those of the labels are rejections."""
         labels = Y[:, : self.n_labels]
         rejected = Y[:, self.n_labels :] if Y.shape[1] > self.n_labels else None
         try:
-            self.space_, self.method_ = self.recipe.fit(X, labels, rejected)
+            self.space_, self.method_ = self.recipe.fit(X, labels, rejected, groups)
         except InvalidInput:
             plain = Recipe(None, self.recipe.method)
-            self.space_, self.method_ = plain.fit(X, labels, rejected)
+            self.space_, self.method_ = plain.fit(X, labels, rejected, groups)
         return self
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
@@ -301,11 +312,11 @@ def tuned(
     recipe: Recipe,
     random_state: int | None,
     step: Progress = silent,
-    groups: Array | None = None,
+    groups: np.ndarray | None = None,
 ) -> Recipe:
     """The recipe with the best κ and the best number of neighbours, by cross-validation on MAP.
 
-    The space is fitted anew in each of three folds.
+    The space of each of three folds has not seen what is held out.
     """
     pipeline = make_pipeline(recipe.space, recipe.method)
     space, method = (name for name, _ in pipeline.steps)
@@ -318,7 +329,6 @@ def tuned(
             Y,
             grid,
             groups=groups,
-            refit_space=True,
             random_state=random_state,
             progress=partial(step, "Cross-validating"),
         )

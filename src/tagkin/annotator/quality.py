@@ -15,7 +15,7 @@ from tagkin.annotator.learning import (
     scores_by_fold,
 )
 from tagkin.annotator.progress import Progress, counted
-from tagkin.arrays import Array
+from tagkin.annotator.series import series_text
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
@@ -123,7 +123,7 @@ def cross_validated(
     recipe: Recipe,
     random_state: int | None,
     step: Progress,
-    groups: Array | None = None,
+    groups: np.ndarray | None = None,
     rejected: scipy.sparse.csr_array | None = None,
 ) -> Quality:
     """Hold out each fold of the photographs in turn; those of one of the `groups` (N,) together.
@@ -141,8 +141,7 @@ def cross_validated(
         scores_by_fold(X, Y, one, random_state, fold_done, groups, rejected)
         for one in (*recipes, visual)
     )
-    order = np.random.default_rng(random_state).permutation(len(visual_scores))
-    halves = np.array_split(order, 2)
+    halves = _halves(len(visual_scores), groups, random_state)
     scores, judges = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
         best = max(tried, key=lambda some: mean_average_precision(Y[others], some[others]))
@@ -150,7 +149,21 @@ def cross_validated(
         judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
     judged = count(len(scores), "tagged photograph")
     how = f"{n_folds(len(scores))}-fold cross-validation on {judged}"
+    if series := series_text(groups):
+        how += f" ({series}, each series held out as a whole)"
     return _measured(how, Y, scores, visual_scores, judges, names)
+
+
+def _halves(
+    n: int, groups: np.ndarray | None, random_state: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two parts of n photographs, of about one size and at random, with no group in both."""
+    codes = np.arange(n) if groups is None else groups
+    order = np.random.default_rng(random_state).permutation(codes.max() + 1)
+    rank = np.argsort(order)[codes]
+    ended = np.cumsum(np.bincount(rank))  # photographs up to the end of each group
+    first = rank <= np.abs(ended[:-1] - n / 2).argmin()
+    return np.flatnonzero(first), np.flatnonzero(~first)
 
 
 def held_out(

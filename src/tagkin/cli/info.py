@@ -41,9 +41,12 @@ def run(
         return
     often = sorted(found["tags"].items(), key=lambda item: -item[1])
     named = ", ".join(f"{shown_tag(tag)} ({n:,})" for tag, n in often[:_TAGS])
+    in_series = f", {found['in_series']:,} of them in {found['series']:,} series"
+    if not found["series"]:
+        in_series = ""
     rows = [
         ("Model", f"{shown(model)} ({size(found['bytes'])})"),
-        ("Photographs", f"{found['photographs']:,}"),
+        ("Photographs", f"{found['photographs']:,}{in_series}"),
         ("Tags", f"{len(often):,}: {named}{', …' if len(often) > _TAGS else ''}"),
         ("Backbone", f"{shown(annotator.backbone)} ({found['fingerprint'][:12]})"),
         ("Denoised", denoising_text(found["denoised"])),
@@ -58,11 +61,14 @@ def run(
 def _facts(annotator: Annotator, folder: Path) -> dict[str, Any]:
     vocabulary = annotator.vocabulary_
     # what kin carry now: tags may have been taken off photographs since they were counted
+    n_in_series, n_series = annotator.n_in_series()
     counts = (int(n) for n in annotator.method_.labels_.sum(axis=0))
     return {
         "model": relative(folder),
         "bytes": sum(file.stat().st_size for file in folder.iterdir()),
         "photographs": len(annotator.files_),
+        "in_series": n_in_series,
+        "series": n_series,
         "tags": dict(zip(vocabulary.names_, counts, strict=True)),
         "dropped": dict(vocabulary.dropped_),
         "backbone": annotator.backbone,

@@ -176,6 +176,7 @@ def _summary(
     elapsed: float,
 ) -> dict[str, Any]:
     names = annotator.vocabulary_.names_
+    n_in_series, n_series = annotator.n_in_series()
     n_reached = {
         str(wanted): int((annotator.calibrator_.min_scores(wanted) < float("inf")).sum())
         for wanted in (0.5, 0.8)
@@ -186,6 +187,8 @@ def _summary(
             "found": len(found),
             "tagged": found.n_tagged,
             "used": len(annotator.files_),
+            "in_series": n_in_series,
+            "series": n_series,
             "unreadable": problems,
             "absent": list(found.absent),
             "raw_beside_photographs": len(found.raw_of),
@@ -214,6 +217,7 @@ def _show(summary: dict[str, Any], annotator: Annotator, model: Path) -> None:
         parts.append(count(copies, "copy", "copies"))
     rows = [
         ("Photographs", ", ".join(parts)),
+        *_series_row(photos),
         ("Tags", _tags_text(n_tags, summary["tags"]["dropped"], annotator.min_count)),
         ("Denoised", denoising_text(summary["denoised"])),
         (
@@ -235,6 +239,14 @@ def _show(summary: dict[str, Any], annotator: Annotator, model: Path) -> None:
     console.print(
         f"Next: [bold]tagkin suggest PHOTOS --model {shown(shlex.quote(str(model)))}[/bold]"
     )
+
+
+def _series_row(photos: dict[str, Any]) -> list[tuple[str, str]]:
+    """How many photographs are in series, where there are some."""
+    if not photos["series"]:
+        return []
+    found = f"{count(photos['in_series'], 'photograph')} in {photos['series']:,} series"
+    return [("Series", f"{found}, each held out as a whole while confidences are learned")]
 
 
 def _tags_text(n_tags: int, dropped: dict[str, int], min_count: int) -> str:

@@ -1,0 +1,124 @@
+"""Series by time, by name and by features; held out as a whole; told to the user."""
+
+import numpy as np
+import pytest
+
+from tagkin import FeatureAnnotator
+from tagkin.annotator.quality import _halves
+from tagkin.annotator.series import find_series, groups_of, holdable, series_text
+from tagkin.evaluation import mean_average_precision
+from tests.collection.test_capture import photograph
+
+
+def unlike(n, d=40, seed=0):
+    """Features of photographs of which no two are alike."""
+    return np.maximum(np.random.default_rng(seed).normal(size=(n, d)), 0)
+
+
+def alike(n, d=40):
+    """Features at a distance of .24 from each other: alike, and no near-duplicates."""
+    base, *others = np.linalg.qr(np.random.default_rng(5).normal(size=(d, n + 1)))[0].T
+    return np.sqrt(0.76) * base + np.sqrt(0.24) * np.array(others)
+
+
+def test_shots_of_one_camera_within_minutes_are_a_series(tmp_path):
+    minutes = [0, 2, 4, 30, 31, 90, 91, 92]
+    cameras = ["A", "A", "A", "A", "B", "A", "A", "A"]
+    files = [
+        str(photograph(tmp_path / f"{i}.jpg", f"2024:01:31 {9 + m // 60:02}:{m % 60:02}:00", c, c))
+        for i, (m, c) in enumerate(zip(minutes, cameras, strict=True))
+    ]
+    found = find_series(files, unlike(8), n_folds=2)
+    np.testing.assert_array_equal(found, [0, 0, 0, 1, 2, 3, 3, 3])
+    assert series_text(found) == "6 photographs in 2 series"
+
+
+def test_times_in_names_serve_for_photographs_that_are_not_there():
+    files = [f"/gone/IMG_20240131_1200{s:02}.jpg" for s in (0, 5, 9)] + ["/gone/x.jpg"]
+    np.testing.assert_array_equal(find_series(files, unlike(4), 1), [0, 0, 0, 1])
+
+
+def test_numbers_that_follow_each_other_make_a_series_of_what_looks_alike():
+    X = unlike(60)
+    X[[10, 11, 12, 13, 30]] = alike(5)
+    far_apart = [f"/a/DSC{100 * i:05}.jpg" for i in range(60)]
+    following = [f"/a/DSC{i:05}.jpg" for i in range(60)]
+    assert holdable(find_series(far_apart, X, 3)) is None
+    found = find_series(following, X, 3)
+    assert series_text(found) == "4 photographs in 1 series"
+    assert len(set(found[10:14])) == 1
+    other_folders = [f"/{i}/DSC{i:05}.jpg" for i in range(60)]
+    assert holdable(find_series(other_folders, X, 3)) is None
+
+
+def test_versions_of_one_photograph_are_a_series():
+    X = unlike(20)
+    X[:3] = alike(3)
+    names = ["IMG_0001", "IMG_0001-edited", "img_0001 (2)", *(f"IMG_0{i}00" for i in range(1, 18))]
+    found = find_series([f"/a/{name}.jpg" for name in names], X, 2)
+    np.testing.assert_array_equal(found, [0, 0, 0, *range(1, 18)])
+
+
+@pytest.mark.parametrize("n_folds", [2, 5])
+def test_a_series_of_everything_leaves_usable_folds(tmp_path, n_folds):
+    same = [str(photograph(tmp_path / f"{i}.jpg", "2024:01:31 12:00:00")) for i in range(40)]
+    for files, X in ((same, unlike(40)), (["x.jpg"] * 40, np.ones((40, 5)))):
+        sizes = np.bincount(find_series(files, X, n_folds))
+        assert sizes.max() <= 40 // n_folds
+        assert len(sizes) >= n_folds
+
+
+def test_a_clock_that_always_says_the_same_is_no_evidence(tmp_path):
+    file = str(photograph(tmp_path / "a.jpg", "2024:01:31 12:00:00"))
+    assert holdable(find_series([file] * 100, unlike(100), 3)) is None
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(25), 4)])
+def test_halves_part_no_group(groups):
+    one, other = _halves(100, groups, 0)
+    np.testing.assert_array_equal(np.sort(np.concatenate([one, other])), np.arange(100))
+    assert 48 <= len(one) <= 52
+    if groups is not None:
+        assert not set(groups[one]) & set(groups[other])
+
+
+def events(n_events=60, n_shots=6, seed=0):
+    """Near-identical shots of events whose tags have nothing to do with their looks."""
+    rng = np.random.default_rng(seed)
+    event = np.repeat(np.arange(n_events), n_shots)
+    X = np.maximum(rng.normal(size=(n_events, 64)), 0)[event]
+    X = X + 0.02 * rng.normal(size=X.shape)
+    return X, (rng.random((n_events, 8)) < 0.25)[event], event
+
+
+def test_figures_of_bursts_are_those_of_new_events():
+    X, Y, event = events()
+    annotator = FeatureAnnotator(denoise=False)
+    found = annotator.cross_validate(X, Y)
+    alone = annotator.cross_validate(X, Y, groups=np.arange(len(X)))
+    assert "360 photographs in 60 series, each series held out as a whole" in found.how
+    new, truth, _ = events(seed=1)
+    annotator.fit(X, Y)
+    np.testing.assert_array_equal(annotator.groups_, event)
+    reached = mean_average_precision(truth, annotator.decision_function(new))
+    assert alone.semantic["MAP"] > 0.9
+    assert abs(found.semantic["MAP"] - reached) < 0.08
+    assert "Held out together: 360 images in 60 groups." in annotator.describe()
+    # of two honest and one careless calibrator, the last is sure of what it cannot know
+    careless = FeatureAnnotator(denoise=False).fit(X, Y, groups=np.arange(len(X)))
+    sure = [(a.predict_proba(new) > 0.8).sum() for a in (annotator, careless)]
+    assert sure[0] < 0.02 * truth.sum()
+    assert sure[1] > 0.2 * truth.sum()
+
+
+def test_images_that_come_later_are_groups_of_their_own(tmp_path):
+    X, Y, _ = events(20)
+    annotator = FeatureAnnotator(denoise=False).fit(X, Y)
+    annotator.partial_fit(X[:3] + 1, Y[:3])
+    np.testing.assert_array_equal(annotator.groups_[-3:], [20, 21, 22])
+    assert len(annotator.groups_) == 123
+
+
+def test_groups_that_are_given_are_taken():
+    X = unlike(30)
+    np.testing.assert_array_equal(groups_of(X, list("ab" * 15), 3), [0, 1] * 15)
