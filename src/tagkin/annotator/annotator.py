@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import storage
 from tagkin.annotator.feature_annotator import FeatureAnnotator
+from tagkin.annotator.grouping import series_text
 from tagkin.annotator.label_input import Labels, read_labels
 from tagkin.annotator.learned_attributes import LearnedAttributes
 from tagkin.annotator.learning import Recipe, check_enough, n_folds
@@ -28,7 +29,7 @@ from tagkin.annotator.photographs import (
 from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.quality import Quality
 from tagkin.annotator.relocation import Relocation
-from tagkin.annotator.series import find_series, series_text
+from tagkin.annotator.series import find_series
 from tagkin.annotator.suggesting import rule_for
 from tagkin.annotator.suggestions import (
     Finding,

@@ -16,6 +16,7 @@ from tagkin.annotator import quality
 from tagkin.annotator.audit import findings
 from tagkin.annotator.extending import extended
 from tagkin.annotator.feature_scores import FeatureScores
+from tagkin.annotator.grouping import groups_of, holdable, series_text
 from tagkin.annotator.label_input import (
     Labels,
     read_labels,
@@ -31,7 +32,6 @@ from tagkin.annotator.learning import (
     usual_recipe,
 )
 from tagkin.annotator.progress import Progress, silent
-from tagkin.annotator.series import groups_of, holdable, series_text
 from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
 from tagkin.arrays import Array, check_features, check_integer, row_blocks

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.grouping import series_text
 from tagkin.annotator.learning import (
     Recipe,
     check_enough,
@@ -15,7 +16,6 @@ from tagkin.annotator.learning import (
     scores_by_fold,
 )
 from tagkin.annotator.progress import Progress, counted
-from tagkin.annotator.series import series_text
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision

@@ -15,13 +15,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from tagkin.arrays import Array, check_groups
+from tagkin.arrays import Array
 from tagkin.collection import Capture, read_capture
 from tagkin.model_selection import Links, linked_groups, near_duplicates, near_pairs
-from tagkin.model_selection.groups import n_in_groups
-from tagkin.wording import count
 
-__all__ = ["find_series", "groups_of", "holdable", "series_text"]
+__all__ = ["find_series"]
 
 _EVENT = 300.0  # seconds between two shots of one event, at most
 _BURST = 60  # shots in one second, at most: with more of them the clock was never set
@@ -52,27 +50,6 @@ def find_series(files: Sequence[str], features: Array, n_folds: int) -> np.ndarr
         near_pairs(features, *_following(files), closeness=_NAMED_CLOSENESS),
     ]
     return linked_groups(n, links, max_size=max(1, n // n_folds))
-
-
-def groups_of(features: Array, groups: Array | None, n_folds: int) -> np.ndarray:
-    """Groups (N,) as they were given, or near-duplicates among the features (N×d)."""
-    n = features.shape[0]
-    if groups is not None:
-        return check_groups(groups, n)
-    return linked_groups(n, [near_duplicates(features)], max_size=max(1, n // n_folds))
-
-
-def holdable(groups: np.ndarray) -> np.ndarray | None:
-    """Groups to hold out as a whole; None where every image is one of its own."""
-    return groups if n_in_groups(groups)[1] else None
-
-
-def series_text(groups: Array | None, one: str = "photograph", several: str = "series") -> str:
-    """How many photographs are in how many series, in words; nothing where there is none."""
-    if groups is None:
-        return ""
-    n_photographs, n_series = n_in_groups(groups)
-    return f"{count(n_photographs, one)} in {n_series:,} {several}" if n_series else ""
 
 
 def _links_by_time(taken: Sequence[Capture | None]) -> Links:
