@@ -13,7 +13,9 @@ from tagkin import errors
 from .documents import DOCS, PAGES, ROOMS, ROOT, anchors, blocks, links, name_of, prose
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/how-to.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/sidecars.md"]
+)
 def test_the_code_runs(name, capsys):
     found = blocks(ROOT / name, "python")
     assert found

@@ -33,6 +33,7 @@ EXTRAS = set(
 )
 TAGKIN = sorted({tuple(_plain(line[1:])) for _, line in SHELL if line[0] == "tagkin"})
 CATALOGUE = {"scan", "accept", "reject", "status", "history", "tags", "export", "import"}
+CATALOGUE |= {"write", "undo"}
 INLINE = [(name_of(page), line) for page in PAGES for line in inline_commands(page)]
 
 
@@ -95,6 +96,8 @@ def needs_catalogue(line: tuple[str, ...]) -> bool:
 def test_it_runs(
     line: tuple[str, ...], desk: Path, world: World, request: pytest.FixtureRequest
 ) -> None:
+    if "--embed" in line and shutil.which("exiftool") is None:
+        pytest.skip("exiftool is not installed")
     if needs_catalogue(line):
         catalogued_desk(desk, request.getfixturevalue("catalogue"), world, line)
         if line[0] == "export":

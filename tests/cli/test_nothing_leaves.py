@@ -1,6 +1,7 @@
 """Nothing leaves the machine, and nothing is written but what was asked for."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -27,6 +28,8 @@ for command in (
     ["train"],
     ["suggest", "-n", "2"],
     ["accept", "--all"],
+    ["write"],
+    ["undo"],
     ["status"],
     ["explain", photos + "/red-circle-0.jpg"],
     ["export", "--output", out + "/decisions.jsonl"],
@@ -63,9 +66,10 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     home, out = tmp_path / "home", tmp_path / "out"
     home.mkdir()
     out.mkdir()
-    before = {path: path.stat().st_mtime_ns for path in world.photos.parent.rglob("*")}
+    photos = Path(shutil.copytree(world.photos, tmp_path / "photos"))
+    before = {p: p.stat().st_mtime_ns for f in (photos, world.fresh) for p in f.iterdir()}
     code = COMMANDS.format(
-        photos=str(world.photos), tags=str(world.tags), fresh=str(world.fresh), out=str(out)
+        photos=str(photos), tags=str(world.tags), fresh=str(world.fresh), out=str(out)
     )
     seen = watched(code, tmp_path / "scratch", environment(home), by=WATCHERS[0])
     assert seen.ended.returncode == 0, seen.ended.stderr
@@ -73,7 +77,11 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     cache = home / ".cache" / "tagkin"
     kept = home / ".local" / "share" / "tagkin"
     made = {cache.parent, kept.parent, kept.parent.parent}  # which may have to be made
-    assert set(outside(seen, out, cache, kept)) <= made
+    assert set(outside(seen, out, cache, kept, photos)) <= made
+    # sidecars were written and taken back, each by way of a file beside it
+    beside = {p.name for p in seen.changes if p.parent == photos}
+    assert beside
+    assert all(".jpg.xmp" in name for name in beside)
     assert any(path.is_relative_to(kept / "catalogues") for path in seen.changes)
     assert any(path.is_relative_to(cache) for path in seen.changes)
     assert any(path.is_relative_to(out) for path in seen.changes)
@@ -88,7 +96,8 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
         "suggested.csv",
     ]
     assert not list((tmp_path / "temporary").iterdir())
-    assert {path: path.stat().st_mtime_ns for path in world.photos.parent.rglob("*")} == before
+    after = {p: p.stat().st_mtime_ns for f in (photos, world.fresh) for p in f.iterdir()}
+    assert after == before
 
 
 @pytest.mark.parametrize("by", WATCHERS)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.decisions import OnTag, take_back
+from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.history import PastRun, last_undoable, past_run
 from tagkin.catalogue.writes import PastWrite, undone_write, writes_of
 from tagkin.catalogue.writing import finish_writes, note_tags
@@ -116,6 +117,8 @@ def _undo_writes(
         return result
     for folder in {Path(catalogue.absolute(one.file)).parent for one in writes}:
         remove_scratch(folder)
+    with catalogue.transaction() as connection:
+        numbers = TagNumbers(connection)
     with catalogue.run("undo", {"run": found.id}, undoes=found.id) as run:
         result.run = run.id
         for i, write in enumerate(writes):
@@ -128,7 +131,7 @@ def _undo_writes(
                 continue
             undone_write(catalogue, write.id, run.id, back.said)
             if write.backup is None:
-                note_tags(catalogue, write.photograph, write.file)
+                note_tags(catalogue, write.photograph, write.file, numbers)
             result.files.append(FileUndone(write.file, write.tags, back.how, back.said))
         if progress is not None:
             progress("Taking back", len(writes), len(writes))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,12 @@ class _Writer:
         self.catalogue, self.convention, self.embed = catalogue, convention, embed
         self._tidied: set[str] = set()
 
+    @cached_property
+    def numbers(self) -> TagNumbers:
+        """Of tags, read once."""
+        with self.catalogue.transaction() as connection:
+            return TagNumbers(connection)
+
     def planned(self, one: ToWrite) -> FileWrite:
         """What would be written."""
         photograph = Path(self.catalogue.absolute(one.path))
@@ -192,7 +199,7 @@ class _Writer:
             raise
         kept.end("done")
         if not self.embed:
-            note_tags(self.catalogue, one.photograph, plan.file)
+            note_tags(self.catalogue, one.photograph, plan.file, self.numbers)
         state = "written" if added else "there"
         return FileWrite(one.path, plan.file, one.tags, plan.is_new, state)
 
@@ -267,8 +274,13 @@ def _beside(photograph: str, sidecar: Path) -> str:
     return f"{folder}/{sidecar.name}" if folder else sidecar.name
 
 
-def note_tags(catalogue: Catalogue, photograph: int, file: str) -> None:
-    """Note which tags a sidecar holds now; the next scan looks at everything."""
+def note_tags(
+    catalogue: Catalogue, photograph: int, file: str, numbers: TagNumbers | None = None
+) -> None:
+    """Note which tags a sidecar holds now; the next scan looks at everything.
+
+    `numbers` are those of the catalogue's tags, where they are known: there may be many.
+    """
     try:
         xml = Path(catalogue.absolute(file)).read_bytes()
         tags = tags_of(xml)
@@ -278,7 +290,8 @@ def note_tags(catalogue: Catalogue, photograph: int, file: str) -> None:
         return
     places = {tag: [(tag, file)] for tag in tags}
     with catalogue.transaction() as connection:
-        numbers = TagNumbers(connection)
+        if numbers is None:
+            numbers = TagNumbers(connection)
         replace_places(connection, numbers, photograph, places, lambda one: one == file)
 
 

@@ -25,6 +25,8 @@ from tagkin.cli import (
     suggest,
     tags,
     train,
+    undo,
+    write,
 )
 from tagkin.cli.guard import DONE, guarded
 from tagkin.cli.streams import discard, is_closed_pipe, prepare_streams
@@ -38,6 +40,7 @@ Start like this, with a catalogue that keeps what you decide:
   tagkin train
   tagkin suggest
   tagkin accept --at-least 0.9
+  tagkin write
 
 \b
 Or with a model in a folder, and nothing else kept:
@@ -77,6 +80,8 @@ for _module in (
     suggest,
     accept,
     reject,
+    write,
+    undo,
     status,
     history,
     explain,

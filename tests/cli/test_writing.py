@@ -1,0 +1,162 @@
+"""Accepted tags are written and taken back from the command line."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tagkin.cli import app  # noqa: F401 (imported before a child is made of this process)
+from tagkin.collection import read_keywords
+from tests.forking import in_child, needs_fork
+from tests.killing import counted
+
+from .conftest import call
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def photos(world, catalogue, tmp_path) -> Path:
+    """A copy of the photographs whose catalogue it is, to write into."""
+    shutil.copytree(world.photos, tmp_path / "copy")
+    with sqlite3.connect(catalogue) as connection:
+        connection.execute("UPDATE collection SET root = ?", (str(tmp_path / "copy"),))
+    connection.close()
+    return tmp_path / "copy"
+
+
+@pytest.fixture
+def on(run, catalogue, photos):
+    """Run a command on the catalogue; its JSON."""
+
+    def ran(*args):
+        said = run(*args, "--json", "--catalogue", catalogue)
+        assert said.exit_code == 0, said.stderr
+        (found,) = lines(said.stdout)
+        return found
+
+    return ran
+
+
+def contents(folder):
+    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()}
+
+
+def test_written_undone_and_in_the_history(on, run, photos, catalogue):
+    before = contents(photos)
+    accepted = on("accept", "--tag", "red", "--at-least", "0.5")
+    files = {one["file"] for one in accepted["decisions"]}
+    would = on("write", "--dry-run")
+    assert (would["run"], contents(photos)) == (None, before)
+    did = on("write")
+    assert {one["photograph"] for one in did["files"]} == files
+    assert [one["file"] for one in did["files"]] == [one["file"] for one in would["files"]]
+    for one in did["files"]:
+        assert one["file"] == f"{one['photograph']}.xmp"
+        assert (one["is_new"], one["state"], one["tags"]) == (True, "written", ["red"])
+        assert read_keywords(one["photograph"]) == ["red"]
+    assert on("write")["run"] is None
+    would = on("undo", "--dry-run")
+    assert (would["run"], would["undoes"], len(would["files"])) == (None, did["run"], len(files))
+    undone = on("undo")
+    assert (undone["undoes"], undone["what"]) == (did["run"], "write")
+    assert {one["how"] for one in undone["files"]} == {"removed"}
+    assert contents(photos) == before
+    said = run("history", "--json", "--catalogue", catalogue)
+    assert [past["what"] for past in lines(said.stdout)][:3] == ["undo", "write", "accept"]
+    undone = on("undo", "--run", accepted["run"])
+    assert {one["file"] for one in undone["decisions"]} == files
+    assert on("write")["files"] == []
+
+
+def test_sentences_for_people(run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    assert "nothing to write" in run("write", *where).stderr
+    assert "nothing to undo" in run("undo", *where).stderr
+    run("accept", "--tag", "red", "--at-least", "0.5", *where)
+    said = run("write", "--dry-run", "--sidecars", "img.xmp", *where)
+    assert "Would write" in said.stderr
+    assert "red-circle-1.xmp" in said.stdout
+    said = run("write", "--sidecars", "img.xmp", *where)
+    assert "of them new (run 5). `tagkin undo` takes it back." in said.stderr
+    assert (photos / "red-circle-1.xmp").is_file()
+    sidecar = photos / "red-circle-1.xmp"
+    sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
+    said = run("undo", *where)
+    assert "byte for byte" in said.stderr
+    assert "red-circle-1.xmp: somebody changed it since; only the tags" in said.stderr
+    assert "decision" in run("undo", *where).stderr
+
+
+def test_one_bad_file_is_named_and_the_others_are_written(run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    run("accept", "--tag", "red", "--at-least", "0.5", *where)
+    bad = photos / "red-circle-1.jpg.xmp"
+    bad.write_text("<broken")
+    said = run("write", *where)
+    assert said.exit_code == 1
+    assert "red-circle-1.jpg.xmp: it is not well-formed XML" in said.stderr
+    assert bad.read_text() == "<broken"
+    assert (photos / "red-circle-3.jpg.xmp").is_file()
+    for sidecar in photos.glob("*.xmp"):
+        sidecar.write_text("<broken")
+    said = run("undo", *where)
+    assert said.exit_code == 1
+    assert "was not put back" in said.stderr
+    assert run("write", "--sidecars", "other", *where).exit_code == 2
+
+
+def test_without_exiftool(run, photos, catalogue, monkeypatch):
+    run("accept", "--tag", "red", "--at-least", "0.5", "--catalogue", catalogue)
+    before = contents(photos)
+    monkeypatch.setenv("PATH", "")
+    said = run("write", "--embed", "--catalogue", catalogue)
+    assert said.exit_code == 1
+    assert "exiftool, which is not installed here" in said.stderr
+    assert contents(photos) == before
+
+
+@needs_fork
+@pytest.mark.parametrize("command", ["write", "undo"])
+def test_a_killed_command_is_finished_by_the_same_command(
+    command, run, world, photos, catalogue, tmp_path
+):
+    """Killed when half of the files are there."""
+    where = ("--catalogue", catalogue)
+    before = contents(photos)
+    run("accept", "--tag", "red", "--at-least", "0.5", *where)
+    if command == "undo":
+        assert run("write", *where).exit_code == 0
+    written = {path.name for path in photos.glob("*.xmp")}
+    left = 4
+
+    def step(name):
+        nonlocal left
+        left -= name == ("replace" if command == "write" else "unlink")
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def work():
+        with counted(step):
+            call(world.cache, command, *where)
+
+    _, status = os.waitpid(in_child(work), 0)
+    assert os.WIFSIGNALED(status)
+    there = {path.name for path in photos.glob("*.xmp")}
+    if command == "write":
+        assert len(there) == 3
+        assert run("write", *where).exit_code == 0
+        assert {read_keywords(path.with_suffix(""))[0] for path in photos.glob("*.xmp")} == {"red"}
+        assert run("undo", *where).exit_code == 0
+    else:
+        assert 0 < len(there) < len(written)
+    assert run("undo", *where).exit_code == 0
+    if command == "write":
+        assert not list(photos.glob("*.xmp"))
+    assert contents(photos) == before
