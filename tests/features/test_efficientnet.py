@@ -2,8 +2,10 @@
 
 import hashlib
 import importlib.util
+import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tagkin.features import BACKBONES, efficientnet, get_backbone
 from tagkin.features.efficientnet import EfficientNetLite, build_model
 from tagkin.onnx_sessions import import_onnxruntime, open_session
 
+MODEL = Path(__file__).parent.parent / "annotator" / "model-0.1"
 NAMES = ("efficientnet-lite0", "efficientnet-lite2")
 
 
@@ -68,6 +71,7 @@ def test_every_layer_is_torchs(name):
         for i, block in enumerate(reference._blocks):
             x = expected[f"block_{i}"] = block(x)
         x = expected["head"] = reference._swish(reference._bn1(reference._conv_head(x)))
+        gem = (x**3).mean(dim=(2, 3)) ** (1 / 3)
         x = expected["features"] = x.mean(dim=(2, 3))
         expected["logits"] = reference._fc(x)
     found = open_session(build_model(name, list(expected))).run(None, {"pixels": batch})
@@ -76,6 +80,25 @@ def test_every_layer_is_torchs(name):
         assert values.shape == right.shape, layer
         assert np.abs(values - right).max() <= 2e-5 * np.abs(right).max(), layer
     np.testing.assert_allclose(backbone(batch), expected["features"], atol=1e-4)
+    np.testing.assert_allclose(EfficientNetLite(name, "gem")(batch), gem, atol=1e-4)
+
+
+def test_generalised_means_of_the_last_map(lite0):
+    """(Σ x³ / n)^(1/3) in float64, of the map that another session gives; classes as before."""
+    gem = get_backbone("efficientnet-lite0-gem")
+    assert (gem.name, gem.dimension) == ("efficientnet-lite0-gem", 1280)
+    assert gem.preprocessing == lite0.preprocessing
+    assert gem.fingerprint != lite0.fingerprint
+    batch = np.stack([lite0.prepare(photograph("china")), np.zeros((224, 224, 3), np.uint8)])
+    plain = open_session(build_model(lite0.name, ["head", "logits"]))
+    head, logits = plain.run(None, {"pixels": batch})
+    expected = np.mean(head.astype(float) ** 3, axis=(2, 3)) ** (1 / 3)
+    np.testing.assert_allclose(gem(batch), expected, rtol=1e-4, atol=1e-5)
+    assert (gem(batch) >= lite0(batch) - 1e-5).all(), "never below the mean"
+    model = build_model("efficientnet-lite0", ["features", "logits"], pooling="gem")
+    features, classes = open_session(model).run(None, {"pixels": batch})
+    np.testing.assert_allclose(features, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(classes, logits, atol=1e-4)
 
 
 def test_features_depend_neither_on_the_batch_nor_on_threads(lite0):
@@ -111,8 +134,21 @@ def test_both_networks_side_by_side(lite0):
     assert both.min_side == 438
 
 
+def test_both_networks_with_generalised_means():
+    needs(NAMES[1])
+    both = get_backbone("efficientnet-lite0+lite2-gem")
+    picture = photograph("chelsea")
+    found = both(both.prepare(picture)[None])[0].reshape(2, 1280)
+    for values, name in zip(found, NAMES, strict=True):
+        part = get_backbone(f"{name}-gem")
+        single = part(part.prepare(picture)[None])[0]
+        np.testing.assert_allclose(values, single / np.linalg.norm(single), atol=1e-6)
+
+
 def test_the_fingerprint_stays(lite0):
     assert lite0.fingerprint == EfficientNetLite().fingerprint
+    saved = json.loads((MODEL / "model.json").read_text())["content"]["state"]
+    assert saved["fingerprint_"] == lite0.fingerprint, "models of 0.1 go on"
     again = hashlib.sha256(build_model(lite0.name)).hexdigest()
     assert again == hashlib.sha256(build_model(lite0.name)).hexdigest()
 
@@ -149,3 +185,5 @@ def test_unknown_names_get_a_list():
     with pytest.raises(InvalidInput, match=r"no backbone 'resnet'.*efficientnet-lite0.*\.onnx"):
         get_backbone("resnet")
     assert BACKBONES[0] == "efficientnet-lite0"
+    with pytest.raises(InvalidInput, match=r"pooling is one of mean, gem; found 'max'"):
+        EfficientNetLite(pooling="max")

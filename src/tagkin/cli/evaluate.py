@@ -69,6 +69,7 @@ def run(
     collection: options.Collection = None,
     as_json: options.AsJson = False,
     backbone: options.Backbone = BACKBONES[0],
+    views: options.Views = 1,
     min_count: options.MinCount = 2,
     synonyms: options.Synonyms = None,
     merge: options.MergePlurals = None,
@@ -93,7 +94,7 @@ def run(
     check_target(csv, overwrite, (".csv",))
     with progress_bar() as step:
         if model is None:
-            annotator = _like_train(backbone, min_count, no_denoise, seed, cache, no_cache)
+            annotator = _like_train(backbone, views, min_count, no_denoise, seed, cache, no_cache)
             annotator.set_params(**tag_settings(synonyms, merge, exclude, exclude_file))
         else:
             annotator = open_model(model, cache, no_cache, collection, step, photos=photos)
@@ -123,6 +124,7 @@ def run(
 
 def _like_train(
     backbone: str,
+    views: int,
     min_count: int,
     no_denoise: bool,
     seed: int,
@@ -133,7 +135,7 @@ def _like_train(
     from tagkin.annotator import Annotator
 
     return Annotator(
-        backbone=options.whole_path(backbone),
+        backbone=options.backbone_name(backbone, views),
         denoise=not no_denoise,
         min_count=min_count,
         cache=kept,

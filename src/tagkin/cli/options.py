@@ -44,7 +44,8 @@ __all__ = [
     "TagFilter",
     "Tags",
     "Verbose",
-    "whole_path",
+    "Views",
+    "backbone_name",
 ]
 
 
@@ -58,15 +59,17 @@ def _complete_backbone(incomplete: str) -> list[str]:
     return [name for name in BACKBONES if name.startswith(incomplete)]
 
 
-def whole_path(backbone: str) -> str:
-    """A backbone's name as it is; where it is a path, the path from the root of the disk.
+def backbone_name(backbone: str, views: int) -> str:
+    """The name under which a model keeps its backbone, with the number of views.
 
-    So a model finds it from any folder.
+    Where it is a path, the path from the root of the disk: a model finds it from any folder.
     """
     kind, colon, path = backbone.partition(":")
     if colon and Path(path).is_file():
-        return f"{kind}:{os.path.abspath(path)}"
-    return os.path.abspath(backbone) if Path(backbone).is_file() else backbone
+        backbone = f"{kind}:{os.path.abspath(path)}"
+    elif Path(backbone).is_file():
+        backbone = os.path.abspath(backbone)
+    return backbone if views == 1 else f"{backbone}@{views}"
 
 
 # arguments are hidden from the lists of options: the text of each command says what they are;
@@ -192,8 +195,19 @@ Backbone = Annotated[
         "--backbone",
         metavar="NAME|PATH",
         autocompletion=_complete_backbone,
-        help=f"The network that makes features of photographs: {', '.join(BACKBONES)}, vgg16:PATH "
-        "with torchvision's weights, or the path of an .onnx file.",
+        help=f"The network that makes features of photographs: {', '.join(BACKBONES)} (each also "
+        "with -gem), vgg16:PATH with torchvision's weights, or the path of an .onnx file.",
+    ),
+]
+Views = Annotated[
+    int,
+    typer.Option(
+        "--views",
+        metavar="N",
+        min=1,
+        max=4,
+        help="The mean of several views of each photograph, N times as slow: the middle (1), the "
+        "whole (2), the middle mirrored (3), the whole mirrored (4).",
     ),
 ]
 MinCount = Annotated[

@@ -56,6 +56,7 @@ def run(
         bool, typer.Option("--overwrite", help="Replace an existing model.")
     ] = False,
     backbone: options.Backbone = BACKBONES[0],
+    views: options.Views = 1,
     min_count: options.MinCount = 2,
     synonyms: options.Synonyms = None,
     merge: options.MergePlurals = None,
@@ -105,7 +106,7 @@ def run(
         from tagkin.annotator import Annotator
 
         annotator = Annotator(
-            backbone=options.whole_path(backbone),
+            backbone=options.backbone_name(backbone, views),
             denoise=not no_denoise,
             min_count=min_count,
             tune=tune,

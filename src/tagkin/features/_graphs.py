@@ -102,6 +102,13 @@ class Graph:
         """The mean of every channel, shape (n, channels)."""
         return self.flat(self._add("GlobalAveragePool", [x]), name=name)
 
+    def power_mean_pool(self, x: str, power: float, *, name: str) -> str:
+        """The generalised mean (Σ xᵖ / n)^(1/p) of every channel, shape (n, channels), x ≥ 0."""
+        powers = self._add("Pow", [x, self._constant(np.array(power))])
+        mean = self._add("GlobalAveragePool", [powers])
+        root = self._add("Pow", [mean, self._constant(np.array(1 / power))])
+        return self.flat(root, name=name)
+
     def flat(self, x: str, *, name: str = "") -> str:
         """All values of each image in one row."""
         return self._add("Flatten", [x], name, axis=1)

@@ -86,13 +86,20 @@ class Preprocessing:
         """
         return -(-3 * (self.short_side or self.size) // 2)
 
-    def prepare(self, pixels: np.ndarray) -> np.ndarray:
-        """Pixels (h, w, 3) as the square (size, size, 3) that the network sees, uint8."""
+    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
+        """Pixels (h, w, 3) as the square (size, size, 3) that the network sees, uint8.
+
+        `resize` is another one than its own: with "crop", where that is "warp", a margin of an
+        eighth is cut off.
+        """
+        resize = resize or self.resize
         height, width = pixels.shape[:2]
         box = (0.0, 0.0, float(width), float(height))
-        if self.resize == "crop":
+        if resize == "crop":
             # the middle alone is resampled, with the very scale of the whole
-            side = self.size * min(height, width) / (self.short_side or self.size)
+            own = self.short_side or self.size
+            short_side = own if self.resize == "crop" else 8 * self.size / 7
+            side = self.size * min(height, width) / short_side
             left, top = (width - side) / 2, (height - side) / 2
             if side == self.size:  # nothing to resample: whole pixels, as a crop takes them
                 left, top = round(left), round(top)
@@ -158,9 +165,13 @@ class Backbone(ABC):
         """The shorter side that a photograph should at least be decoded to."""
         return self.preprocessing.min_side
 
-    def prepare(self, pixels: np.ndarray) -> np.ndarray:
-        """One photograph (h, w, 3) as a call wants it, uint8."""
-        return self.preprocessing.prepare(pixels)
+    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
+        """One photograph (h, w, 3) as a call wants it, uint8.
+
+        `resize` takes the place of the preprocessing's own: "crop" for the middle, "warp" for all
+        of the photograph.
+        """
+        return self.preprocessing.prepare(pixels, resize=resize)
 
     @abstractmethod
     def __call__(self, batch: np.ndarray) -> np.ndarray:

@@ -27,6 +27,8 @@ __all__ = ["EfficientNetLite", "JoinedEfficientNets", "build_model"]
 _EPSILON = 1e-3  # of batch normalisation
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of every stage
 _USUAL_LENGTH = 16.0  # of the features of a photograph
+_GEM_POWER = 3.0
+_SUFFIXES = {"mean": "", "gem": "-gem"}  # of names, by pooling
 
 
 class _Version(NamedTuple):
@@ -74,16 +76,21 @@ class EfficientNetLite(Backbone):
     Parameters
     ----------
     name : {"efficientnet-lite0", "efficientnet-lite2"}
+    pooling : {"mean", "gem"}
+        How the last map becomes one vector: by its mean, which the network's own classifier
+        takes, or by its generalised mean with exponent 3 (Radenović, Tolias and Chum, "Fine-tuning
+        CNN image retrieval with no human annotation", 2019), in which what fills a small part of
+        the photograph counts more. "-gem" is then added to the name.
     """
 
     dimension = 1280
 
-    def __init__(self, name: str = "efficientnet-lite0"):
+    def __init__(self, name: str = "efficientnet-lite0", pooling: str = "mean"):
         if name not in _VERSIONS:
             raise InvalidInput(f"There is {' and '.join(_VERSIONS)}; found {name!r}.")
-        self.name = name
+        self.name = name + _suffix(pooling)
         self.preprocessing = _VERSIONS[name].preprocessing
-        model = build_model(name)
+        model = build_model(name, pooling=pooling)
         self.fingerprint = fingerprint_of(model, self.preprocessing)
         self._session = open_session(model)
 
@@ -104,19 +111,23 @@ class JoinedEfficientNets(Backbone):
     """Lite0's features beside Lite2's, each of unit length: the best of the built-in ones.
 
     A prepared photograph is what Lite0 sees to the left of what Lite2 sees.
+
+    Parameters
+    ----------
+    pooling : {"mean", "gem"}
+        As in `EfficientNetLite`.
     """
 
-    name = "efficientnet-lite0+lite2"
-
-    def __init__(self) -> None:
-        self._parts = [EfficientNetLite(name) for name in _VERSIONS]
+    def __init__(self, pooling: str = "mean"):
+        self.name = "efficientnet-lite0+lite2" + _suffix(pooling)
+        self._parts = [EfficientNetLite(name, pooling) for name in _VERSIONS]
         self.dimension = sum(part.dimension for part in self._parts)
         self.fingerprint = fingerprint_of(self.name, *(part.fingerprint for part in self._parts))
         self.preprocessing = self._parts[-1].preprocessing
 
-    def prepare(self, pixels: np.ndarray) -> np.ndarray:
+    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
         """The squares of both networks, side by side."""
-        squares = [part.prepare(pixels) for part in self._parts]
+        squares = [part.prepare(pixels, resize=resize) for part in self._parts]
         height, width = self._shape
         both = np.zeros((height, width, 3), dtype=np.uint8)
         both[: len(squares[0]), : len(squares[0])] = squares[0]
@@ -152,7 +163,9 @@ class JoinedEfficientNets(Backbone):
 # --- the network -------------------------------------------------------------------------
 
 
-def build_model(name: str, outputs: Sequence[str] = ("features",)) -> bytes:
+def build_model(
+    name: str, outputs: Sequence[str] = ("features",), *, pooling: str = "mean"
+) -> bytes:
     """An EfficientNet-Lite as an ONNX model that takes pixels (n, size, size, 3), uint8.
 
     Parameters
@@ -161,7 +174,10 @@ def build_model(name: str, outputs: Sequence[str] = ("features",)) -> bytes:
     outputs : names of layers
         ``stem``, ``block_0`` … , ``head``, ``features`` (n, 1280) or ``logits`` (n, 1000),
         the classes of ImageNet.
+    pooling : {"mean", "gem"}
+        How ``features`` are pooled; ``logits`` are of the mean in any case.
     """
+    _suffix(pooling)  # refuses others
     version = _VERSIONS[name]
     layers = _Layers(read_tensors(_weights_file(version)))
     graph = Graph(version.preprocessing)
@@ -179,10 +195,20 @@ def build_model(name: str, outputs: Sequence[str] = ("features",)) -> bytes:
             number += 1
     weight, bias = layers.folded("_conv_head", "_bn1")
     x = graph.relu(graph.convolution(x, weight, bias), ceiling=6, name="head")
-    x = graph.mean_pool(x, name="features")
+    if pooling == "gem":
+        graph.power_mean_pool(x, _GEM_POWER, name="features")
+    if pooling == "mean" or "logits" in outputs:
+        x = graph.mean_pool(x, name="features" if pooling == "mean" else "mean")
     if "logits" in outputs:
         graph.linear(x, layers["_fc.weight"], layers["_fc.bias"], name="logits")
     return graph.model(outputs)
+
+
+def _suffix(pooling: str) -> str:
+    """What a name ends in with this pooling."""
+    if pooling not in _SUFFIXES:
+        raise InvalidInput(f"pooling is one of {', '.join(_SUFFIXES)}; found {pooling!r}.")
+    return _SUFFIXES[pooling]
 
 
 def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tagkin.errors import InvalidInput
@@ -22,18 +23,27 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
     ----------
     name : str
         - ``efficientnet-lite0`` (the default), ``efficientnet-lite2``, or
-          ``efficientnet-lite0+lite2``, the features of both;
+          ``efficientnet-lite0+lite2``, the features of both; each with ``-gem`` after it for
+          generalised-mean pooling;
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
-        - the path of an ``.onnx`` file with a ``.json`` of its preprocessing beside it.
+        - the path of an ``.onnx`` file with a ``.json`` of its preprocessing beside it;
+        - one of these with ``@2``, ``@3`` or ``@4`` after it, for as many views of each
+          photograph (`tagkin.features.views`).
     """
-    if name == "efficientnet-lite0+lite2":
+    if several := re.fullmatch(r"(.+)@(\d+)", name):
+        from tagkin.features.views import Views
+
+        return Views(get_backbone(several[1]), int(several[2]))
+    pooling = "gem" if name.endswith("-gem") else "mean"
+    plain = name.removesuffix("-gem")
+    if plain == "efficientnet-lite0+lite2":
         from tagkin.features.efficientnet import JoinedEfficientNets
 
-        return JoinedEfficientNets()
-    if name in BACKBONES:
+        return JoinedEfficientNets(pooling)
+    if plain in BACKBONES:
         from tagkin.features.efficientnet import EfficientNetLite
 
-        return EfficientNetLite(name)
+        return EfficientNetLite(plain, pooling)
     kind, colon, path = name.partition(":")
     if colon and path and kind in _BY_PATH:
         from tagkin.features.vgg import VGG16
@@ -44,6 +54,6 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
 
         return OnnxEncoder(name)
     raise InvalidInput(
-        f"There is no backbone {name!r}. There is {', '.join(BACKBONES)}, vgg16:PATH and "
-        "vgg16-fc6:PATH with torchvision's weights, and the path of an .onnx file."
+        f"There is no backbone {name!r}. There is {', '.join(BACKBONES)} (each also with -gem), "
+        "vgg16:PATH and vgg16-fc6:PATH with torchvision's weights, and the path of an .onnx file."
     )

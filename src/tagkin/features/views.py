@@ -1,0 +1,74 @@
+"""Several views of a photograph through one backbone, for features that depend less on the crop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tagkin.errors import InvalidInput
+from tagkin.features.base import Backbone, check_batch, fingerprint_of
+
+__all__ = ["MAX_VIEWS", "Views"]
+
+# Whether the view is the backbone's other one (the middle, or the whole), and whether mirrored. In
+# the order of what each adds: the other one shows more, a mirrored one shows the same.
+_VIEWS = ((False, False), (True, False), (False, True), (True, True))
+MAX_VIEWS = len(_VIEWS)
+_OTHER = {"crop": "warp", "warp": "crop"}
+
+
+class Views(Backbone):
+    """The mean of the features of several views, each of unit length.
+
+    The views are what the backbone sees by itself (the middle of the photograph, if its
+    preprocessing is "crop"), the other one (the whole photograph, squeezed into the square), and
+    both mirrored. n views take n times as long. A prepared photograph is its views side by side.
+
+    Parameters
+    ----------
+    backbone : Backbone
+    n_views : int, 2 to 4
+    """
+
+    def __init__(self, backbone: Backbone, n_views: int):
+        if not 2 <= n_views <= MAX_VIEWS:
+            raise InvalidInput(f"There are 2 to {MAX_VIEWS} views; found {n_views!r}.")
+        if isinstance(backbone, Views):
+            raise InvalidInput(f"{backbone.name} has several views already; ask for them once.")
+        self._backbone, self._views = backbone, _VIEWS[:n_views]
+        self.name = f"{backbone.name}@{n_views}"
+        self.dimension = backbone.dimension
+        self.preprocessing = backbone.preprocessing
+        self.batch_size = backbone.batch_size
+        self.fingerprint = fingerprint_of("views", repr(self._views), backbone.fingerprint)
+
+    @property
+    def min_side(self) -> int:
+        """The shorter side that a photograph should at least be decoded to."""
+        return self._backbone.min_side
+
+    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
+        """All views of one photograph (h, w, 3), side by side."""
+        own = resize or self.preprocessing.resize
+        return np.concatenate(
+            [
+                self._backbone.prepare(
+                    pixels[:, ::-1] if mirrored else pixels, resize=_OTHER[own] if other else own
+                )
+                for other, mirrored in self._views
+            ],
+            axis=1,
+        )
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        """Features (n, dimension) of prepared photographs."""
+        n_views = len(self._views)
+        height, width = batch.shape[1], batch.shape[2] // n_views
+        check_batch(batch, self, (height, n_views * width))
+        mean = np.zeros((len(batch), self.dimension), dtype=np.float32)
+        for k in range(n_views):
+            view = np.ascontiguousarray(batch[:, :, k * width : (k + 1) * width])
+            features = self._backbone(view)
+            norms = np.linalg.norm(features, axis=1, keepdims=True)
+            norms[norms == 0] = 1  # nothing was seen: stays zero
+            mean += features / (n_views * norms)
+        return mean

@@ -1,0 +1,91 @@
+"""Several views of each photograph, against the single views."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.errors import InvalidInput
+from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone
+from tagkin.features.views import MAX_VIEWS, Views
+
+
+class Corners(Backbone):
+    """Nine sums, one for each third of a square: what a test can write down."""
+
+    name, dimension, fingerprint = "corners", 9, "c"
+
+    def __init__(self, resize="crop"):
+        self.preprocessing = Preprocessing(24, resize, 36 if resize == "crop" else None)
+
+    def __call__(self, batch):
+        thirds = batch.astype(np.float32).sum(axis=3).reshape(len(batch), 3, 8, 3, 8)
+        return thirds.sum(axis=(2, 4)).reshape(len(batch), 9)
+
+
+@pytest.fixture
+def pixels():
+    return np.random.default_rng(0).integers(0, 256, (90, 60, 3), dtype=np.uint8)
+
+
+def unit(features):
+    return features / np.linalg.norm(features)
+
+
+def squares(pixels, size, resize):
+    """The middle of a photograph with a margin, and the whole, by Pillow alone."""
+    image = Image.fromarray(pixels)
+    if resize == "warp":
+        return np.asarray(image.resize((size, size), Image.Resampling.BICUBIC))
+    width, height = image.size
+    side = size * min(width, height) / resize
+    left, top = (width - side) / 2, (height - side) / 2
+    box = (left, top, left + side, top + side)
+    return np.asarray(image.resize((size, size), Image.Resampling.BICUBIC, box))
+
+
+@pytest.mark.parametrize(("own", "margin"), [("crop", 36), ("warp", 24 * 8 / 7)])
+@pytest.mark.parametrize("n_views", [2, 3, 4])
+def test_the_mean_of_unit_features_of_each_view(pixels, own, margin, n_views):
+    plain = Corners(own)
+    several = Views(plain, n_views)
+    middle, whole = margin, "warp"
+    order = [middle, whole] if own == "crop" else [whole, middle]
+    seen = [squares(pixels, 24, how) for how in order]
+    seen += [squares(pixels[:, ::-1], 24, how) for how in order]
+    expected = np.mean([unit(plain(one[None])[0]) for one in seen[:n_views]], axis=0)
+    batch = np.stack([several.prepare(pixels), np.zeros((24, 24 * n_views, 3), np.uint8)])
+    found = several(batch)
+    np.testing.assert_allclose(found[0], expected, atol=1e-6)
+    np.testing.assert_array_equal(found[1], 0)
+    assert found.dtype == np.float32
+
+
+def test_names_and_fingerprints():
+    several = [Views(Corners(), n) for n in (2, 3, 4)]
+    assert [one.name for one in several] == ["corners@2", "corners@3", "corners@4"]
+    assert len({"c", *(one.fingerprint for one in several)}) == 4
+    assert several[0].fingerprint == Views(Corners(), 2).fingerprint
+    assert (several[0].dimension, several[0].min_side) == (9, Corners().min_side)
+    for n in (1, MAX_VIEWS + 1):
+        with pytest.raises(InvalidInput, match=rf"There are 2 to 4 views; found {n}"):
+            Views(Corners(), n)
+    with pytest.raises(InvalidInput, match="corners@2 has several views already"):
+        Views(several[0], 2)
+    with pytest.raises(InvalidInput, match="takes uint8 pixels"):
+        several[0](np.zeros((1, 24, 47, 3), np.uint8))
+
+
+def test_by_name_and_from_the_cache(pixels, tmp_path):
+    """A real network; what its views gave is kept apart from what the single view gave."""
+    file = tmp_path / "a.png"
+    Image.fromarray(pixels).resize((300, 400)).save(file)
+    one, two = get_backbone("efficientnet-lite0"), get_backbone("efficientnet-lite0@2")
+    with FeatureCache(tmp_path / "cache") as cache:
+        extract([file], one, cache=cache)
+        first = extract([file], two, cache=cache)
+        again = extract([file], "efficientnet-lite0@2", cache=cache)
+    assert (first.n_computed, again.n_computed) == (1, 0)
+    np.testing.assert_array_equal(first.features, again.features)
+    shown = np.asarray(Image.open(file))
+    views = [one(one.prepare(shown, resize=how)[None])[0] for how in ("crop", "warp")]
+    np.testing.assert_allclose(first.features[0], np.mean([*map(unit, views)], axis=0), atol=1e-5)
