@@ -146,6 +146,21 @@ def test_train_leaves_a_folder_with_other_things_alone(run, world, tmp_path):
     assert "is a file" in said.stderr
 
 
+def test_a_model_keeps_its_views_and_pooling(run, world, tmp_path):
+    photos = tmp_path / "photos"
+    write_tag_file(photos / "metadata.jsonl", make_photographs(photos, n_each=2))
+    train = ("train", photos, "--model", "model", "--no-denoise", "--views", 2)
+    said = run(*train, "--backbone", "efficientnet-lite0-gem")
+    assert said.exit_code == 0, said.stderr
+    said = run("info", "model", "--json")
+    assert json.loads(said.stdout)["backbone"] == "efficientnet-lite0-gem@2"
+    said = run("suggest", world.fresh / "red-circle-0.jpg", "--model", "model", "-n", 1, "--json")
+    assert len(lines(said.stdout)[0]["suggestions"]) == 1, said.stderr
+    said = run("evaluate", photos, "--views", 5)
+    assert said.exit_code == 2
+    assert "5 is not in the range 1<=x<=4" in said.stderr
+
+
 # --- suggest -----------------------------------------------------------------------------
 
 
