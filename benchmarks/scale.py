@@ -152,7 +152,7 @@ def embeddings_of(n: int) -> tuple[np.ndarray, str]:
     if not path.exists():
         X, Y = synthetic_features(n, 128, N_LABELS)
         space = SemanticSpace(n_landmarks=512, random_state=0).fit(X[:50_000], Y[:50_000])
-        return space.transform(X), "synthetic features"
+        return np.asarray(space.transform(X)), "synthetic features"
     data = np.load(path)
     X = (data["features"] * data["scale"]).astype(np.float32)
     Y = np.unpackbits(data["labels"], axis=1)[:, : len(data["label_names"])]

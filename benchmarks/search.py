@@ -23,7 +23,7 @@ QUERIES, POINTS, DIMENSION, K, REPEATS = 20_000, 100_000, 81, 200, 3
 
 def by_tagkin(queries: np.ndarray, points: np.ndarray) -> np.ndarray:
     """`tagkin.neighbors.ExactNeighbors`."""
-    return ExactNeighbors().fit(points).kneighbors(queries, K).indices
+    return np.asarray(ExactNeighbors().fit(points).kneighbors(queries, K).indices)
 
 
 def by_faiss(queries: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from tagkin import SemanticSpace
+from tagkin.arrays import Array
 from tagkin.calibration import LabelCalibrator, expected_calibration_error
 from tagkin.evaluation import draw_reliability, evaluate, label_report, neighborhood_jaccard
 from tagkin.model_selection import grid_search, held_out_scores
@@ -126,7 +127,7 @@ def run(name: str, choosing: bool, seed: int) -> None:
 
 
 def print_row(
-    title: str, where: str, truth: np.ndarray, scores: np.ndarray, start: float, setting: str
+    title: str, where: str, truth: np.ndarray, scores: Array, start: float, setting: str
 ) -> None:
     """Evaluate one method and print its row."""
     seconds = time.perf_counter() - start

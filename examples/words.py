@@ -22,6 +22,7 @@ import matplotlib.pyplot as plt
 
 from examples.methods import FOLDER, label_names, read
 from tagkin import NeighborVoting, SemanticSpace, TagDenoiser, evaluate
+from tagkin.arrays import Array
 from tagkin.labels import OntologyView, WordVectorView, with_noise
 from tagkin.neighbors import Neighbors, nearest
 
@@ -82,7 +83,7 @@ def tagged_flickr8k() -> Tagged:
     return Tagged(data.features[known], tags[known], data.features[new], truth, evaluated, 2048)
 
 
-def best_map(neighbors: np.ndarray, tags: Any, collection: Tagged) -> float:
+def best_map(neighbors: Array, tags: Any, collection: Tagged) -> float:
     """Best MAP of voting, in percent, over numbers of neighbours."""
     Y = tags[:, collection.evaluated]
     unused = np.zeros((Y.shape[0], 1), dtype=int), np.zeros((Y.shape[0], 1))
@@ -95,7 +96,7 @@ def best_map(neighbors: np.ndarray, tags: Any, collection: Tagged) -> float:
     return 100 * best
 
 
-def neighbors_in_space(collection: Tagged, tags: Any, view: Any = "indicator") -> np.ndarray:
+def neighbors_in_space(collection: Tagged, tags: Any, view: Any = "indicator") -> Array:
     """Neighbours of the new images in a space learned from tags."""
     space = SemanticSpace(n_landmarks=collection.n_landmarks, text_view=view, random_state=0)
     space.fit(collection.known, tags)
@@ -135,7 +136,7 @@ def views(name: str) -> None:
         "ontology (WordNet, Lin)": ontology,
         "word vectors (GloVe, 50-d)": vectors,
     }.items():
-        embeddings = data.features
+        embeddings: Array = data.features
         if view is not None:
             space = SemanticSpace(n_landmarks=data.n_landmarks, text_view=view, random_state=0)
             embeddings = space.fit(data.features[known], Y).transform(data.features)

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
+from tagkin.arrays import Array
+
 __all__ = ["LogisticProbe", "MLkNN"]
 
 _BLOCK = 8192
@@ -23,9 +25,7 @@ class MLkNN:
     def __init__(self, n_neighbors: int = 10):
         self.n_neighbors = n_neighbors
 
-    def fit_neighbors(
-        self, indices: np.ndarray, distances: np.ndarray, Y: scipy.sparse.csr_array
-    ) -> Self:
+    def fit_neighbors(self, indices: Array, distances: Array, Y: scipy.sparse.csr_array) -> Self:
         """Learn from the neighbours (N×k) of labelled images and their labels (N×D)."""
         self.labels_ = scipy.sparse.csr_array(Y, dtype=np.float32)
         n, d = self.labels_.shape
@@ -39,7 +39,7 @@ class MLkNN:
         self.posterior_ = _posterior(prior, with_it, every - with_it)
         return self
 
-    def score_neighbors(self, indices: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    def score_neighbors(self, indices: Array, distances: Array) -> np.ndarray:
         """Probability of every label (n×D), given neighbours (n×k)."""
         d, width = self.posterior_.shape
         counts = self._counts(indices[:, : width - 1])

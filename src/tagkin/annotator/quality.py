@@ -117,7 +117,7 @@ class Quality:
 
 
 def cross_validated(
-    X: np.ndarray,
+    X: Array,
     Y: scipy.sparse.csr_array,
     names: Sequence[str],
     recipe: Recipe,
@@ -169,7 +169,7 @@ def _halves(
 def held_out(
     Y: scipy.sparse.csr_array,
     scores: np.ndarray,
-    visual_scores: np.ndarray | None,
+    visual_scores: Array | None,
     calibrator: LabelCalibrator,
     names: Sequence[str],
 ) -> Quality:
@@ -182,7 +182,7 @@ def _measured(
     how: str,
     truth: scipy.sparse.csr_array,
     scores: np.ndarray,
-    visual_scores: np.ndarray | None,
+    visual_scores: Array | None,
     judges: list[tuple[np.ndarray, LabelCalibrator]],
     names: Sequence[str],
 ) -> Quality:

@@ -44,7 +44,7 @@ def memory_budget(n_bytes: int) -> Iterator[None]:
         _budget.reset(token)
 
 
-def bytes_allowed(where: Array = None) -> int:
+def bytes_allowed(where: Array | None = None) -> int:
     """Bytes that temporary blocks may take, on the device of `where` or on the host."""
     budget = _budget.get()
     if budget is None and where is not None:
@@ -52,7 +52,7 @@ def bytes_allowed(where: Array = None) -> int:
     return DEFAULT_BUDGET if budget is None else budget
 
 
-def block_rows(bytes_per_row: int, where: Array = None) -> int:
+def block_rows(bytes_per_row: int, where: Array | None = None) -> int:
     """How many rows of that size fit the memory budget (at least one).
 
     `where` is an array on whose device the blocks will be; without it they are on the host.
@@ -60,7 +60,7 @@ def block_rows(bytes_per_row: int, where: Array = None) -> int:
     return max(1, bytes_allowed(where) // max(1, bytes_per_row))
 
 
-def row_blocks(n_rows: int, bytes_per_row: int, where: Array = None) -> Iterator[slice]:
+def row_blocks(n_rows: int, bytes_per_row: int, where: Array | None = None) -> Iterator[slice]:
     """Consecutive slices over `n_rows` rows, each within the memory budget (see `block_rows`)."""
     step = block_rows(bytes_per_row, where)
     for start in range(0, n_rows, step):

@@ -6,6 +6,7 @@ Products and factorisations on the host take as many threads as they keep busy; 
 from __future__ import annotations
 
 import contextlib
+import math
 
 import numpy as np
 import scipy.linalg
@@ -43,10 +44,10 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
         import torch
 
         return torch.matmul(A, B, out=out)
-    n, m = A.size // max(1, A.shape[-1]), B.size // max(1, B.shape[0])
+    n, m = (math.prod(part) for part in (A.shape[:-1], B.shape[1:]))
     # a product with a vector waits for memory, so that it takes longer for as much
     with blas_threads_for(n * A.shape[-1] * m * (_OF_A_VECTOR if min(n, m) == 1 else 1)):
-        return np.matmul(A, B, out=out)
+        return np.matmul(A, B, out=None if out is None else np.asarray(out))
 
 
 def bincount(values: Array, n: int) -> Array:
@@ -130,7 +131,7 @@ def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
         if transposed:
             return torch.linalg.solve_triangular(L.T, B, upper=True)
         return torch.linalg.solve_triangular(L, B, upper=False)
-    with blas_threads_for(L.shape[0] * B.size // 2):
+    with blas_threads_for(L.shape[0] * math.prod(B.shape) // 2):
         return scipy.linalg.solve_triangular(
             L, B, lower=True, trans=1 if transposed else 0, check_finite=False
         )
@@ -148,9 +149,9 @@ def eigh(A: Array) -> tuple[Array, Array]:
         return scipy.linalg.eigh(A, check_finite=False)
 
 
-def _threads_to_factor(A: np.ndarray) -> contextlib.AbstractContextManager[None]:
+def _threads_to_factor(A: Array) -> contextlib.AbstractContextManager[None]:
     """A factorisation is a row of products of the matrix with a few columns, one by one."""
-    return blas_threads_for(A.size * min(_PANEL, A.shape[0]))
+    return blas_threads_for(math.prod(A.shape) * min(_PANEL, A.shape[0]))
 
 
 def mirror_lower(A: Array) -> Array:

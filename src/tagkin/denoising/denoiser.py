@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, check_features, check_groups, row_blocks
+from tagkin.arrays import Array, check_features, check_groups, row_blocks, to_numpy
 from tagkin.denoising.propagation import (
     as_tags,
     blended,
@@ -118,7 +118,7 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
         """Take features X (N×d) and tags y (N×D, dense or sparse), and choose how to denoise.
 
         If it fails, what was learned before stays. Images of one of the `groups` (N,), such as a
@@ -141,13 +141,13 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(
-        self, X: Array, y: Array = None, *, groups: Array | None = None
+        self, X: Array, y: Any = None, *, groups: Array | None = None
     ) -> scipy.sparse.csr_array:
         """Fit, and the denoised tags (N×D) of the same images, as a CSR array of float32."""
         self.fit(X, y, groups=groups)
         return self._in_blocks(check_features(X), self.tags_, fitted=True)
 
-    def transform(self, X: Array, y: Array = None) -> scipy.sparse.csr_array:
+    def transform(self, X: Array, y: Any = None) -> scipy.sparse.csr_array:
         """Denoised tags (n×D) of further images, from the images fitted and their own tags y.
 
         Without own tags all of it is propagated, whatever the blend. All images count as new:
@@ -205,7 +205,8 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         themselves = raw if self.include_self else None
         k = self.n_neighbors_ - (themselves is not None)
         near = squared_neighbors(self.index_, features, k, exclude)
-        propagated = propagate(*near, self.scale_, self.tags_, themselves)
+        indices, squared = map(to_numpy, near)
+        propagated = propagate(indices, squared, self.scale_, self.tags_, themselves)
         return propagated if raw is None else blended(raw, propagated, self.blend_)
 
     def _thinned(self, tags: Any) -> scipy.sparse.csr_array:

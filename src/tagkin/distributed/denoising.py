@@ -171,7 +171,8 @@ def _propagated(
 
 def _weights(near: Neighbors, scale: float, include_self: bool) -> np.ndarray:
     """Weights of neighbours (n, k), after the weight of the image itself where it has one."""
-    squared = np.pad(near[1], ((0, 0), (1, 0))) if include_self else near[1]
+    squared = np.asarray(near[1])
+    squared = np.pad(squared, ((0, 0), (1, 0))) if include_self else squared
     return propagation_weights(squared, float(scale))
 
 

@@ -174,7 +174,7 @@ def _begun(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
             "The selection 'pgso' compares every image with every landmark on one machine. Use "
             "'rpcholesky' or 'uniform', or pass landmarks."
         )
-    rows = _Rows(X, client)
+    rows: Any = _Rows(X, client)  # an array as far as choosing goes
     chosen = Landmarks.choose(
         rows, space.kernel, space.n_landmarks, space.selection, space.random_state
     )

@@ -212,15 +212,15 @@ class Vocabulary(BaseEstimator):
     def inverse_transform(self, Y: Array) -> list[list[str]]:
         """Names of the tags with a non-zero entry in each row of Y (n×D)."""
         check_is_fitted(self)
-        Y = scipy.sparse.csr_array(Y if scipy.sparse.issparse(Y) else np.atleast_2d(to_numpy(Y)))
-        if Y.shape[1] != len(self._names):
+        rows = scipy.sparse.csr_array(Y if scipy.sparse.issparse(Y) else np.atleast_2d(to_numpy(Y)))
+        if rows.shape[1] != len(self._names):
             raise InvalidInput(
-                f"Y has shape {tuple(Y.shape)}; expected one column for each of the "
+                f"Y has shape {tuple(rows.shape)}; expected one column for each of the "
                 f"{len(self._names)} tags."
             )
         shown = self.names_
-        names: list[list[str]] = [[] for _ in range(Y.shape[0])]
-        for row, column in zip(*Y.sorted_indices().nonzero(), strict=True):
+        names: list[list[str]] = [[] for _ in range(rows.shape[0])]
+        for row, column in zip(*rows.sorted_indices().nonzero(), strict=True):
             names[row].append(shown[column])
         return names
 

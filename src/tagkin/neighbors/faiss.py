@@ -118,7 +118,7 @@ class FaissNeighbors(BaseEstimator):
         check_n_neighbors(n_neighbors, self.n_points_, excluding=excluding)
         rows = self._searchable(queries, "queries")
         found = self._found(rows, int(n_neighbors) + excluding)
-        if excluding:
+        if exclude is not None:
             excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
             found = without_excluded(found, excluded)
         if isinstance(queries, np.ndarray):

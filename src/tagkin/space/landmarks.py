@@ -147,7 +147,7 @@ class Landmarks:
             check_finite(as_block(X, finite=False), rows=rows)
             raise
 
-    def independent(self) -> tuple[Landmarks, Array, Array]:
+    def independent(self) -> tuple[Landmarks, Array, Any]:
         """Those linearly independent under the kernel, their k(S, S), and its factor L.
 
         A landmark is left out if nothing but rounding remains of it after the others:

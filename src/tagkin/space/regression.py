@@ -16,6 +16,7 @@ is the cheapest. Two forms of it give the same directions:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tagkin.arrays import Array, cholesky, eigh, matmul, namespace, solve_triangular
 from tagkin.errors import InvalidInput
@@ -77,8 +78,8 @@ class Root:
     Held as a Cholesky factor, or as a matrix W with W Wᵀ = A⁻¹ on the directions that count.
     """
 
-    def __init__(self, *, factor: Array = None, inverse: Array = None):
-        self._factor, self._inverse = factor, inverse
+    def __init__(self, *, factor: Array | None = None, inverse: Any = None):
+        self._factor, self._inverse = factor, inverse  # one of the two
 
     @classmethod
     def of(cls, A: Array) -> Root:
@@ -120,7 +121,9 @@ class Root:
         bound = 1e-12 * float(xp.max(xp.linalg.diagonal(gram)))
         factor = cholesky(gram)
         if factor is not None and float(xp.min(xp.linalg.diagonal(factor))) ** 2 > bound:
-            return cls(factor=cholesky(_plus_diagonal(gram, regularization)))
+            whole = cholesky(_plus_diagonal(gram, regularization))
+            if whole is not None:
+                return cls(factor=whole)
         values, vectors = eigh(gram)
         keep = values > bound
         return cls(inverse=vectors[:, keep] / xp.sqrt(values[keep] + regularization))

@@ -141,12 +141,12 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.random_state = random_state
 
     _moments: Moments | None  # None after an exact fit, until images are added or taken out
-    _exact_text: Array | None  # text features of an exact fit, as long as there are no sums
+    _exact_text: Any  # text features of an exact fit, as long as there are no sums
     _solution: Projection | None  # None when the sums have changed since
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Array = None) -> Self:
+    def fit(self, X: Array, y: Any = None) -> Self:
         """Learn the space from features X (N×d) and labels y (N×D, dense or sparse).
 
         If it fails, what was learned before stays.
@@ -177,7 +177,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._keep(X, view, landmarks, moments, None, None)
         return self
 
-    def partial_fit(self, X: Array, y: Array = None) -> Self:
+    def partial_fit(self, X: Array, y: Any = None) -> Self:
         """Add images. The first call chooses the landmarks among its images.
 
         The result equals one `fit` of all images with the same landmarks. It is solved for
@@ -442,7 +442,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self._solved().text_mean
 
     @property
-    def landmark_indices_(self) -> Array:
+    def landmark_indices_(self) -> Array | None:
         """Rows of the first X that are the landmarks, shape (r,); None where they were given."""
         self._check_fitted()
         return self.landmarks_.indices

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -35,7 +36,7 @@ class Projection:
 
 def solve_exactly(
     landmarks: Landmarks,
-    text: Array,
+    text: Any,
     *,
     regularization: float,
     scaling: str = "correlation",
@@ -66,7 +67,7 @@ def solve_exactly(
 def solve(
     landmarks: Landmarks,
     moments: Moments,
-    gram: Array = None,
+    gram: Array | None = None,
     *,
     regularization: float,
     scaling: str = "correlation",

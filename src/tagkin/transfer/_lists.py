@@ -55,7 +55,7 @@ def on_host_or_accelerator(found: Neighbors) -> Neighbors:
     return found if on_accelerator(found.indices) else on_host(found)
 
 
-def on_device_of(values: np.ndarray, reference: Array) -> Array:
+def on_device_of(values: Array, reference: Array) -> Array:
     """Values as an array of the reference's kind, on its device, in their own dtype."""
     if not is_torch_array(reference) or is_torch_array(values):
         return values

@@ -37,10 +37,11 @@ def learn_dimension_weights(
     found : Neighbors of shape (s, k), on the host
         Their balanced neighbourhoods; index −1 stands for none.
     """
-    common = _common_labels(labels, sample, found.indices)
-    there = (found.indices >= 0) & (found.indices != sample[:, None])
-    targets = _nearest_where(found.indices, there & (common > 0), _TARGETS)
-    impostors = _nearest_where(found.indices, there & (common == 0), _IMPOSTORS)
+    near_ones = to_numpy(found.indices)
+    common = _common_labels(labels, sample, near_ones)
+    there = (near_ones >= 0) & (near_ones != sample[:, None])
+    targets = _nearest_where(near_ones, there & (common > 0), _TARGETS)
+    impostors = _nearest_where(near_ones, there & (common == 0), _IMPOSTORS)
     useful = (targets[:, 0] >= 0) & (impostors[:, 0] >= 0)
     m = embeddings.shape[1]
     if not useful.any():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse
@@ -62,7 +62,7 @@ class Pairs:
 
         Weights are one for each rank, or one for each neighbour of each image.
         """
-        kind = _DeviceTable if on_accelerator(indices) else _HostTable
+        kind: Any = _DeviceTable if on_accelerator(indices) else _HostTable
         table: Table = kind(indices, labels, by_rank)
         n, d = labels.shape
         xp = namespace(table.present)

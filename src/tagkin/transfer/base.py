@@ -63,7 +63,7 @@ class LabelTransfer(BaseEstimator, ABC):
     _label_names: np.ndarray | None
 
     @abstractmethod
-    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D).
 
         `groups` (N,) says which images belong together, such as the shots of a burst: whatever is

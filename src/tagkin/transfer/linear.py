@@ -91,7 +91,7 @@ class RidgeTransfer(LinearTransfer):
     def __init__(self, regularization: float = 0.5):
         self.regularization = regularization
 
-    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here."""
         check_positive("regularization", self.regularization)
         embeddings, labels = self._validated(X, y)
@@ -145,7 +145,7 @@ class LinearSVM(LinearTransfer):
         self.C = C
         self.loss = loss
 
-    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here."""
         check_positive("C", self.C)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
@@ -206,7 +206,7 @@ def _least_squares(
     return coef, label_mean - (mean + to_numpy(shift)) @ coef
 
 
-def _solved(gram: np.ndarray, cross: np.ndarray, regularization: float) -> np.ndarray:
+def _solved(gram: np.ndarray, cross: np.ndarray, regularization: float) -> Any:
     """(G + κI)⁻¹ B for G without negative eigenvalues, up to rounding."""
     regularized = gram + regularization * np.eye(len(gram))
     factor = cholesky(regularized)

@@ -61,7 +61,7 @@ class NeighborTransfer(LabelTransfer):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
         """Take embeddings X (N×m) and labels y (N×D), and learn what the method needs to.
 
         If it fails, what was learned before stays.
@@ -83,7 +83,7 @@ class NeighborTransfer(LabelTransfer):
         validate_data(self, X, skip_check_array=True, reset=True)
         return self._keep(index, labels, learned, names)
 
-    def partial_fit(self, X: Array, y: Array = None) -> Self:
+    def partial_fit(self, X: Array, y: Any = None) -> Self:
         """Add images, perhaps with new labels, and learn nothing anew.
 
         y has all columns known so far, and those of new labels after them; images from before
@@ -273,10 +273,9 @@ class NeighborTransfer(LabelTransfer):
                 evidence.append(
                     list(supporting_neighbors(one, weights[i], self.labels_, asked, names))
                 )
-        scores = self._rescaled(scores)
         return [
             [one.with_score(float(row[one.label])) for one in of_image]
-            for row, of_image in zip(scores, evidence, strict=True)
+            for row, of_image in zip(self._rescaled(scores), evidence, strict=True)
         ]
 
     def describe(self) -> list[str]:

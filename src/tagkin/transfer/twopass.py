@@ -115,7 +115,7 @@ class TwoPassKNN(NeighborTransfer):
         """Whether a metric is learned from embeddings."""
         return bool(self.metric_learning)
 
-    def fit(self, X: Array, y: Array = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
         """Take embeddings X (N×m) and labels y (N×D); with metric learning, learn weights.
 
         If it fails, what was learned before stays. With `groups` (N,), metric learning leaves

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -127,7 +127,7 @@ class TagRelevance(NeighborVoting):
     def fit(
         self,
         X: Array,
-        y: Array = None,
+        y: Any = None,
         users: Array | None = None,
         *,
         groups: Array | None = None,
@@ -138,7 +138,7 @@ class TagRelevance(NeighborVoting):
         self._user_names, self.users_ = names, codes
         return self
 
-    def partial_fit(self, X: Array, y: Array = None, users: Array | None = None) -> Self:
+    def partial_fit(self, X: Array, y: Any = None, users: Array | None = None) -> Self:
         """Add images, perhaps with new labels; with `users` if the first ones came with them."""
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, users)
