@@ -34,14 +34,12 @@ SETTINGS = (
     "efficientnet-lite0-gem",
     "efficientnet-lite0@2",
     "efficientnet-lite0@3",
-    "efficientnet-lite0-gem@3",
     "efficientnet-lite2",
     "efficientnet-lite2-gem",
-    "efficientnet-lite2@3",
     "efficientnet-lite0+lite2",
     "efficientnet-lite0+lite2-gem",
-    "efficientnet-lite0+lite2@3",
-    "efficientnet-lite0+lite2-gem@3",
+    "efficientnet-lite0+lite2@2",
+    "efficientnet-lite0+lite2-gem@2",
 )
 METHODS = ("kin", "read-out", "both")
 SIZES, DRAWS, RESAMPLES, TIMED = (100, 300, 800), 6, 500, 30

@@ -101,8 +101,13 @@ class EfficientNetLite(Backbone):
         return self._session.run(["features"], {"pixels": batch})[0]
 
     @functools.cached_property
-    def classifier(self) -> Classifier:
-        """ImageNet's 1,000 classes; it takes the features as they are, the mean over the map."""
+    def classifier(self) -> Classifier | None:
+        """ImageNet's 1,000 classes; it takes the features as they are, the mean over the map.
+
+        None with generalised means, which it was not trained for.
+        """
+        if self.name not in _VERSIONS:
+            return None
         layers = read_tensors(_weights_file(_VERSIONS[self.name]))
         return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
 
@@ -155,9 +160,11 @@ class JoinedEfficientNets(Backbone):
         return features
 
     @functools.cached_property
-    def classifier(self) -> Classifier:
+    def classifier(self) -> Classifier | None:
         """Both networks' classifiers as one."""
-        return joined([(part.classifier, _USUAL_LENGTH) for part in self._parts])
+        found = [(part.classifier, _USUAL_LENGTH) for part in self._parts]
+        known = [(classifier, length) for classifier, length in found if classifier is not None]
+        return joined(known) if len(known) == len(found) else None
 
 
 # --- the network -------------------------------------------------------------------------

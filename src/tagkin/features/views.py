@@ -6,6 +6,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput
 from tagkin.features.base import Backbone, check_batch, fingerprint_of
+from tagkin.features.classifier import Classifier
 
 __all__ = ["MAX_VIEWS", "Views"]
 
@@ -17,7 +18,7 @@ _OTHER = {"crop": "warp", "warp": "crop"}
 
 
 class Views(Backbone):
-    """The mean of the features of several views, each of unit length.
+    """The mean of the features of several views.
 
     The views are what the backbone sees by itself (the middle of the photograph, if its
     preprocessing is "crop"), the other one (the whole photograph, squeezed into the square), and
@@ -39,7 +40,7 @@ class Views(Backbone):
         self.dimension = backbone.dimension
         self.preprocessing = backbone.preprocessing
         self.batch_size = backbone.batch_size
-        self.fingerprint = fingerprint_of("views", repr(self._views), backbone.fingerprint)
+        self.fingerprint = fingerprint_of("mean of views", repr(self._views), backbone.fingerprint)
 
     @property
     def min_side(self) -> int:
@@ -67,8 +68,10 @@ class Views(Backbone):
         mean = np.zeros((len(batch), self.dimension), dtype=np.float32)
         for k in range(n_views):
             view = np.ascontiguousarray(batch[:, :, k * width : (k + 1) * width])
-            features = self._backbone(view)
-            norms = np.linalg.norm(features, axis=1, keepdims=True)
-            norms[norms == 0] = 1  # nothing was seen: stays zero
-            mean += features / (n_views * norms)
+            mean += self._backbone(view) / n_views
         return mean
+
+    @property
+    def classifier(self) -> Classifier | None:
+        """The backbone's own: what it takes is a mean already, over the positions of one view."""
+        return self._backbone.classifier
