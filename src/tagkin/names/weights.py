@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
@@ -155,7 +155,7 @@ def _sampled(
     return np.concatenate(chosen), np.concatenate(counts)
 
 
-def _positive(scale: np.ndarray | float) -> np.ndarray | float:
+def _positive(scale: Any) -> Any:
     """A standard deviation, or 1 where nothing varies."""
     return np.where(np.asarray(scale) > 1e-12, scale, 1.0)[()]
 

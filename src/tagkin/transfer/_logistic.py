@@ -190,6 +190,7 @@ class _Problem:
                 shape = (self.columns.n_images, coef.shape[1])
                 out = xp.empty(shape, dtype=C.dtype, device=C.device)
             out[rows] = part
+        assert out is not None, "there are images"
         return out
 
     def _gradient(self, margins: Array, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

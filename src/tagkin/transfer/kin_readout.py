@@ -123,7 +123,7 @@ class KinReadout(NeighborTransfer):
     def fit(
         self,
         X: Array,
-        y: Array = None,
+        y: Any = None,
         *,
         groups: Array | None = None,
         rejected: Array | None = None,

@@ -106,7 +106,7 @@ class LogisticReadout(LabelTransfer):
     def fit(
         self,
         X: Array,
-        y: Array = None,
+        y: Any = None,
         *,
         groups: Array | None = None,
         rejected: Array | None = None,
@@ -146,6 +146,7 @@ class LogisticReadout(LabelTransfer):
         gram = xp.astype(columns.between_landmarks(), xp.float64)
         identity = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
         factor = cholesky((gram + gram.T) / 2 + _JITTER * identity)
+        assert factor is not None, "the jitter is larger than what rounding takes away"
         step = max(1, columns.n_images // (_SAMPLE * gram.shape[0]))
         sample = xp.astype(columns.of(columns.embeddings[::step]), xp.float64)
         least = _WEAKEST * self.regularization
