@@ -221,7 +221,7 @@ class FeatureAnnotator(FeatureScores):
         self.rejected_ = rejected
         return self
 
-    def _read(self, X: Array, y: Any) -> tuple[Array, Labels]:
+    def _read(self, X: Array, y: Any) -> tuple[Any, Labels]:
         features = check_features(X, min_rows=2)
         vocabulary = Vocabulary(2) if self.vocabulary is None else clone(self.vocabulary)
         return features, read_labels(y, features.shape[0], vocabulary)
@@ -343,7 +343,7 @@ class FeatureAnnotator(FeatureScores):
             features, labels.Y, names, recipe, self.random_state, step, together, refused
         )
 
-    def evaluate(self, X: Array, y: Any, *, visual_scores: Array | None = None) -> quality.Quality:
+    def evaluate(self, X: Array, y: Any, *, visual_scores: Any = None) -> quality.Quality:
         """How good this estimator's suggestions are for labelled images that it has not seen.
 
         Parameters

@@ -56,7 +56,7 @@ class Recipe:
 
     def fit(
         self,
-        X: Array,
+        X: np.ndarray,
         Y: scipy.sparse.csr_array,
         rejected: scipy.sparse.csr_array | None = None,
         groups: np.ndarray | None = None,
@@ -90,7 +90,7 @@ class Recipe:
         return method.fit(Z, Y, rejected=rejected, groups=groups)
 
     def candidates(
-        self, X: Array, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
+        self, X: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
     ) -> list[Recipe]:
         """The recipe without denoising, and with what the denoiser chooses for these images."""
         plain = Recipe(self.space, self.method)
@@ -147,7 +147,7 @@ class Learned:
 
 
 def learn(
-    X: Array,
+    X: np.ndarray,
     Y: scipy.sparse.csr_array,
     recipe: Recipe,
     random_state: int | None,
@@ -178,7 +178,7 @@ def learn(
     return Learned(space, method, calibrator, blend, errors, held_out)
 
 
-def _largest_product(X: Array, Y: scipy.sparse.csr_array) -> int:
+def _largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:
     """Multiplications in any product while learning, at most: few images need one thread.
 
     Also where libraries multiply that know nothing of how long a product takes.
@@ -209,7 +209,7 @@ def check_enough(
 
 def best_of(
     recipes: Sequence[Recipe],
-    X: Array,
+    X: np.ndarray,
     Y: scipy.sparse.csr_array,
     random_state: int | None,
     fold_done: Callable[[], None] = lambda: None,
@@ -228,7 +228,7 @@ def best_of(
 
 
 def scores_by_fold(
-    X: Array,
+    X: np.ndarray,
     Y: scipy.sparse.csr_array,
     recipe: Recipe,
     random_state: int | None,
@@ -259,7 +259,7 @@ class _RecipeEstimator(BaseEstimator):
         self.n_labels = n_labels
 
     def fit(
-        self, X: Array, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
+        self, X: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
     ) -> Self:
         """Learn a space and a method; columns of Y after those of the labels are rejections."""
         labels = Y[:, : self.n_labels]
@@ -271,7 +271,7 @@ class _RecipeEstimator(BaseEstimator):
             self.space_, self.method_ = plain.fit(X, labels, rejected, groups)
         return self
 
-    def decision_function(self, X: Array) -> np.ndarray:
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Scores (n×D) of new images (n×d)."""
         Z = X if self.space_ is None else self.space_.transform(X)
         return to_numpy(self.method_.decision_function(Z))
@@ -307,7 +307,7 @@ def _noted(errors: LabelErrors, Z: np.ndarray, Y: scipy.sparse.csr_array) -> sci
 
 
 def tuned(
-    X: Array,
+    X: np.ndarray,
     Y: scipy.sparse.csr_array,
     recipe: Recipe,
     random_state: int | None,

@@ -117,7 +117,7 @@ class Quality:
 
 
 def cross_validated(
-    X: Array,
+    X: np.ndarray,
     Y: scipy.sparse.csr_array,
     names: Sequence[str],
     recipe: Recipe,
@@ -169,7 +169,7 @@ def _halves(
 def held_out(
     Y: scipy.sparse.csr_array,
     scores: np.ndarray,
-    visual_scores: Array | None,
+    visual_scores: np.ndarray | None,
     calibrator: LabelCalibrator,
     names: Sequence[str],
 ) -> Quality:
@@ -182,7 +182,7 @@ def _measured(
     how: str,
     truth: scipy.sparse.csr_array,
     scores: np.ndarray,
-    visual_scores: Array | None,
+    visual_scores: np.ndarray | None,
     judges: list[tuple[np.ndarray, LabelCalibrator]],
     names: Sequence[str],
 ) -> Quality:
