@@ -49,7 +49,7 @@ CREATE TABLE photographs (
     gone INTEGER REFERENCES runs (id),         -- the scan that did not find it any more
     n_tags INTEGER NOT NULL DEFAULT 0          -- found and accepted
 );
-CREATE INDEX photographs_of_content ON photographs (content) WHERE gone IS NULL;
+CREATE INDEX photographs_of_content ON photographs (content);
 CREATE INDEX photographs_untagged ON photographs (id) WHERE gone IS NULL AND n_tags = 0;
 CREATE INDEX photographs_gone ON photographs (gone) WHERE gone IS NOT NULL;
 CREATE INDEX photographs_with_problem ON photographs (id)

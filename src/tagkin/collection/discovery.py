@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images.files import Failure, why
@@ -30,6 +32,8 @@ _NOT_A_PERSONS = frozenset(
         "thumbs.db",
     }
 )
+_NUMBER = re.compile(r"([0-9]+)")
+_Order: TypeAlias = "tuple[list[Any], str]"
 _DEAD_LINK = "a link to a file that is not there"
 
 
@@ -94,6 +98,9 @@ def find_photographs(
 def _left_out(found: dict[Path, Path], named: set[Path]) -> list[tuple[Path, Path | None]]:
     """Raw files with a photograph beside them, or that cannot be read and that nobody named."""
     raw, readable = raw_suffixes(), has_rawpy()
+    suffixes_here = {os.path.splitext(path.name)[1].lower() for path in found}
+    if not suffixes_here & raw:
+        return []
     others: dict[tuple[Path, str], Path] = {}
     for path, photograph in found.items():
         if path.suffix.lower() not in raw:
@@ -183,11 +190,18 @@ def _problem(entry: os.DirEntry[str]) -> str | None:
     return "not a regular file"
 
 
-def _order(path: Path) -> list[tuple[list[str | int], str]]:
+def _order(path: Path) -> tuple[_Order, ...]:
     """Numbers in names by their value, letters without case; equal ones by their spelling."""
-    return [(_natural(part), part) for part in path.parts]
+    *folders, name = path.parts
+    return (*_order_of_folders(tuple(folders)), _order_of_name(name))
 
 
-def _natural(name: str) -> list[str | int]:
-    pieces = re.split(r"([0-9]+)", name.casefold())
-    return [int(piece) if i % 2 else piece for i, piece in enumerate(pieces)]
+@lru_cache(maxsize=1024)  # most photographs lie in a folder with others
+def _order_of_folders(names: tuple[str, ...]) -> tuple[_Order, ...]:
+    return tuple(_order_of_name(name) for name in names)
+
+
+def _order_of_name(name: str) -> _Order:
+    pieces = _NUMBER.split(name.casefold())
+    pieces[1::2] = map(int, pieces[1::2])  # type: ignore[assignment]
+    return pieces, name

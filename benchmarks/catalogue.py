@@ -1,0 +1,185 @@
+"""A catalogue of 100,000 photographs and 1,000,000 suggestions: queries, scans, size.
+
+``python -m benchmarks.catalogue [PHOTOGRAPHS]`` prints JSON. The photographs are tiny files in
+hundreds of folders, a third of them with a sidecar; the first scan reads them all, the second one
+finds nothing changed. Every query that a page of review asks is timed a hundred times, each time
+for another tag or photograph.
+"""
+
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.process import say
+from tagkin.catalogue import (
+    ACCEPTED,
+    Catalogue,
+    Filters,
+    Suggested,
+    decide,
+    doubtful,
+    explain_photograph,
+    history,
+    list_tags,
+    open_for_scan,
+    open_for_tag,
+    progress,
+    put_suggestions,
+    scan,
+    search,
+    suggestions_for,
+    take_back,
+    to_review,
+)
+
+N_TAGS, N_SUGGESTED, N_KIN, REPEATS = 1000, 10, 5, 100
+SIDECAR = (
+    '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
+    'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description '
+    'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:subject><rdf:Bag>{}</rdf:Bag></dc:subject>'
+    "</rdf:Description></rdf:RDF></x:xmpmeta>"
+)
+
+
+def tag_names(rng: np.random.Generator, n: int, n_each: int) -> list[list[str]]:
+    """Tags of n photographs as people use them: few often, most seldom."""
+    numbers = np.minimum(rng.zipf(1.3, (n, n_each)), N_TAGS)
+    return [[f"tag {number:04}" for number in dict.fromkeys(row)] for row in numbers.tolist()]
+
+
+def make_folder(root: Path, n: int) -> None:
+    """Photographs of a few bytes, 500 in a folder; every third has a sidecar."""
+    rng = np.random.default_rng(0)
+    earlier = time.time() - 1000
+    names = tag_names(rng, n // 3 + 1, 4)
+    for i in range(n):
+        folder = root / f"{2000 + i // 5000}" / f"{i // 500:04}"
+        if i % 500 == 0:
+            folder.mkdir(parents=True)
+        files = {folder / f"IMG_{i:06}.jpg": b"\xff\xd8" + i.to_bytes(4, "big") + b"\xff\xd9"}
+        if i % 3 == 0:
+            items = "".join(f"<rdf:li>{name}</rdf:li>" for name in names[i // 3])
+            files[folder / f"IMG_{i:06}.jpg.xmp"] = SIDECAR.format(items).encode()
+        for path, data in files.items():
+            path.write_bytes(data)
+            os.utime(path, (earlier, earlier))
+
+
+def put_everything(catalogue: Catalogue) -> int:
+    """Suggestions for all photographs, doubts about some; how many suggestions."""
+    rng = np.random.default_rng(1)
+    contents = np.array(catalogue.rows("SELECT id FROM contents"))[:, 0].tolist()
+    n = 0
+    with catalogue.run("suggest", model="0" * 64) as run:
+        for start in range(0, len(contents), 1000):
+            some = contents[start : start + 1000]
+            rare = rng.integers(1, N_TAGS, (len(some), N_SUGGESTED)).tolist()
+            names = tag_names(rng, len(some), 3 * N_SUGGESTED)
+            sure = rng.beta(1.5, 1.5, (len(some), N_SUGGESTED)).tolist()
+            kin = rng.choice(contents, (len(some), N_KIN)).tolist()
+            each = []
+            for i, content in enumerate(some):
+                row = dict.fromkeys([*names[i], *(f"tag {k:04}" for k in rare[i])])
+                support = [(one, 1 / N_KIN) for one in kin[i]]
+                pairs = zip(row, sure[i], strict=False)
+                each.append((content, [Suggested(name, p, support) for name, p in pairs]))
+            n += put_suggestions(catalogue, run.id, each)
+    with catalogue.transaction() as connection:
+        connection.execute(
+            "INSERT INTO doubts SELECT content, tag, run, iif(content % 2, 'wrong', 'missing'), "
+            "confidence, kin FROM suggestions WHERE content % 10 = 0"
+        )
+    return n
+
+
+def queries(catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
+    """What a page asks, each time for something else."""
+    rng = random.Random(0)  # noqa: S311
+    contents = [content for (content,) in catalogue.rows("SELECT id FROM contents")]
+    paths = [path for (path,) in catalogue.rows("SELECT path FROM photographs")]
+    tags = [tag.id for tag in list_tags(catalogue)]
+    often = tags[:20]
+
+    def later_part() -> None:
+        first = open_for_tag(catalogue, rng.choice(tags), 60)
+        if first:
+            open_for_tag(catalogue, rng.choice(tags), 60, rng.choice(first))
+
+    def decide_and_undo() -> None:
+        content = rng.choice(contents)
+        (path,) = catalogue.row("SELECT path FROM photographs WHERE content = ?", (content,)) or (
+            "",
+        )
+        done = decide(catalogue, ACCEPTED, Filters(photographs=[path]))
+        if done.run is not None:
+            take_back(catalogue, done.run)
+
+    return {
+        "by tag, first 60": lambda: open_for_tag(catalogue, rng.choice(often), 60),
+        "by tag, any part": later_part,
+        "by photograph, with kin": lambda: suggestions_for(catalogue, rng.choice(contents)),
+        "next to review": lambda: to_review(catalogue, 20, rng.choice(contents)),
+        "doubtful, 60": lambda: doubtful(catalogue, rng.choice([None, "wrong", "missing"]), 60),
+        "search by a frequent tag": lambda: search(catalogue, [rng.choice(often)]),
+        "search by any tag": lambda: search(catalogue, [rng.choice(tags)]),
+        "search by two tags": lambda: search(catalogue, rng.sample(often, 2)),
+        "untagged": lambda: search(catalogue, untagged=True, after=rng.choice(contents)),
+        "counts of all tags": lambda: list_tags(catalogue),
+        "progress": lambda: progress(catalogue),
+        "history, 50 runs": lambda: history(catalogue, 50),
+        "who says so": lambda: explain_photograph(catalogue, rng.choice(paths)),
+        "a decision and its undo": decide_and_undo,
+    }
+
+
+def measure(n: int = 100_000) -> dict[str, Any]:
+    """Scans, queries, size."""
+    with tempfile.TemporaryDirectory() as home:
+        root, path = Path(home, "photographs"), Path(home, "catalogue.sqlite")
+        os.environ["TAGKIN_CATALOGUES"] = home
+        say(f"making {n:,} photographs")
+        make_folder(root, n)
+        with open_for_scan(root, path) as catalogue:
+            found: dict[str, Any] = {"photographs": n}
+            found["first_scan_seconds"] = timed(lambda: scan(catalogue))
+            say(f"first scan: {found['first_scan_seconds']:.1f} s")
+            again = [timed(lambda: scan(catalogue)) for _ in range(3)]
+            found["unchanged_scan_seconds"] = again
+            say(f"unchanged: {', '.join(f'{seconds:.1f} s' for seconds in again)}")
+            found["suggesting_seconds"] = timed(
+                lambda: found.update(suggestions=put_everything(catalogue))
+            )
+            say(f"{found['suggestions']:,} suggestions in {found['suggesting_seconds']:.0f} s")
+            decided = decide(catalogue, ACCEPTED, Filters(at_least=0.95))
+            found["decisions"] = len(decided)
+            found["queries"] = {}
+            for name, query in queries(catalogue).items():
+                query()
+                times = [timed(query) for _ in range(REPEATS)]
+                found["queries"][name] = {
+                    "median": float(np.median(times)),
+                    "95 of 100": float(np.quantile(times, 0.95)),
+                }
+                say(f"{name}: {1000 * found['queries'][name]['95 of 100']:.1f} ms (95 of 100)")
+        found["bytes"] = path.stat().st_size
+        say(f"{found['bytes'] / 1e6:.0f} MB")
+    return found
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Seconds of some work."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*map(int, sys.argv[1:]))))
