@@ -66,4 +66,4 @@ docs: setup  ## build the documentation into build/docs
 	@echo "Open build/docs/index.html, or run $(BIN)/mkdocs serve to search it as well"
 
 clean:  ## remove everything that make made
-	rm -rf $(VENV) build .bench .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build .bench .hypothesis .mypy_cache .pytest_cache .ruff_cache

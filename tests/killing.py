@@ -124,6 +124,19 @@ def steps_of(work: Callable[[], object], also: Also = ()) -> list[str]:
     return steps
 
 
+def killing_at(n: int) -> Step:
+    """A function for `counted` that kills this process before step `n`, from 0."""
+    left = n
+
+    def step(name):
+        nonlocal left
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+
+    return step
+
+
 def kill_at(n: int, work: Callable[[], object], also: Also = ()) -> bool:
     """Do work in a child that is killed before its step `n`, from 0; False if it has fewer.
 
@@ -133,17 +146,10 @@ def kill_at(n: int, work: Callable[[], object], also: Also = ()) -> bool:
         If the child ended in any other way.
     """
 
-    def step(name):
-        nonlocal left
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left -= 1
-
     def counted_work():
-        with counted(step, also):
+        with counted(killing_at(n), also):
             work()
 
-    left = n
     _, status = os.waitpid(in_child(counted_work), 0)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL

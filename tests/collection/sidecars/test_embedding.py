@@ -1,6 +1,8 @@
 """Tags inside photographs, through exiftool: the photograph stays beside, and undo puts it back."""
 
+import os
 import shutil
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from tagkin.images import content_digest
 from tests.collection import xmp_samples as samples
 from tests.forking import needs_fork
 from tests.images.synthetic import picture, saved
-from tests.killing import counted, kill_everywhere
+from tests.killing import counted, kill_everywhere, killing_at
 
 needs_exiftool = pytest.mark.skipif(
     shutil.which("exiftool") is None, reason="exiftool is not installed"
@@ -97,31 +99,53 @@ def test_without_exiftool(photo, monkeypatch):
         embed_tags(photo, ["sea"])
 
 
+class _Ended(Exception):
+    """Every step was tried."""
+
+
 @needs_exiftool
 @needs_fork
 def test_killed_while_the_files_change_their_names(photo):
-    """From the moment on when the new file is ready; before it, nothing is touched."""
-    before, steps = photo.read_bytes(), []
-    n_before = 0
+    """From the moment on when exiftool's file is ready; before it, nothing is touched."""
+    before, planned, n_kills = photo.read_bytes(), [], 0
+    children = ExitStack()
 
-    def ready(change):
-        nonlocal n_before
-        n_before = len(steps)
-
-    def put(**contents):
+    def put(contents):
         for entry in photo.parent.iterdir():
             entry.unlink()
-        photo.write_bytes(before)
         for name, data in contents.items():
             photo.with_name(name).write_bytes(data)
 
-    def write():
-        embed_tags(photo, ["sea"])
-
-    def check_write(n):
+    def check_write(change):
         if photo.read_bytes() != before:
             assert "sea" in read_keywords(photo)
-            assert written.backup.read_bytes() == before
+            assert change.backup.read_bytes() == before
+
+    def try_every_step(change):
+        """Each child goes on from here, and is killed one step later than the one before."""
+        nonlocal n_kills
+        planned.append(change)
+        ready = {entry.name: entry.read_bytes() for entry in photo.parent.iterdir()}
+        while (child := os.fork()) != 0:
+            _, status = os.waitpid(child, 0)
+            if not os.WIFSIGNALED(status):
+                raise _Ended
+            check_write(change)
+            put(ready)
+            n_kills += 1
+        children.enter_context(counted(killing_at(n_kills)))  # never left
+
+    parent = os.getpid()
+    try:
+        embed_tags(photo, ["sea"], record=try_every_step)
+        os._exit(0)  # a child that had fewer steps
+    except _Ended:
+        assert n_kills >= 6
+    finally:
+        if os.getpid() != parent:
+            os._exit(1)
+    (written,), after = planned, photo.read_bytes()
+    assert "sea" in read_keywords(photo)
 
     def undo():
         restore_embedded(written)
@@ -131,10 +155,5 @@ def test_killed_while_the_files_change_their_names(photo):
         assert photo.read_bytes() == before
         assert names(photo.parent) == [photo.name]
 
-    with counted(steps.append):
-        written = embed_tags(photo, ["sea"], record=ready)
-    after = photo.read_bytes()
-    assert n_before < len(steps)
-    assert kill_everywhere(write, put, check_write, start=n_before) >= 6
     states = {photo.name: after, written.backup.name: before}
-    assert kill_everywhere(undo, lambda: put(**states), check_undo) >= 3
+    assert kill_everywhere(undo, lambda: put(states), check_undo) >= 3
