@@ -18,7 +18,6 @@ from tagkin.catalogue.decisions import (
 from tagkin.catalogue.duplicates import Duplicates, near_duplicates
 from tagkin.catalogue.exchange import Imported, export_lines, import_lines
 from tagkin.catalogue.filters import Filters, tag_numbers
-from tagkin.catalogue.history import PastRun, history, last_undoable, past_run
 from tagkin.catalogue.learning import (
     Carrying,
     SuggestRun,
@@ -43,6 +42,7 @@ from tagkin.catalogue.review import (
     suggestions_for,
     to_review,
 )
+from tagkin.catalogue.runs import PastRun, history, last_undoable, past_run
 from tagkin.catalogue.scanning import Scan, scan
 from tagkin.catalogue.status import Status, status_of
 from tagkin.catalogue.suggestions import Suggested, put_suggestions

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.history import PastRun
-from tagkin.catalogue.history import history as runs_of
 from tagkin.catalogue.review import progress
+from tagkin.catalogue.runs import PastRun
+from tagkin.catalogue.runs import history as runs_of
 from tagkin.catalogue.writes import tags_to_write, unfinished_writes
 
 __all__ = ["Status", "status_of"]

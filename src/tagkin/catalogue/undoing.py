@@ -10,7 +10,7 @@ from typing import Any
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.decisions import OnTag, take_back
 from tagkin.catalogue.found import TagNumbers
-from tagkin.catalogue.history import PastRun, last_undoable, past_run
+from tagkin.catalogue.runs import PastRun, last_undoable, past_run
 from tagkin.catalogue.writes import PastWrite, undone_write, writes_of
 from tagkin.catalogue.writing import finish_writes, note_tags
 from tagkin.collection import Progress
