@@ -73,7 +73,8 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
     space : SemanticSpace, optional
         Another space than the usual one.
     method : method by neighbours, optional
-        One of `tagkin.transfer` with evidence. Usually TagProp with weights by distance.
+        One of `tagkin.transfer` with evidence. Usually `KinReadout`, whose temperature and weights
+        are learned on held-out images, and with it κ of the usual space.
     denoise : bool, default True
         Whether tags may be smoothed over photographs that look alike, where that helps.
     min_count : int, default 2

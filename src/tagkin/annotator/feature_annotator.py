@@ -58,7 +58,8 @@ class FeatureAnnotator(FeatureScores):
     space : SemanticSpace, optional
         Another space than the usual one.
     method : method by neighbours, optional
-        One of `tagkin.transfer` with evidence. Usually TagProp with weights by distance.
+        One of `tagkin.transfer` with evidence. Usually `KinReadout`, whose temperature and weights
+        are learned on held-out images, and with it κ of the usual space.
     denoise : bool, default True
         Whether labels may be smoothed over images that look alike, where that helps.
     tune : bool, default False

@@ -99,7 +99,7 @@ class FeatureScores(BaseEstimator):
         found = without_itself(self.method_.kneighbors(embeddings), self._known(known, n))
         return [
             [replace(e, name=names[e.label]) for e in of_image]
-            for of_image in self.method_.explain_neighbors(*found, columns)
+            for of_image in self.method_.explain_neighbors(*found, columns, embeddings)
         ]
 
     def similar(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 
+from tagkin.annotator.blending import REGULARIZATIONS, blended
 from tagkin.annotator.label_input import without
 from tagkin.annotator.progress import Progress, counted, silent
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
@@ -20,8 +21,10 @@ from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import grid_search, held_out_scores
+from tagkin.model_selection.folds import make_folds
 from tagkin.space import SemanticSpace
-from tagkin.transfer import NeighborTransfer, TagProp, TwoPassKNN
+from tagkin.transfer import KinReadout, NeighborTransfer, TagProp, TwoPassKNN
+from tagkin.transfer.mixture import Mixture
 
 __all__ = [
     "FEWEST",
@@ -31,6 +34,7 @@ __all__ = [
     "check_enough",
     "learn",
     "n_folds",
+    "resolved_by_fold",
     "scores_by_fold",
     "tuned",
     "usual_recipe",
@@ -51,8 +55,14 @@ class Recipe:
     """
 
     space: SemanticSpace | None
-    method: NeighborTransfer
+    method: Any
     denoiser: TagDenoiser | None = None
+    regularizations: tuple[float, ...] = ()
+    """Values of κ to choose from, by held-out images; without any, the space has its own."""
+    mixture: Mixture | None = None
+    """What votes and read-out of `KinReadout` count for, where it is known."""
+    learned_space: Any = None
+    """The space of all images, where choosing the rest has learned it already."""
 
     def fit(
         self,
@@ -69,6 +79,9 @@ class Recipe:
         """
         if self.space is None:
             return None, self._fitted_method(X, Y, rejected, groups)
+        if self.learned_space is not None:
+            space = self.learned_space
+            return space, self._fitted_method(space.transform(X), Y, rejected, groups)
         space = clone(self.space)
         labels = Y
         if self.denoiser is not None:
@@ -86,14 +99,16 @@ class Recipe:
     ) -> Any:
         method: Any = clone(self.method)
         if rejected is None or not method.takes_rejected:
-            return method.fit(Z, Y, groups=groups)
-        return method.fit(Z, Y, rejected=rejected, groups=groups)
+            method.fit(Z, Y, groups=groups)
+        else:
+            method.fit(Z, Y, rejected=rejected, groups=groups)
+        return method if self.mixture is None else method.set_mixture(self.mixture)
 
     def candidates(
         self, X: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
     ) -> list[Recipe]:
         """The recipe without denoising, and with what the denoiser chooses for these images."""
-        plain = Recipe(self.space, self.method)
+        plain = replace(self, denoiser=None)
         if self.space is None or self.denoiser is None:
             return [plain]
         chosen = clone(self.denoiser).fit(X, Y, groups=groups)
@@ -103,7 +118,7 @@ class Recipe:
             blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
         )
         # the view stays as it is: χ² costs many times as much, for no gain with these methods
-        return [plain, Recipe(self.space, self.method, fixed)]
+        return [plain, replace(self, denoiser=fixed)]
 
 
 def usual_recipe(
@@ -113,21 +128,24 @@ def usual_recipe(
     random_state: int | None,
 ) -> Recipe:
     """What is usual where nothing else is asked for."""
+    choose = space is None and (method is None or isinstance(method, KinReadout))
     if space is None:
         space = SemanticSpace(random_state=random_state)
     if method is None:
-        # Of the paper's methods this ranks best per image on small and large collections
-        # alike, and its weights say how much each neighbour counts.
-        method = TagProp(n_neighbors=100, weights="distance", sigmoids=False)
+        # votes and a read-out err differently: together they rank best on small and large
+        # collections alike (docs/results)
+        method = KinReadout(random_state=random_state)
     if not isinstance(method, NeighborTransfer):
         raise InvalidInput(
             "method must be one by neighbours, which can say which images support a label; "
             f"found {type(method).__name__}."
         )
+    values = REGULARIZATIONS if choose else ()
     if not denoise:
-        return Recipe(space, method)
+        return Recipe(space, method, None, values)
     trial_space = SemanticSpace(n_landmarks=_TRIAL_LANDMARKS)
-    return Recipe(space, method, TagDenoiser(space=trial_space, random_state=random_state))
+    denoiser = TagDenoiser(space=trial_space, random_state=random_state)
+    return Recipe(space, method, denoiser, values)
 
 
 @dataclass(frozen=True)
@@ -216,15 +234,17 @@ def best_of(
     groups: np.ndarray | None = None,
     rejected: scipy.sparse.csr_array | None = None,
 ) -> tuple[Recipe, np.ndarray]:
-    """The recipe whose held-out scores rank best (MAP), and those scores (N×D)."""
+    """The recipe whose held-out scores rank best (MAP), and those scores (N×D).
+
+    It has what these images taught: κ, the temperature and the mixture of a `KinReadout`.
+    """
     tried = [
-        scores_by_fold(X, Y, recipe, random_state, fold_done, groups, rejected)
+        resolved_by_fold(X, Y, recipe, random_state, fold_done, groups, rejected)
         for recipe in recipes
     ]
     if len(tried) == 1:
-        return recipes[0], tried[0]
-    best = int(np.argmax([mean_average_precision(Y, scores) for scores in tried]))
-    return recipes[best], tried[best]
+        return tried[0]
+    return max(tried, key=lambda one: mean_average_precision(Y, one[1]))
 
 
 def scores_by_fold(
@@ -237,18 +257,48 @@ def scores_by_fold(
     rejected: scipy.sparse.csr_array | None = None,
 ) -> np.ndarray:
     """Scores (N×D) of every image, by a space and a method that were learned without it."""
+    return resolved_by_fold(X, Y, recipe, random_state, fold_done, groups, rejected)[1]
+
+
+def resolved_by_fold(
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    recipe: Recipe,
+    random_state: int | None,
+    fold_done: Callable[[], None] = lambda: None,
+    groups: np.ndarray | None = None,
+    rejected: scipy.sparse.csr_array | None = None,
+) -> tuple[Recipe, np.ndarray]:
+    """As `scores_by_fold`, with the recipe that these scores resolve."""
+    cv = n_folds(X.shape[0])
+    if isinstance(recipe.method, KinReadout):
+        folds = make_folds(X.shape[0], Y, cv, groups, random_state)
+        found = blended(X, Y, recipe, folds, fold_done, rejected)
+        method = clone(recipe.method).set_params(temperature=found.temperature)
+        space = recipe.space
+        if found.regularization is not None:
+            space = clone(space).set_params(regularization=found.regularization)
+        resolved = replace(
+            recipe,
+            space=space,
+            method=method,
+            regularizations=(),
+            mixture=found.mixture,
+            learned_space=found.space,
+        )
+        return resolved, found.scores
     # what was rejected goes with the labels of the same images, in further columns
     known = Y if rejected is None else scipy.sparse.hstack([Y, rejected], format="csr")
     scores = held_out_scores(
         _RecipeEstimator(recipe, Y.shape[1]),
         X,
         known,
-        cv=n_folds(X.shape[0]),
+        cv=cv,
         groups=groups,
         random_state=random_state,
         progress=lambda done, total: fold_done(),
     )
-    return scores.astype(np.float32, copy=False)
+    return recipe, scores.astype(np.float32, copy=False)
 
 
 class _RecipeEstimator(BaseEstimator):
@@ -320,7 +370,7 @@ def tuned(
     """
     pipeline = make_pipeline(recipe.space, recipe.method)
     space, method = (name for name, _ in pipeline.steps)
-    grid: dict[str, list[Any]] = {f"{space}__regularization": [0.1, 0.5, 2.0]}
+    grid: dict[str, list[Any]] = {f"{space}__regularization": list(REGULARIZATIONS)}
     grid |= {f"{method}__{name}": values for name, values in _grid_of(recipe.method).items()}
     with blas_threads_for(_largest_product(X, Y)):
         found = grid_search(
@@ -333,12 +383,14 @@ def tuned(
             progress=partial(step, "Cross-validating"),
         )
     best = clone(pipeline).set_params(**found.parameters)
-    return Recipe(best.steps[0][1], best.steps[1][1], recipe.denoiser)
+    return replace(recipe, space=best.steps[0][1], method=best.steps[1][1], regularizations=())
 
 
 def _grid_of(method: NeighborTransfer) -> dict[str, list[Any]]:
     if isinstance(method, TwoPassKNN):
         return {"n_per_label": [1, 2, 5]}
+    if isinstance(method, KinReadout):
+        return {"temperature": [5.0, 10.0, 20.0], "regularization": [0.1, 0.25, 1.0]}
     grid: dict[str, list[Any]] = {"n_neighbors": [20, 50, 100, 200]}
     if isinstance(method, TagProp):
         grid["weights"] = ["rank", "distance"]

@@ -60,7 +60,7 @@ def suggestions_of(
     P = to_numpy(estimator.calibrator_.predict_proba(scores))
     free = supported(found, method.labels_)
     free[unwanted.nonzero()] = False
-    evidence = method.explain_neighbors(*found, rule.picked(scores, P, free))
+    evidence = method.explain_neighbors(*found, rule.picked(scores, P, free), embeddings)
     return [
         [
             LabelSuggestion(names[e.label], float(row[e.label]), e.label, support_of(e, n_support))
@@ -74,7 +74,7 @@ def suggestions_of(
 def scored(method: Any, embeddings: Array, known: np.ndarray) -> tuple[Neighbors, np.ndarray]:
     """Neighbours (n×k) of images, of which none is the image itself, and scores (n×D) by them."""
     found = without_itself(method.kneighbors(embeddings), known)
-    return found, to_numpy(method.score_neighbors(*found))
+    return found, to_numpy(method.score_neighbors(*found, embeddings))
 
 
 @dataclass(frozen=True)

@@ -59,11 +59,19 @@ class SpaceParts:
             known.sort()
             space: SemanticSpace = clone(self._space).set_params(**solving)
             return space.fit(self._X[known], self._y[known])
+        return self._solved_from(part, solving)
+
+    def whole(self, **solving: Any) -> SemanticSpace | None:
+        """The space of all images, from the same sums; None where there are none."""
+        return None if self._base is None else self._solved_from(None, solving)
+
+    def _solved_from(self, left_out: int | None, solving: dict[str, Any]) -> SemanticSpace:
+        assert self._base is not None
         base, shift = self._base, self._base.moments_.shift
-        space = clone(self._space).set_params(**solving)
+        space: SemanticSpace = clone(self._space).set_params(**solving)
         n_text = self._sums[0].text_sum.shape[0]
         space.begin(base.landmarks_, base.text_view_, shift, n_text)
         for i, sums in enumerate(self._sums):
-            if i != part:
+            if i != left_out:
                 space.add_moments(sums)
         return space

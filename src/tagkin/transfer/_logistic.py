@@ -33,7 +33,7 @@ from tagkin.arrays import (
 __all__ = ["Basis", "Columns", "LogisticFit", "fit_logistic", "orthogonal_basis"]
 
 _LABEL_BYTES = 2**28  # of each of the few N×labels arrays: labels beyond are solved after these
-_LINE_STEPS = 3
+_LINE_STEPS = 2
 
 
 class Columns(Protocol):
@@ -94,7 +94,7 @@ def fit_logistic(
     regularization: float,
     costs: scipy.sparse.csr_array | None = None,
     *,
-    tolerance: float = 3e-3,
+    tolerance: float = 1e-2,
     max_steps: int = 100,
 ) -> LogisticFit:
     """Coefficients for labels (N×D), each of which is on some images and not on all.

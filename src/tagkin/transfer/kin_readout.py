@@ -137,13 +137,13 @@ class KinReadout(NeighborTransfer):
         readout = self._new_readout().fit(X, y, rejected=rejected)
         super().fit(X, y, groups=groups)
         self.readout_ = readout
-        return self._mixed_by(self._usual_mixture(self.n_labels_, readout is not None))
+        return self.set_mixture(self._usual_mixture(self.n_labels_, readout is not None))
 
     def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
         """As for every method by neighbours. Without embeddings there is no read-out."""
         super().fit_neighbors(indices, distances, y)
         self.readout_ = None
-        return self._mixed_by(self._usual_mixture(self.n_labels_, False))
+        return self.set_mixture(self._usual_mixture(self.n_labels_, False))
 
     def fit_mixture(self, components: Components, y: Array) -> Self:
         """Learn how much votes and read-out count, from images that were held out.
@@ -159,19 +159,22 @@ class KinReadout(NeighborTransfer):
         labels = as_labels(y, len(components.votes))
         if labels.shape[1] != self.n_labels_:
             raise InvalidInput(f"Found {labels.shape[1]} labels where {self.n_labels_} are known.")
-        return self._mixed_by(fit_mixture(*components, labels))
+        return self.set_mixture(fit_mixture(*components, labels))
+
+    def set_mixture(self, mixture: Mixture) -> Self:
+        """Take over how much votes and read-out count."""
+        self.vote_weights_, self.readout_weights_, self.offsets_ = mixture
+        return self
 
     def _new_readout(self) -> LogisticReadout:
-        return LogisticReadout(self.regularization, self.n_landmarks, self.random_state)
+        return LogisticReadout(
+            self.regularization, self.n_landmarks, random_state=self.random_state
+        )
 
     @staticmethod
     def _usual_mixture(n_labels: int, has_readout: bool) -> Mixture:
         votes, readout = _USUAL if has_readout else (1.0, 0.0)
         return Mixture(np.full(n_labels, votes), np.full(n_labels, readout), np.zeros(n_labels))
-
-    def _mixed_by(self, mixture: Mixture) -> Self:
-        self.vote_weights_, self.readout_weights_, self.offsets_ = mixture
-        return self
 
     def _mixture(self) -> Mixture:
         return Mixture(self.vote_weights_, self.readout_weights_, self.offsets_)

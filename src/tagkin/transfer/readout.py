@@ -34,7 +34,7 @@ __all__ = ["LogisticReadout"]
 _KERNEL = ArcCosine()
 _JITTER = 1e-6  # on the diagonal of k(S, S), which is 1: float32 columns are no more precise
 _HELD = 2**30  # bytes of kernel columns that are kept while learning; more are made anew
-_SAMPLE = 4  # images per landmark from which directions are estimated
+_SAMPLE = 2  # images per landmark from which directions are estimated
 _MOST_LABELS = 4096  # that are learned; rarer ones keep their share of all images
 _REJECTED = 4.0  # how much more a rejected label counts than one that nobody mentioned
 _WEAKEST = 1e-4  # of λ: directions in which the images say less are left out
@@ -54,8 +54,10 @@ class LogisticReadout(LabelTransfer):
     n_landmarks : int, default 2048
         Images that the kernel is expressed by, at most; an eighth of the images where those are
         few, but no fewer than 256.
+    tol : float, default 0.01
+        A label is learned when the gradient has come down to this share of what it was at first.
     random_state : int, RandomState or None, default 0
-        Seed for choosing them.
+        Seed for choosing landmarks.
 
     Attributes
     ----------
@@ -97,10 +99,15 @@ class LogisticReadout(LabelTransfer):
     landmarks_: Array
 
     def __init__(
-        self, regularization: float = 0.25, n_landmarks: int = 2048, random_state: Any = 0
+        self,
+        regularization: float = 0.25,
+        n_landmarks: int = 2048,
+        tol: float = 0.01,
+        random_state: Any = 0,
     ):
         self.regularization = regularization
         self.n_landmarks = n_landmarks
+        self.tol = tol
         self.random_state = random_state
 
     def fit(
@@ -118,6 +125,7 @@ class LogisticReadout(LabelTransfer):
         """
         check_positive("regularization", self.regularization)
         check_integer("n_landmarks", self.n_landmarks, 1)
+        check_positive("tol", self.tol)
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
         costs = None if rejected is None else _REJECTED * _rejections(rejected, labels)
@@ -130,7 +138,12 @@ class LogisticReadout(LabelTransfer):
         if len(learned):
             extra = None if costs is None else costs[:, learned]
             found = fit_logistic(
-                columns, self._basis(columns), labels[:, learned], self.regularization, extra
+                columns,
+                self._basis(columns),
+                labels[:, learned],
+                self.regularization,
+                extra,
+                tolerance=self.tol,
             )
             coef, n_steps = found.coef.astype(np.float32), found.n_steps
             intercept[learned] = found.intercept

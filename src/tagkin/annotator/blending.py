@@ -1,0 +1,190 @@
+"""What a recipe with `KinReadout` learns from held-out images: κ, the temperature, the mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+
+from tagkin.arrays import to_numpy
+from tagkin.errors import InvalidInput
+from tagkin.evaluation import mean_average_precision
+from tagkin.model_selection.folds import Fold
+from tagkin.space.parts import SpaceParts
+from tagkin.transfer import LogisticReadout
+from tagkin.transfer.mixture import Mixture, fit_mixture
+
+if TYPE_CHECKING:
+    from tagkin.annotator.learning import Recipe
+
+__all__ = ["REGULARIZATIONS", "TEMPERATURES", "Blended", "blended", "climbed"]
+
+REGULARIZATIONS = (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
+TEMPERATURES = (5.0, 10.0, 20.0)
+_MANY = 2000  # images: from here on one fold says enough about κ
+_TRIED = 12_000  # images that a read-out is learned from to compare values of κ, at most
+_MIXED = 20_000  # images that a mixture is learned from, at most
+
+
+class Blended(NamedTuple):
+    """What was learned, and how the images that were held out scored."""
+
+    regularization: float | None
+    """κ of the space; None where there is none, or where it was not to be chosen."""
+    temperature: float
+    mixture: Mixture
+    space: Any
+    """The space of all images, where sums were taken of which it could be solved; else None."""
+    scores: np.ndarray
+    """Logits (N×D) of every image by models that had not seen it, the mixture's too."""
+
+
+def blended(
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    recipe: Recipe,
+    folds: Sequence[Fold],
+    fold_done: Callable[[], None] = lambda: None,
+    rejected: scipy.sparse.csr_array | None = None,
+) -> Blended:
+    """Hold out each fold of the images X (N×d) with labels Y (N×D) in turn.
+
+    κ is climbed for by how well a read-out ranks; the temperature by how well votes do. All of
+    it is one set of sums over the images, solved as often as it needs to be.
+    """
+    embeddings = _Embeddings(X, Y, recipe, folds)
+    kappa = None
+    if recipe.regularizations and embeddings.has_space:
+        few = len(X) < _MANY
+
+        def ranked(value: float) -> float:
+            return embeddings.read_out_map(value, folds if few else folds[:1])
+
+        kappa = climbed(recipe.regularizations, recipe.space.regularization, ranked)
+    votes = {t: np.empty(Y.shape, dtype=np.float32) for t in _temperatures(recipe)}
+    readout = np.empty(Y.shape, dtype=np.float32)
+    for number, fold in enumerate(folds):
+        known, new = embeddings.of(number, kappa)
+        own = None if rejected is None else rejected[fold.known]
+        method: Any = clone(recipe.method).fit(known, Y[fold.known], rejected=own)
+        readout[fold.held_out] = to_numpy(method.readout_.decision_function(new))
+        found = method.kneighbors(new)
+        for t, scores in votes.items():
+            method.set_params(temperature=t)
+            scores[fold.held_out] = to_numpy(method.score_neighbors(*found))
+        fold_done()
+    best = max(votes, key=lambda t: mean_average_precision(Y, votes[t]) if len(votes) > 1 else 0)
+    mixture, scores = _mixed(votes[best], readout, Y, folds)
+    return Blended(kappa, best, mixture, embeddings.whole(kappa), scores)
+
+
+def climbed(values: Sequence[float], start: float, ranked: Callable[[float], float]) -> float:
+    """The best of ascending values, from the one nearest to `start` uphill as far as it goes."""
+    at = int(np.argmin(np.abs(np.log(values) - np.log(start))))
+    best = ranked(values[at])
+    for direction in (1, -1):
+        moved = False
+        while 0 <= at + direction < len(values):
+            there = ranked(values[at + direction])
+            if there <= best:
+                break
+            at, best, moved = at + direction, there, True
+        if moved:
+            break
+    return values[at]
+
+
+def _temperatures(recipe: Recipe) -> tuple[float, ...]:
+    return TEMPERATURES if recipe.regularizations else (recipe.method.temperature,)
+
+
+def _mixed(
+    votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array, folds: Sequence[Fold]
+) -> tuple[Mixture, np.ndarray]:
+    """The mixture of all images, and scores by mixtures that had not seen the image."""
+
+    def learned(rows: np.ndarray) -> Mixture:
+        rows = _some(rows, _MIXED)
+        return fit_mixture(votes[rows], readout[rows], Y[rows])
+
+    scores = np.empty_like(votes)
+    for known, held_out in folds:
+        scores[held_out] = learned(known)(votes[held_out], readout[held_out])
+    return learned(np.arange(len(votes))), scores
+
+
+def _some(rows: np.ndarray, most: int) -> np.ndarray:
+    """Rows at equal steps, so that they are not more than so many."""
+    return rows[:: -(-len(rows) // most)]
+
+
+class _Embeddings:
+    """Embeddings of the known and of the held-out images of each fold."""
+
+    def __init__(
+        self, X: np.ndarray, Y: scipy.sparse.csr_array, recipe: Recipe, folds: Sequence[Fold]
+    ):
+        self.X, self.Y, self.recipe, self.folds = X, Y, recipe, folds
+        self.has_space = recipe.space is not None
+        self.parts: SpaceParts | None = None
+        self.denoised: list[Any] = []
+        if recipe.space is None:
+            return
+        if recipe.denoiser is None:
+            self.parts = recipe.space.by_parts(X, Y, [fold.held_out for fold in folds])
+        else:
+            self.denoised = [
+                clone(recipe.denoiser).fit_transform(X[fold.known], Y[fold.known]) for fold in folds
+            ]
+
+    def of(
+        self,
+        number: int,
+        kappa: float | None,
+        known: np.ndarray | None = None,
+        held_out: np.ndarray | None = None,
+    ) -> tuple[Any, Any]:
+        """Of a fold's images, or some of them, in a space with this κ that knows its known ones.
+
+        Features, where too few labels allow a space.
+        """
+        learned = self.folds[number].known
+        known = learned if known is None else known
+        held_out = self.folds[number].held_out if held_out is None else held_out
+        space = self.recipe.space
+        if space is None:
+            return self.X[known], self.X[held_out]
+        wanted = {} if kappa is None else {"regularization": kappa}
+        try:
+            if self.parts is not None:
+                fitted = self.parts.without(number, **wanted)
+            else:
+                fitted = clone(space).set_params(**wanted)
+                fitted.fit(self.X[learned], self.denoised[number])
+            return fitted.transform(self.X[known]), fitted.transform(self.X[held_out])
+        except InvalidInput:
+            return self.X[known], self.X[held_out]
+
+    def whole(self, kappa: float | None) -> Any:
+        """The space of all images, where it costs no further pass over them; else None."""
+        if self.parts is None:
+            return None
+        return self.parts.whole(**({} if kappa is None else {"regularization": kappa}))
+
+    def read_out_map(self, kappa: float, folds: Sequence[Fold]) -> float:
+        """Mean average precision of a read-out on the held-out images of the first folds."""
+        method = self.recipe.method
+        found = []
+        for number, fold in enumerate(folds):
+            known, held_out = _some(fold.known, _TRIED), _some(fold.held_out, _TRIED // 2)
+            old, new = self.of(number, kappa, known, held_out)
+            readout = LogisticReadout(
+                method.regularization, method.n_landmarks, random_state=method.random_state
+            )
+            scores = readout.fit(old, self.Y[known]).decision_function(new)
+            if self.Y[held_out].nnz:
+                found.append(mean_average_precision(self.Y[held_out], scores))
+        return float(np.mean(found)) if found else 0.0
