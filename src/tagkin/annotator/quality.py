@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
@@ -134,7 +134,7 @@ def cross_validated(
     stand in one ranking.
     """
     check_enough(Y)
-    plain, visual = Recipe(recipe.space, recipe.method), Recipe(None, recipe.method)
+    plain, visual = replace(recipe, denoiser=None), Recipe(None, recipe.method)
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
     fold_done = counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
     *tried, visual_scores = (

@@ -1,0 +1,104 @@
+"""What is learned from held-out images: κ, the temperature, the mixture."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from tagkin import SemanticSpace
+from tagkin.annotator.blending import blended, climbed
+from tagkin.annotator.learning import Recipe, learn, usual_recipe
+from tagkin.evaluation import mean_average_precision
+from tagkin.model_selection import random_folds
+from tagkin.transfer import KinReadout
+from tests.conftest import assert_same, make_collection
+
+
+@pytest.mark.parametrize(
+    ("best", "start", "tried"),
+    [
+        (2.0, 0.5, [0.5, 2.0, 8.0]),
+        (0.5, 0.5, [0.5, 2.0, 0.1]),
+        (0.03, 0.5, [0.5, 2.0, 0.1, 0.03]),
+        (30.0, 2.0, [2.0, 8.0, 30.0]),
+    ],
+)
+def test_climbing_stops_at_the_top(best, start, tried):
+    seen = []
+
+    def ranked(value):
+        seen.append(value)
+        return -abs(np.log(value / best))
+
+    assert climbed((0.03, 0.1, 0.5, 2.0, 8.0, 30.0), start, ranked) == best
+    assert seen == tried
+
+
+def data(n=240):
+    X, Y, _ = make_collection(n)
+    return X, scipy.sparse.csr_array((Y > 0).astype(np.float32))
+
+
+def recipe(**parameters):
+    return Recipe(SemanticSpace(n_landmarks=60), KinReadout(30, n_landmarks=50), **parameters)
+
+
+def test_held_out_scores_are_a_mixture_of_what_models_without_the_fold_say():
+    X, Y = data()
+    folds = random_folds(len(X), 3, 0)
+    found = blended(X, Y, recipe(), folds)
+    known, held_out = folds[1]
+    parts = SemanticSpace(n_landmarks=60).by_parts(X, Y, [fold.held_out for fold in folds])
+    space = parts.without(1)
+    method = KinReadout(30, n_landmarks=50).fit(space.transform(X[known]), Y[known])
+    components = method.components(space.transform(X[held_out]))
+    weights = np.linalg.lstsq(
+        np.column_stack([*(part[:, 0] for part in components), np.ones(len(held_out))]),
+        found.scores[held_out, 0],
+        rcond=None,
+    )
+    assert weights[1].size == 0 or weights[1][0] < 1e-6  # it is a mixture of these
+    assert (weights[0][:2] >= -1e-6).all()
+
+
+def test_the_space_of_all_images_comes_from_the_same_sums():
+    X, Y = data()
+    found = blended(X, Y, recipe(), random_folds(len(X), 3, 0))
+    again = SemanticSpace(selection=found.space.landmarks_.points).fit(X, Y)
+    assert_same(found.space.correlations_, again.correlations_, 1e-6)
+    assert found.regularization is None  # nothing was to be chosen
+
+
+def test_what_is_chosen_is_what_held_out_images_say():
+    """With κ far off, choosing ranks held-out images better than keeping it."""
+    X, Y = data(300)
+    folds = random_folds(len(X), 3, 0)
+    bad = recipe()
+    bad.space.set_params(regularization=1e4)
+    kept = blended(X, Y, bad, folds)
+    chosen = blended(X, Y, replace(bad, regularizations=(0.1, 0.5, 2.0, 1e4)), folds)
+    assert chosen.regularization in (0.1, 0.5, 2.0, 1e4)
+    assert mean_average_precision(Y, chosen.scores) >= mean_average_precision(Y, kept.scores) - 0.01
+    assert chosen.temperature in (5.0, 10.0, 20.0)
+    assert kept.temperature == 10.0
+
+
+def test_the_method_has_what_was_learned():
+    X, Y = data()
+    learned = learn(X, Y, usual_recipe(None, None, False, 0), 0, lambda *at: None)
+    assert isinstance(learned.method, KinReadout)
+    assert len(np.unique(learned.method.vote_weights_)) > 1  # of each label its own
+    assert learned.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
+    given = learn(X, Y, usual_recipe(SemanticSpace(3.0), None, False, 0), 0, lambda *at: None)
+    assert given.space.regularization == 3.0
+
+
+def test_a_denoised_recipe_is_held_out_as_well():
+    from tagkin.denoising import TagDenoiser
+
+    X, Y = data(150)
+    found = blended(X, Y, recipe(denoiser=TagDenoiser(10, blend=0.3)), random_folds(150, 3, 0))
+    assert np.isfinite(found.scores).all()
+    assert found.space is None
+    assert mean_average_precision(Y, found.scores) > 0.5
