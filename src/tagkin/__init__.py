@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from tagkin.space.landmarks import LandmarkMap as LandmarkMap
     from tagkin.storage import load as load
     from tagkin.storage import save as save
+    from tagkin.transfer import KinReadout as KinReadout
     from tagkin.transfer import LinearSVM as LinearSVM
+    from tagkin.transfer import LogisticReadout as LogisticReadout
     from tagkin.transfer import NeighborVoting as NeighborVoting
     from tagkin.transfer import RidgeTransfer as RidgeTransfer
     from tagkin.transfer import TagProp as TagProp
@@ -34,9 +36,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "Annotator": "tagkin.annotator",
     "FeatureAnnotator": "tagkin.annotator",
+    "KinReadout": "tagkin.transfer",
     "LabelCalibrator": "tagkin.calibration",
     "LandmarkMap": "tagkin.space.landmarks",
     "LinearSVM": "tagkin.transfer",
+    "LogisticReadout": "tagkin.transfer",
     "NeighborVoting": "tagkin.transfer",
     "RidgeTransfer": "tagkin.transfer",
     "SemanticSpace": "tagkin.space",

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPassKNN
+from tagkin import KinReadout, NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPassKNN
 from tagkin.annotator.learning import (
     Recipe,
     best_of,

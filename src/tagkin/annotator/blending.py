@@ -57,7 +57,7 @@ def blended(
     """
     embeddings = _Embeddings(X, Y, recipe, folds)
     kappa = None
-    if recipe.regularizations and embeddings.has_space:
+    if recipe.regularizations and recipe.space is not None:
         few = len(X) < _MANY
 
         def ranked(value: float) -> float:
@@ -128,7 +128,6 @@ class _Embeddings:
         self, X: np.ndarray, Y: scipy.sparse.csr_array, recipe: Recipe, folds: Sequence[Fold]
     ):
         self.X, self.Y, self.recipe, self.folds = X, Y, recipe, folds
-        self.has_space = recipe.space is not None
         self.parts: SpaceParts | None = None
         self.denoised: list[Any] = []
         if recipe.space is None:
