@@ -21,7 +21,9 @@ from tagkin.kernels import ArcCosine, angular, base
 from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.space.landmarks import Landmarks
 from tagkin.transfer import (
+    KinReadout,
     LinearSVM,
+    LogisticReadout,
     NeighborVoting,
     RidgeTransfer,
     TagProp,
@@ -272,6 +274,8 @@ METHODS = [
     TwoPassKNN(2),
     TwoPassKNN(2, form="authors", decay=3.0, label_maximum=True),
     TwoPassKNN(2, metric_learning=True, random_state=0),
+    KinReadout(7),
+    LogisticReadout(),
     LinearSVM(),
     RidgeTransfer(),
 ]
