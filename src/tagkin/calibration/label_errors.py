@@ -35,7 +35,11 @@ _START = 0.03  # share of wrong and of missing labels before looking
 _PRIOR_ERRORS = 30
 # Labels that are taken to have been looked at before: few labels alone make no large share.
 _PRIOR_LABELS, _PRIOR_SHARE = 100, 0.01
-_MOST = 0.95  # share of a label's images on which it can be wrong, or from which it can be missing
+# Of the images that have a label, and of those where it belongs: most that can be wrong, missing.
+_MOST = 0.95
+# Rare labels fit the sigmoid worst and would decide: asked are labels on so many images. They must
+# make it so much likelier (in log-likelihood) that wrong labels fall on all labels equally often.
+_FREQUENT, _CLEARLY = 100, 10
 
 
 def probability_wrong(
@@ -72,8 +76,8 @@ class LabelErrors(BaseEstimator):
     same errors. Whether a label belongs is taken as P(belongs | z) = σ(αₜ z + βₜ), with slopes and
     intercepts shrunk as in `LabelCalibrator`; the likelihood of the labels that are there is
     maximised by expectation maximisation. A label's own rates are shrunk towards what is expected
-    of it by all labels: the same share of its images is missing, and wrong ones fall on labels
-    either as often as these are there or on all equally often, whichever is likelier.
+    of it by all labels: the same share of its images is missing, and wrong ones fall on labels as
+    often as these are there, or on all equally often where labels with many images say so clearly.
 
     The tails of z matter. They must be log-odds that go on falling where nothing speaks for a
     label: a floor looks like wrong labels. What isotonic regression has levelled off shows fewer
@@ -112,10 +116,10 @@ class LabelErrors(BaseEstimator):
         labels, Z = check_pair(Y, Z, ("Y", "Z"))
         table = summarize(Z, labels)
         there = table.positives.sum(axis=1)
-        by_frequency = _maximize(table, there)
-        evenly = _maximize(table, np.ones(len(there)))
-        likelier = evenly.likelihood(table) > by_frequency.likelihood(table)
-        found = evenly if likelier else by_frequency
+        without = Z.shape[0] - there  # a label can be put wrongly on these
+        by_frequency, evenly = _maximize(table, there * without), _maximize(table, without)
+        gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
+        found = evenly if gain.sum() > _CLEARLY else by_frequency
         self.n_labels_ = Z.shape[1]
         self.slopes_, self.intercepts_ = found.sigmoids.T.copy()
         self.wrong_rates_, self.missing_rates_ = found.wrong_rates, found.missing_rates
@@ -161,13 +165,14 @@ class _Model:
         """Probability q that the label belongs on the images of each group, (D, G)."""
         return expit(self.sigmoids[:, :1] * table.mean + self.sigmoids[:, 1:])
 
-    def likelihood(self, table: ScoreTable) -> float:
-        """Log-likelihood of the labels that are there."""
+    def likelihoods(self, table: ScoreTable) -> np.ndarray:
+        """Log-likelihood of where each label is, (D,)."""
         q = self.belongs(table)
         p = (1 - q) * self.wrong_rates[:, None] + q * (1 - self.missing_rates[:, None])
         p = np.clip(p, 1e-300, 1 - 1e-16)
         absent = table.count - table.positives
-        return float((table.positives * np.log(p) + absent * np.log1p(-p)).sum())
+        found = table.positives * np.log(p) + absent * np.log1p(-p)
+        return np.asarray(found.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,8 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
     n = table.count.sum(axis=1)
     there = table.positives.sum(axis=1)
     weights = weights / max(weights.sum(), 1)
-    rates = np.minimum(_START * there.sum() * weights, _MOST * there) / np.maximum(n - there, 1)
+    rates = _START * there.sum() * weights / np.maximum(n - there, 1)
+    rates = np.minimum(rates, _MOST * there / n)
     sigmoids, prior = np.tile([1.0, 0.0], (len(n), 1)), Prior()
     model = _Model(sigmoids, rates, np.full(len(n), _START))
     before = np.zeros(2)
@@ -200,7 +206,7 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
         prior = Prior.of(sigmoids, curvature)
         model = _Model(
             sigmoids,
-            np.minimum(wrong, _MOST * there) / np.maximum(n - belonging, 1),
+            np.minimum(wrong / np.maximum(n - belonging, 1), _MOST * there / n),
             np.minimum(missing / np.maximum(belonging, 1e-9), _MOST),
         )
         shares = np.array([expected.wrong.sum(), expected.missing.sum()])

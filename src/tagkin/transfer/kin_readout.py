@@ -89,6 +89,7 @@ class KinReadout(NeighborTransfer):
     """
 
     takes_rejected = True
+    scores_are_logits = True
 
     readout_: LogisticReadout | None
     vote_weights_: np.ndarray

@@ -92,6 +92,7 @@ class LogisticReadout(LabelTransfer):
     """
 
     takes_rejected = True
+    scores_are_logits = True
 
     coef_: np.ndarray
     intercept_: np.ndarray
