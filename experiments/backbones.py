@@ -1,6 +1,6 @@
 """What each backbone, its pooling and several views bring on photographs, and what they cost.
 
-    python -m experiments.backbones            # all settings; 15 minutes on one core
+    python -m experiments.backbones            # all settings; half an hour on one core
     python -m experiments.backbones efficientnet-lite0 efficientnet-lite0@2
 
 Photographs and expert labels are those of `photos` in the folder TAGKIN_DATA, or in ../shared/data.
@@ -26,6 +26,7 @@ from tagkin.arrays import to_numpy
 from tagkin.evaluation import mean_average_precision
 from tagkin.features import Backbone, FeatureCache, extract, get_backbone
 from tagkin.images import decode, read_bytes
+from tagkin.transfer import KinReadout
 
 ROOT = Path(__file__).parent.parent
 FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data")) / "photos"
@@ -41,12 +42,12 @@ SETTINGS = (
     "efficientnet-lite0+lite2@2",
     "efficientnet-lite0+lite2-gem@2",
 )
-METHODS = ("kin", "read-out", "both")
-SIZES, DRAWS, RESAMPLES, TIMED = (100, 300, 800), 6, 500, 30
+METHODS = ("TagProp", "kernel ridge", "KinReadout")
+SIZES, DRAWS, RESAMPLES, TIMED = (100, 800), 4, 200, 30
 
 
 def scores(X: np.ndarray, Y: scipy.sparse.csr_array, known: np.ndarray, new: np.ndarray) -> list:
-    """Scores of new photographs: by kin, by the space's kernel ridge, and their standardised sum.
+    """Scores of new photographs by each of the methods, in one space.
 
     Parameters
     ----------
@@ -58,14 +59,13 @@ def scores(X: np.ndarray, Y: scipy.sparse.csr_array, known: np.ndarray, new: np.
     scores : three arrays of shape (len(new), D)
     """
     space = SemanticSpace().fit(X[known], Y[known])
-    method = TagProp(n_neighbors=100, weights="distance", sigmoids=False)
-    kin = method.fit(space.transform(X[known]), Y[known])
-    found = [
-        to_numpy(kin.decision_function(space.transform(X[new]))),
-        to_numpy(RidgeTransfer.of_space(space).decision_function(X[new])),
-    ]
-    both = sum((S - S.mean(axis=0)) / np.maximum(S.std(axis=0), 1e-9) for S in found)
-    return [*found, both]
+    old, embeddings = space.transform(X[known]), space.transform(X[new])
+    methods = (
+        TagProp(n_neighbors=100, weights="distance", sigmoids=False).fit(old, Y[known]),
+        RidgeTransfer.of_space(space),
+        KinReadout().fit(old, Y[known]),
+    )
+    return [to_numpy(method.decision_function(embeddings)) for method in methods]
 
 
 def measured(
