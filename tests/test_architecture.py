@@ -65,6 +65,7 @@ ALLOWED = {
         "images",
         "labels",
         "model_selection",
+        "names",
         "neighbors",
         "space",
         "storage",
@@ -131,6 +132,7 @@ OPTIONAL = {
     "pyarrow": {"lexicons", "sources"},
     "pillow_heif": {"images"},
     "rawpy": {"images"},
+    "tokenizers": {"features"},
     "torch": {"arrays"},
     "zarr": {"sources"},
 }

@@ -55,6 +55,7 @@ BASES = {
     "LinearTransfer",
     "NeighborTransfer",
     "PhotographFeatures",
+    "UnseenTags",
 }
 
 # FAISS is optional.

@@ -411,7 +411,7 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, me
 
 def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypatch):
     photos = seen(synthetic.X)
-    monkeypatch.setattr(fitted, "_visual_scores", lambda features, progress: None)
+    monkeypatch.setattr("tagkin.annotator.annotator.visual_scores", lambda *_: None)
     found = fitted.evaluate(photos, synthetic.tags)
     assert "100 tagged photographs" in found.how
     scores = fitted.method_.decision_function(fitted.space_.transform(photos.features[300:]))
@@ -500,7 +500,7 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     assert sum(right) >= 6
     document = json.loads(json.dumps(found[0].to_dict()))
     assert set(document) == {"file", "tags", "suggestions"}
-    assert set(document["suggestions"][0]) == {"tag", "confidence", "kin"}
+    assert set(document["suggestions"][0]) == {"tag", "confidence", "kin", "name_share"}
     assert set(document["suggestions"][0]["kin"][0]) == {"file", "share", "tags"}
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from tagkin.errors import InvalidInput
@@ -60,7 +59,7 @@ def test_a_name_that_misleads_gets_no_weight():
     found = NameWeights().fit(S, Z, Y, own(8))
     assert found.weights_[0] < 0.05
     assert found.weights_[1:].min() > 0.3
-    assert not found.name_part(Z)[:, 0].any() or found.weights_[0] > 0
+    assert found.name_shares(S, Z)[:, 0].max() < 0.5
 
 
 def test_weights_shrink_as_scores_get_better():
@@ -88,9 +87,7 @@ def test_unknown_tags_have_no_weight_and_new_ones_what_is_expected():
     kinds = np.array([UNKNOWN, OWN, OWN])
     found = NameWeights().fit(S, Z, Y, kinds)
     assert found.weights_[0] == 0
-    larger = clone(found)
-    larger.__dict__.update(found.__dict__)
-    larger.extend([OWN, UNKNOWN])
+    larger = found.extended(np.array([OWN, UNKNOWN]))
     np.testing.assert_allclose(larger.weights_[3:], [found.expected_[OWN, 2], 0])
     assert larger.combine(np.zeros((2, 5)), np.zeros((2, 5))).shape == (2, 5)
 
@@ -108,3 +105,25 @@ def test_shapes_are_checked():
     S, Z, Y = problem(10, 2, 1.0, 1.0)
     with pytest.raises(InvalidInput, match=r"one shape; found \(10, 2\), \(10, 1\)"):
         NameWeights().fit(S, Z[:, :1], Y, own(2))
+
+
+def test_shares_are_parts_of_what_speaks_for_a_tag():
+    S, Z, Y = problem(300, 3, 1.0, 1.0)
+    found = NameWeights().fit(S, Z, Y, own(3))
+    shares = found.name_shares(S, Z)
+    s = found.slopes_ * (S - S.mean()) / S.std()
+    z = found.weights_ * (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    both = (s > 0) & (z > 0)
+    np.testing.assert_allclose(shares[both], (z / (s + z))[both], rtol=1e-6)
+    assert (shares[(s <= 0) & (z > 0)] == 1).all()
+    assert (shares[z <= 0] == 0).all()
+
+
+def test_slopes_of_others_make_their_order_with_intercepts_of_its_own():
+    S, Z, Y = problem(300, 2, 1.0, 1.0)
+    mine = NameWeights().fit(S, Z, Y, own(2))
+    other = NameWeights().fit(S[:100] + 3, Z[:100], Y[:100], own(2))
+    both = mine.with_slopes_of(other)
+    differences = [np.diff(one.combine(S, Z), axis=0) for one in (both, other)]
+    np.testing.assert_allclose(*differences, atol=1e-4)
+    np.testing.assert_allclose(both.intercepts_, mine.intercepts_)

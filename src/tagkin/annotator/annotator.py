@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tagkin import storage
+from tagkin.annotator.baseline import visual_scores
 from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.annotator.grouping import series_text
 from tagkin.annotator.label_input import Labels, read_labels
 from tagkin.annotator.learned_attributes import LearnedAttributes
-from tagkin.annotator.learning import Recipe, check_enough, n_folds
-from tagkin.annotator.photograph_features import PhotographFeatures
+from tagkin.annotator.learning import check_enough, n_folds
 from tagkin.annotator.photographs import (
     Photographs,
-    merged,
+    TagLists,
     paths_of,
     subset,
     tag_rows,
@@ -40,8 +40,8 @@ from tagkin.annotator.suggestions import (
     Support,
     TagSuggestion,
 )
-from tagkin.arrays import check_integer, to_numpy
-from tagkin.collection.reading import Collection
+from tagkin.annotator.unseen_tags import UnseenTags, Wanted
+from tagkin.arrays import check_integer
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
@@ -53,12 +53,10 @@ from tagkin.wording import count, denoising_text
 __all__ = ["Annotator"]
 
 
-TagLists = Sequence[Iterable[str] | None]
-_MOST = 0.99  # of the photographs learned from, for a baseline that is no weaker than it should be
 _KIN = 5
 
 
-class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
+class Annotator(LearnedAttributes, Relocation, UnseenTags):
     """Learns from tagged photographs and suggests tags for others, with the kin that carry them.
 
     Photographs become features once (they are kept by content). The rest is what
@@ -94,6 +92,10 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         Tags that are not learned.
     leaf_only : bool, default False
         Whether ``animal|dog`` is suggested as ``dog``, where no other tag ends in it.
+    names : bool, default True
+        Whether the names of tags count beside the photographs, as far as held-out photographs
+        bear them out; see `tagkin.names`. It needs WordNet, or a backbone with a text encoder;
+        where they are missing, names do not count, and `names_note_` says why.
 
     Attributes
     ----------
@@ -117,6 +119,8 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         Probabilities of tags by models that had not seen the photograph.
     blend_ : float
         How much the tags were denoised for the space.
+    names_note_ : str
+        Why the names of tags do not count; empty where they do.
     failures_ : list of Failure
         Photographs that could not be read by the last `fit` or `add`.
     """
@@ -137,6 +141,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         merge_plurals: bool = False,
         exclude: Sequence[str] | None = None,
         leaf_only: bool = False,
+        names: bool = True,
     ):
         self.backbone = backbone
         self.space = space
@@ -150,6 +155,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         self.merge_plurals = merge_plurals
         self.exclude = exclude
         self.leaf_only = leaf_only
+        self.names = names
 
     # --- learning ------------------------------------------------------------------------
 
@@ -186,9 +192,11 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         step, estimator = progress or silent, self._estimator()
         estimator.check_parameters()
         seen, rows, refused = self._tagged(photographs, tags, step, rejected)
+        estimator.prior, note = self._usable_prior(seen.features)
         labels, groups = self._labels(rows), self._series(seen, step)
         estimator.fit(seen.features, labels, groups=groups, rejected=refused, progress=step)
         self.estimator_, self.fingerprint_ = estimator, self._backbone().fingerprint
+        self.names_note_ = note
         self._keep(seen, seen.files, seen.digests)
         self.tags_from_ = getattr(photographs, "tags_from", "given")
         return self
@@ -254,34 +262,6 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         check_enough(labels.Y, "tagged photographs", "tag")
         return labels
 
-    def _tagged(
-        self,
-        photographs: Photographs,
-        tags: TagLists | None,
-        step: Progress,
-        rejected: TagLists | None = None,
-    ) -> tuple[Extraction, list[list[str]], list[list[str]] | None]:
-        """Features of photographs that carry tags, each content once, those tags and rejections."""
-        if isinstance(photographs, Collection):
-            tags = photographs.tags
-        files = paths_of(photographs)
-        rows = tag_rows(files, tags)
-        kept = [i for i, row in enumerate(rows) if row]
-        if not kept:
-            raise InvalidInput(
-                f"No tag at all: none of the {len(files)} photographs carries one. Tag some first."
-            )
-        if isinstance(photographs, Extraction):
-            seen = subset(photographs, kept)
-        else:
-            seen = self._readable([files[i] for i in kept], step)
-        named = [files[i] for i in kept]
-        once, merged_rows = merged(seen, named, [rows[i] for i in kept])
-        if rejected is None:
-            return once, merged_rows, None
-        refused = tag_rows(files, rejected)
-        return once, merged_rows, merged(seen, named, [refused[i] for i in kept])[1]
-
     # --- suggesting ----------------------------------------------------------------------
 
     def suggest(
@@ -293,6 +273,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         precision: float | None = None,
         n_kin: int = _KIN,
         rejected: TagLists | None = None,
+        vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> list[PhotoSuggestions]:
         """Tags for photographs, with confidences and the kin that support them.
@@ -312,6 +293,9 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         rejected : list of lists of str, optional
             Tags that a person rejected for each photograph, besides those that `fit` was told of:
             they are not suggested.
+        vocabulary : sequence of str, optional
+            Further tags, which no photograph carries yet: they are suggested by their names, as
+            `suggest_by_name` does.
 
         Returns
         -------
@@ -323,6 +307,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         self._check_backbone()
         check_integer("n_kin", n_kin, 0)
         rule_for(self.calibrator_, n, threshold, precision)  # refused before looking, not after
+        words = self._unseen(vocabulary)
         # models of version 0.1 do not say where their tags came from
         carried = tags_now(photographs, getattr(self, "tags_from_", "given"))
         seen = self._met(self._readable(photographs, progress))
@@ -343,10 +328,11 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
             rejected=[refused[file] for file in seen.files],
             n_support=n_kin,
         )
-        return [
+        suggested = [
             PhotoSuggestions(file, tuple(self._shown(one) for one in of_photo), tuple(tags))
             for file, of_photo, tags in zip(seen.files, found, own, strict=True)
         ]
+        return self._with_words(suggested, seen, words, Wanted(n, threshold, precision))
 
     def similar(self, photographs: Photographs, n: int = 10) -> list[list[Similar]]:
         """The tagged photographs nearest to each photograph in the space, itself left out."""
@@ -364,7 +350,7 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         ]
 
     def _shown(self, one: LabelSuggestion) -> TagSuggestion:
-        return TagSuggestion(one.name, one.confidence, self._kin(one.support))
+        return TagSuggestion(one.name, one.confidence, self._kin(one.support), one.name_share)
 
     def _kin(self, support: Sequence[Support]) -> tuple[Kin, ...]:
         """Images that support a tag, as the photographs that they are."""
@@ -412,8 +398,10 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
         """
         step = progress or silent
         seen, rows, refused = self._tagged(photographs, tags, step, rejected)
+        estimator = self._estimator()
+        estimator.prior = self._usable_prior(seen.features)[0]
         labels, groups = self._labels(rows), self._series(seen, step)
-        return self._estimator().cross_validate(
+        return estimator.cross_validate(
             seen.features, labels, groups=groups, rejected=refused, progress=step
         )
 
@@ -440,17 +428,8 @@ class Annotator(LearnedAttributes, Relocation, PhotographFeatures):
                 "others, or cross-validate."
             )
         seen, rows = subset(seen, fresh), [rows[i] for i in fresh]
-        visual_scores = self._visual_scores(seen.features, progress)
-        return self.estimator_.evaluate(seen.features, rows, visual_scores=visual_scores)
-
-    def _visual_scores(self, features: np.ndarray, progress: Progress | None) -> Any:
-        known = self.look(list(self.paths_), progress=progress)
-        rows = self._rows_of(known.digests)
-        if np.count_nonzero(rows >= 0) < _MOST * len(self.files_):
-            return None
-        seen, there = subset(known, np.flatnonzero(rows >= 0)), rows[rows >= 0]
-        _, method = Recipe(None, self.method_).fit(seen.features, self.method_.labels_[there])
-        return to_numpy(method.decision_function(features))
+        baseline = visual_scores(self, seen.features, progress)
+        return self.estimator_.evaluate(seen.features, rows, visual_scores=baseline)
 
     # --- keeping -------------------------------------------------------------------------
 

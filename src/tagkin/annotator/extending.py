@@ -17,6 +17,7 @@ from tagkin.annotator.label_input import (
     with_rows,
     without,
 )
+from tagkin.annotator.naming import LearnedNames, counted_names
 from tagkin.arrays import Array
 from tagkin.arrays.labels import as_labels, checked_names, widened
 from tagkin.calibration import LabelCalibrator
@@ -38,6 +39,7 @@ class Extended(NamedTuple):
     """Of shape (N, D); nothing for new images and new labels."""
     rejected: scipy.sparse.csr_array
     """Of shape (N, D)."""
+    names: LearnedNames | None
 
 
 def extended(
@@ -76,7 +78,10 @@ def extended(
     before.resize(n_known, labels.Y.shape[1])
     given = rows_of(before, known) if rejected is None else rejections(rejected, n, labels)
     refused = without(with_rows(before, given, known), labels.Y)
-    return Extended(labels, method.relabel(labels.Y), calibrator, held_out, refused)
+    names = counted_names(estimator)
+    if names is not None:
+        names = names.extended(estimator.prior, labels.classes())
+    return Extended(labels, method.relabel(labels.Y), calibrator, held_out, refused, names)
 
 
 def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:

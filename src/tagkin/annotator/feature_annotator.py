@@ -31,12 +31,14 @@ from tagkin.annotator.learning import (
     tuned,
     usual_recipe,
 )
+from tagkin.annotator.naming import LearnedNames, Naming, counted_names
 from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
 from tagkin.arrays import Array, check_features, check_integer, row_blocks
 from tagkin.calibration import LabelCalibrator
 from tagkin.labels import Vocabulary
+from tagkin.names import NamePrior
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count, denoising_text
@@ -69,6 +71,10 @@ class FeatureAnnotator(FeatureScores):
         label matrix needs none.
     random_state : int or None, default 0
         Seed of everything that is drawn.
+    prior : NamePrior, optional
+        What the names of labels say of an image, as `tagkin.names.ClassPrior` knows it by the
+        classes of a backbone. It counts as far as held-out images bear it out. A model is saved
+        without it: set it again after loading.
 
     Attributes
     ----------
@@ -94,6 +100,8 @@ class FeatureAnnotator(FeatureScores):
         Labels that were rejected for the images learned from.
     groups_ : int array of shape (N,)
         The group that each image was held out with, by number.
+    names_ : LearnedNames or None
+        What the names of the labels mean, and how much that counts.
 
     Examples
     --------
@@ -118,6 +126,7 @@ class FeatureAnnotator(FeatureScores):
         tune: bool = False,
         vocabulary: Vocabulary | None = None,
         random_state: int | None = 0,
+        prior: NamePrior | None = None,
     ):
         self.space = space
         self.method = method
@@ -125,6 +134,7 @@ class FeatureAnnotator(FeatureScores):
         self.tune = tune
         self.vocabulary = vocabulary
         self.random_state = random_state
+        self.prior = prior
 
     # --- learning ------------------------------------------------------------------------
 
@@ -167,13 +177,17 @@ class FeatureAnnotator(FeatureScores):
         together = holdable(found)
         if self.tune:
             recipe = tuned(features, labels.Y, recipe, self.random_state, step, together)
-        learned = learn(features, labels.Y, recipe, self.random_state, step, together, refused)
+        naming = self._naming(labels)
+        learned = learn(
+            features, labels.Y, recipe, self.random_state, step, together, refused, naming
+        )
         validate_data(self, X, skip_check_array=True, reset=True)
         self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
         self.groups_ = found
         if refused is None:
             refused = scipy.sparse.csr_array(labels.Y.shape, dtype=np.float32)
-        return self._keep(labels, learned.method, learned.calibrator, learned.held_out, refused)
+        kept = learned.method, learned.calibrator, learned.held_out, refused, learned.names
+        return self._keep(labels, *kept)
 
     def partial_fit(
         self, X: Array, y: Any = None, *, known: Array | None = None, rejected: Any = None
@@ -214,8 +228,10 @@ class FeatureAnnotator(FeatureScores):
         calibrator: LabelCalibrator,
         held_out: scipy.sparse.csr_array,
         rejected: scipy.sparse.csr_array,
+        names: LearnedNames | None,
     ) -> Self:
         """Replace what was learned, when all of it has succeeded."""
+        self.names_ = names
         self.vocabulary_, self.tags_ = labels.vocabulary, labels.tags
         self.column_names_ = labels.names
         self.method_, self.calibrator_, self.held_out_ = method, calibrator, held_out
@@ -237,6 +253,11 @@ class FeatureAnnotator(FeatureScores):
     def check_parameters(self) -> None:
         """Refuse parameters that no fit could use."""
         self._recipe()
+
+    def _naming(self, labels: Labels) -> Naming | None:
+        """What the names of labels may mean; the numbers of columns are no names."""
+        named = labels.vocabulary is not None or labels.names is not None
+        return Naming.of(self.prior, labels.classes() if named else None)
 
     def _recipe(self) -> Recipe:
         return usual_recipe(self.space, self.method, self.denoise, self.random_state)
@@ -282,7 +303,8 @@ class FeatureAnnotator(FeatureScores):
         Returns
         -------
         suggestions : list of n lists of LabelSuggestion, the surest first
-            A label that none of the neighbours carries is not suggested.
+            A label that none of the neighbours carries is not suggested, unless its name speaks
+            for it.
         """
         self._check_fitted()
         check_integer("n_support", n_support, 0)
@@ -293,9 +315,8 @@ class FeatureAnnotator(FeatureScores):
         result: list[list[LabelSuggestion]] = []
         per_image = 64 * (self.method_.n_labels_ + 256)
         for rows in row_blocks(features.shape[0], per_image, features):
-            embeddings = self.space_.transform(features[rows])
             result += suggestions_of(
-                self, embeddings, numbers[rows], unwanted[rows], rule, n_support
+                self, features[rows], numbers[rows], unwanted[rows], rule, n_support
             )
         return result
 
@@ -341,7 +362,15 @@ class FeatureAnnotator(FeatureScores):
         refused, recipe = self._rejected(rejected, labels), self._recipe()
         together = holdable(groups_of(features, groups, n_folds(features.shape[0])))
         return quality.cross_validated(
-            features, labels.Y, names, recipe, self.random_state, step, together, refused
+            features,
+            labels.Y,
+            names,
+            recipe,
+            self.random_state,
+            step,
+            together,
+            refused,
+            self._naming(labels),
         )
 
     def evaluate(self, X: Array, y: Any, *, visual_scores: Any = None) -> quality.Quality:
@@ -377,5 +406,6 @@ class FeatureAnnotator(FeatureScores):
             *(() if self.vocabulary_ is None else self.vocabulary_.describe()[1:]),
             *self.space_.describe(),
             *self.method_.describe(),
+            *(names.describe() if (names := counted_names(self)) else ()),
             *self.calibrator_.describe(),
         ]

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tagkin.annotator.label_input import Labels, indicator_of, rejections, rows_of
+from tagkin.annotator.naming import LearnedNames, counted_names
 from tagkin.annotator.suggesting import similar_to, without_itself
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, to_numpy
@@ -20,6 +21,7 @@ from tagkin.arrays.labels import checked_names
 from tagkin.calibration import LabelCalibrator, LabelErrors
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
+from tagkin.names import NamePrior
 from tagkin.transfer import Evidence
 from tagkin.transfer.evidence import label_lists
 
@@ -39,6 +41,8 @@ class FeatureScores(BaseEstimator):
     column_names_: np.ndarray | None
     blend_: float
     rejected_: scipy.sparse.csr_array
+    names_: LearnedNames | None
+    prior: NamePrior | None
 
     @property
     def classes_(self) -> np.ndarray:
@@ -49,8 +53,10 @@ class FeatureScores(BaseEstimator):
 
     def decision_function(self, X: Array) -> np.ndarray:
         """Score of every label for every image, shape (n, D); `predict_proba` is calibrated."""
-        embeddings = self._embedded(X)
-        return to_numpy(self.method_.decision_function(embeddings))
+        features = self._checked(X)
+        scores = to_numpy(self.method_.decision_function(self.space_.transform(features)))
+        names = counted_names(self)
+        return scores if names is None else names.combined(self.prior, features, scores)
 
     def predict_proba(self, X: Array) -> np.ndarray:
         """Probability of every label for every image, shape (n, D).

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from tagkin.annotator.blending import REGULARIZATIONS, blended
 from tagkin.annotator.label_input import without
+from tagkin.annotator.naming import LearnedNames, Naming
 from tagkin.annotator.progress import Progress, counted, silent
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator, LabelErrors
@@ -162,6 +163,8 @@ class Learned:
     held_out: scipy.sparse.csr_array
     """Probability (N×D) that the labels which an image carries belong there, and the most
     probable of those that it does not carry, from models that had not seen it."""
+    names: LearnedNames | None = None
+    """How much the names of the labels count, where a prior was given."""
 
 
 def learn(
@@ -172,6 +175,7 @@ def learn(
     step: Progress,
     groups: np.ndarray | None = None,
     rejected: scipy.sparse.csr_array | None = None,
+    naming: Naming | None = None,
 ) -> Learned:
     """Learn from features X (N×d) and labels Y (N×D); `step` is told how far it is.
 
@@ -181,19 +185,23 @@ def learn(
     three suggestions per image had been reviewed.
     """
     check_enough(Y)
+    names = None
     with blas_threads_for(_largest_product(X, Y)):
         candidates = recipe.candidates(X, Y, groups)
         n_steps = len(candidates) * n_folds(X.shape[0]) + 1
         fold_done = counted(step, "Learning", n_steps)
         best, scores = best_of(candidates, X, Y, random_state, fold_done, groups, rejected)
+        if naming is not None:
+            names, scores = naming.weighed(X, Y, scores)
         calibrator = LabelCalibrator().fit(scores, Y)
-        as_logits = scores if best.method.scores_are_logits else calibrator.log_odds(scores)
+        are_logits = best.method.scores_are_logits or names is not None
+        as_logits = scores if are_logits else calibrator.log_odds(scores)
         errors = LabelErrors().fit(as_logits, Y)
         held_out = _noted(errors, as_logits, Y)
         space, method = best.fit(X, Y, rejected, groups)
         fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
-    return Learned(space, method, calibrator, blend, errors, held_out)
+    return Learned(space, method, calibrator, blend, errors, held_out, names)
 
 
 def _largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:

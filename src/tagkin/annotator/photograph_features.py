@@ -8,8 +8,17 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from tagkin.annotator.photographs import Photographs, all_unreadable, paths_of
+from tagkin.annotator.photographs import (
+    Photographs,
+    TagLists,
+    all_unreadable,
+    merged,
+    paths_of,
+    subset,
+    tag_rows,
+)
 from tagkin.annotator.progress import Progress, silent
+from tagkin.collection.reading import Collection
 from tagkin.errors import InvalidInput
 from tagkin.features import (
     Backbone,
@@ -19,6 +28,7 @@ from tagkin.features import (
     extract,
     get_backbone,
 )
+from tagkin.names import ClassPrior, NamePrior, TextPrior
 
 __all__ = ["PhotographFeatures"]
 
@@ -30,6 +40,7 @@ class PhotographFeatures(BaseEstimator):
     cache: FeatureCache | bool
     fingerprint_: str
     _opened: tuple[str, Backbone] | None = None
+    _opened_prior: tuple[Backbone | None, NamePrior | None] = (None, None)
 
     def look(
         self,
@@ -63,9 +74,17 @@ class PhotographFeatures(BaseEstimator):
             self._opened = self.backbone, backbone
         return backbone
 
+    def _prior(self) -> NamePrior | None:
+        """What the backbone makes of the names of tags; None where it can make nothing of them."""
+        backbone = self._backbone()
+        if self._opened_prior[0] is not backbone:
+            self._opened_prior = backbone, _prior_of(backbone)
+        return self._opened_prior[1]
+
     def __getstate__(self) -> dict[str, Any]:
         """What copies get: a network that runs is of this process alone."""
-        return {k: v for k, v in super().__getstate__().items() if k != "_opened"}
+        state = super().__getstate__()
+        return {k: v for k, v in state.items() if k not in ("_opened", "_opened_prior")}
 
     def _opened_cache(self) -> AbstractContextManager[FeatureCache | None]:
         if not isinstance(self.cache, (FeatureCache, bool)):
@@ -89,3 +108,37 @@ class PhotographFeatures(BaseEstimator):
         if not seen.files:
             raise InvalidInput(all_unreadable(seen.failures))
         return seen
+
+    def _tagged(
+        self,
+        photographs: Photographs,
+        tags: TagLists | None,
+        step: Progress,
+        rejected: TagLists | None = None,
+    ) -> tuple[Extraction, list[list[str]], list[list[str]] | None]:
+        """Features of photographs that carry tags, each content once, those tags and rejections."""
+        if isinstance(photographs, Collection):
+            tags = photographs.tags
+        files = paths_of(photographs)
+        rows = tag_rows(files, tags)
+        kept = [i for i, row in enumerate(rows) if row]
+        if not kept:
+            raise InvalidInput(
+                f"No tag at all: none of the {len(files)} photographs carries one. Tag some first."
+            )
+        if isinstance(photographs, Extraction):
+            seen = subset(photographs, kept)
+        else:
+            seen = self._readable([files[i] for i in kept], step)
+        named = [files[i] for i in kept]
+        once, merged_rows = merged(seen, named, [rows[i] for i in kept])
+        if rejected is None:
+            return once, merged_rows, None
+        refused = tag_rows(files, rejected)
+        return once, merged_rows, merged(seen, named, [refused[i] for i in kept])[1]
+
+
+def _prior_of(backbone: Backbone) -> NamePrior | None:
+    if backbone.text_encoder is not None:
+        return TextPrior(backbone.text_encoder)
+    return None if backbone.classifier is None else ClassPrior(backbone.classifier)

@@ -14,11 +14,22 @@ from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
 from tagkin.images import Failure
 
-__all__ = ["Photographs", "all_unreadable", "merged", "paths_of", "subset", "tag_rows", "tags_now"]
+__all__ = [
+    "Photographs",
+    "TagLists",
+    "all_unreadable",
+    "merged",
+    "paths_of",
+    "subset",
+    "tag_rows",
+    "tags_now",
+]
 
 Path: TypeAlias = "str | os.PathLike[str]"
 Photographs: TypeAlias = "Path | Iterable[Path] | Collection | Extraction"
 """A path, several, a `Collection`, or the `Extraction` of photographs that were looked at."""
+TagLists: TypeAlias = "Sequence[Iterable[str] | None]"
+"""The tags of each photograph, None where there are none."""
 
 
 def paths_of(photographs: Photographs) -> list[str]:

@@ -15,6 +15,7 @@ from tagkin.annotator.learning import (
     n_folds,
     scores_by_fold,
 )
+from tagkin.annotator.naming import Naming
 from tagkin.annotator.progress import Progress, counted
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
@@ -125,13 +126,14 @@ def cross_validated(
     step: Progress,
     groups: np.ndarray | None = None,
     rejected: scipy.sparse.csr_array | None = None,
+    naming: Naming | None = None,
 ) -> Quality:
     """Hold out each fold of the photographs in turn; those of one of the `groups` (N,) together.
 
-    How to denoise is chosen in each fold anew. Whether to, and the confidences, are learned for
-    one half of the photographs from the scores of the other half, so that they, too, are measured
-    on photographs that they have not seen. Where the halves decide otherwise, scores of both ways
-    stand in one ranking.
+    How to denoise is chosen in each fold anew. Whether to, how much the names of tags count, and
+    the confidences, are learned for one half of the photographs from the scores of the other half,
+    so that they, too, are measured on photographs that they have not seen. Where the halves decide
+    otherwise, scores of both ways stand in one ranking.
     """
     check_enough(Y)
     plain, visual = replace(recipe, denoiser=None), Recipe(None, recipe.method)
@@ -145,6 +147,8 @@ def cross_validated(
     scores, judges = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
         best = max(tried, key=lambda some: mean_average_precision(Y[others], some[others]))
+        if naming is not None:
+            best = naming.cross_weighed(X, Y, best, others)
         scores[rows] = best[rows]
         judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
     judged = count(len(scores), "tagged photograph")

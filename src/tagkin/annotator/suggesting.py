@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.naming import counted_names
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, to_numpy
 from tagkin.calibration import LabelCalibrator
@@ -33,7 +34,7 @@ __all__ = [
 
 def suggestions_of(
     estimator: FeatureAnnotator,
-    embeddings: Array,
+    features: Array,
     known: np.ndarray,
     unwanted: scipy.sparse.csr_array,
     rule: Rule,
@@ -45,7 +46,7 @@ def suggestions_of(
     ----------
     estimator : FeatureAnnotator
         Fitted.
-    embeddings : array of shape (n, m)
+    features : array of shape (n, d)
     known : int array of shape (n,)
         Which image learned from each is, or −1; it does not support a label of its own.
     unwanted : CSR array of shape (n, D)
@@ -56,18 +57,30 @@ def suggestions_of(
         Images to name for each suggestion, at most.
     """
     method, names = estimator.method_, estimator.classes_
+    embeddings = estimator.space_.transform(features)
     found, scores = scored(method, embeddings, known)
+    free, shares = supported(found, method.labels_), np.zeros(scores.shape)
+    if counted := counted_names(estimator):
+        by_name = counted.prior_scores(estimator.prior, features)
+        shares = counted.weights.name_shares(scores, by_name)
+        scores = counted.weights.combine(scores, by_name)
+        free |= shares > 0
     P = to_numpy(estimator.calibrator_.predict_proba(scores))
-    free = supported(found, method.labels_)
     free[unwanted.nonzero()] = False
     evidence = method.explain_neighbors(*found, rule.picked(scores, P, free), embeddings)
     return [
         [
-            LabelSuggestion(names[e.label], float(row[e.label]), e.label, support_of(e, n_support))
+            LabelSuggestion(
+                names[e.label],
+                float(P[i, e.label]),
+                e.label,
+                support_of(e, n_support),
+                float(shares[i, e.label]) if len(e.indices) else 1.0,
+            )
             for e in of_image
-            if len(e.indices)
+            if len(e.indices) or shares[i, e.label] > 0
         ]
-        for row, of_image in zip(P, evidence, strict=True)
+        for i, of_image in enumerate(evidence)
     ]
 
 

@@ -44,6 +44,8 @@ class LabelSuggestion(NamedTuple):
     """Column of the label matrix."""
     support: tuple[Support, ...]
     """The images that support it, those with the largest shares first."""
+    name_share: float = 0.0
+    """The part of the label's name in what speaks for it; 1 where no image supports it."""
 
 
 class LabelFinding(NamedTuple):
@@ -104,6 +106,9 @@ class TagSuggestion:
     """How probable it is that the tag is right, from 0 to 1: of suggestions with .8, 80 % are."""
     kin: tuple[Kin, ...]
     """The tagged photographs that support it, those with the largest shares first."""
+    name_share: float = 0.0
+    """The part of the tag's name in what speaks for it, from 0 to 1. Where it is 1 there are no
+    kin yet: the tag is suggested from its name alone."""
 
 
 @dataclass(frozen=True)

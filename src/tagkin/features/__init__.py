@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tagkin.features.registry import BACKBONES as BACKBONES
     from tagkin.features.registry import get_backbone as get_backbone
     from tagkin.features.runs import Extraction as Extraction
+    from tagkin.features.text import TextEncoder as TextEncoder
 
 # Loaded at first use: the command line completes the names of backbones without NumPy.
 _HOMES = {
@@ -22,6 +23,7 @@ _HOMES = {
     "Extraction": "runs",
     "FeatureCache": "cache",
     "Preprocessing": "base",
+    "TextEncoder": "text",
     "default_cache_folder": "cache",
     "extract": "extraction",
     "get_backbone": "registry",

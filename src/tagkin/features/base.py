@@ -14,6 +14,7 @@ from PIL import Image
 from tagkin.arrays import check_integer
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
+from tagkin.features.text import TextEncoder
 
 __all__ = ["Backbone", "Preprocessing"]
 
@@ -147,6 +148,8 @@ class Backbone(ABC):
         How many photographs a call should get: as few as run at full speed.
     classifier : Classifier or None
         What tells classes apart by these features, where the network has such a layer.
+    text_encoder : TextEncoder or None
+        What puts texts into the space of these features, where there is such a network.
     """
 
     name: str
@@ -154,6 +157,11 @@ class Backbone(ABC):
     fingerprint: str
     preprocessing: Preprocessing
     batch_size: int = 4
+
+    @property
+    def text_encoder(self) -> TextEncoder | None:
+        """None, unless a text encoder was trained together with the network."""
+        return None
 
     @property
     def classifier(self) -> Classifier | None:

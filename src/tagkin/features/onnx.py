@@ -10,7 +10,8 @@ Keys are the parameters of `Preprocessing`, of which only ``size`` is needed, an
 - ``input``, ``output``: names in the model; needed where it has several;
 - ``pool``: how values at several positions become one vector. ``mean`` (the default) or ``max``
   over all positions of a map (n, channels, h, w), or (n, h, w, channels) where the layout is NHWC;
-  ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default.
+  ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default;
+- ``text``: the text encoder that was trained together with it, see `tagkin.features.text`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ import numpy as np
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features._torch_files import sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.text import TextEncoder, TextSettings, read_text_settings
 from tagkin.onnx_sessions import open_session
 
 __all__ = ["OnnxEncoder"]
@@ -100,6 +103,11 @@ class OnnxEncoder(Backbone):
                 f"{', '.join(_TYPES)} are known."
             )
 
+    @cached_property
+    def text_encoder(self) -> TextEncoder | None:
+        """The text encoder that the ``.json`` file names, if it names one."""
+        return None if self._settings.text is None else TextEncoder(self._settings.text)
+
     def __call__(self, batch: np.ndarray) -> np.ndarray:
         """Features (n, dimension) of prepared photographs (n, size, size, 3)."""
         size = self.preprocessing.size
@@ -165,6 +173,8 @@ class _Settings:
     input: str | None = None
     output: str | None = None
     pool: str | None = None
+    # features do not depend on it, so that it is no part of their fingerprint
+    text: TextSettings | None = field(default=None, repr=False)
 
 
 def _read_settings(path: Path) -> _Settings:
@@ -181,7 +191,7 @@ def _read_settings(path: Path) -> _Settings:
         raise InvalidInput(f"{path} is not JSON ({error}).") from error
     if not isinstance(values, dict):
         raise InvalidInput(f"{path} holds {values!r}; expected an object such as {_EXAMPLE}")
-    known = (*_PREPROCESSING, "input", "output", "pool")
+    known = (*_PREPROCESSING, "input", "output", "pool", "text")
     unknown = [key for key in values if key not in known]
     if unknown:
         raise InvalidInput(f"{path}: unknown {', '.join(unknown)}; known are {', '.join(known)}.")
@@ -196,7 +206,10 @@ def _read_settings(path: Path) -> _Settings:
         preprocessing = Preprocessing(**{k: v for k, v in values.items() if k in _PREPROCESSING})
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
-    return _Settings(preprocessing, *(values.get(key) for key in ("input", "output", "pool")))
+    text = read_text_settings(path, values["text"]) if "text" in values else None
+    return _Settings(
+        preprocessing, values.get("input"), values.get("output"), values.get("pool"), text
+    )
 
 
 def _hashes(path: Path) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from tagkin.names.classes import ClassMeanings
 from tagkin.names.meanings import Meanings, NameTable
 from tagkin.names.prior import ClassPrior, NamePrior, TextPrior
+from tagkin.names.vocabularies import common_tags
 from tagkin.names.weights import NameWeights
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "NameTable",
     "NameWeights",
     "TextPrior",
+    "common_tags",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import row_blocks
-from tagkin.errors import MissingExtra
+from tagkin.errors import MissingExtra, pip_install
 from tagkin.lexicons import WordNet, WordVectors
 from tagkin.names.meanings import BORROWED, OWN, UNKNOWN, Meanings
 
@@ -64,7 +64,13 @@ class ClassMeanings:
     @classmethod
     def find(cls, synsets: Sequence[int]) -> ClassMeanings:
         """With the WordNet that is installed, and word vectors where they are, too."""
-        wordnet = WordNet.find()
+        try:
+            wordnet = WordNet.find()
+        except MissingExtra as error:
+            raise MissingExtra(
+                f"What the names of tags mean is in WordNet, which is not installed. Install it, "
+                f"and word vectors, with: {pip_install('names')}"
+            ) from error
         try:
             vectors = WordVectors.find()
         except MissingExtra:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -39,6 +40,19 @@ class NameTable:
 
     def __len__(self) -> int:
         return len(self.kinds)
+
+    def stacked(self, other: NameTable) -> NameTable:
+        """These tags, and the others after them."""
+        sparse = scipy.sparse.issparse(self.rows)
+        rows: Any = (
+            scipy.sparse.vstack([self.rows, other.rows], format="csr")
+            if sparse
+            else np.vstack([self.rows, other.rows])
+        )
+        kinds, breadths = (
+            np.append(getattr(self, name), getattr(other, name)) for name in ("kinds", "breadths")
+        )
+        return NameTable(rows, kinds, breadths)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse
+from scipy.special import logit
 
 from tagkin.names.classes import ClassMeanings
-from tagkin.names.meanings import BORROWED, OWN, UNKNOWN, Meanings, NameTable
+from tagkin.names.meanings import BORROWED, OWN, Meanings, NameTable
 
 __all__ = ["ClassPrior", "NamePrior", "TextPrior"]
 
@@ -40,9 +41,12 @@ class _Classifier(Protocol):
 _TEMPERATURE = 1.5  # of the classifier; chosen as the constants of `ClassMeanings` were
 _LEAST = 1e-9  # probability that no class goes below
 
-# Intercept and slope of log-odds by log-mass, as `python -m experiments names` learned them on the
-# training images of Flickr8k and of the folder of photographs, both with the same weight.
-_ALONE = {OWN: (0.0, 0.5), BORROWED: (0.0, 0.5)}
+# Intercept and slope of the log-odds that a tag is right by those of its classes, as
+# `python -m experiments names` learns them: of tags that have classes on 1,000 photographs that
+# experts labelled, of tags that borrow on these and on 7,091 that people described, the latter so
+# that a tag that is only like something is hardly ever suggested.
+_ALONE = {OWN: (0.72, 0.53), BORROWED: (-0.55, 0.45)}
+_MASSES = 1e-6, 0.99  # no log-odds are taken of less or of more
 
 
 class ClassPrior:
@@ -52,8 +56,8 @@ class ClassPrior:
 
         score = log Σ_c r_c p(c | x),
 
-    and the breadth of the tag times that sum is the probability of all its classes together, from
-    which the log-odds of the name alone follow: linear in its logarithm.
+    with T = 1.5. With T = 1, the breadth of the tag times that sum is the probability m of all its
+    classes together, and the log-odds of the name alone are α + β logit m.
 
     Parameters
     ----------
@@ -62,6 +66,14 @@ class ClassPrior:
     lexicon : ClassMeanings, optional
         What tags mean in these classes; by default from WordNet and the word vectors that are
         installed, which are read when a tag is first looked up.
+
+    Notes
+    -----
+    α and β were learned once, on 1,000 photographs of everyday scenes that experts had labelled,
+    and hold for such: of 98 suggestions for 200 others with a confidence of .5 and more, 69 % were
+    right. Whether a person would have written the tag is another question: of such suggestions for
+    Flickr8k, where a tag counts if two of five people wrote it, 27 % were right, as people write
+    "dog" and neither "animal" nor "greyhound".
     """
 
     def __init__(self, classifier: _Classifier, lexicon: ClassMeanings | None = None):
@@ -79,13 +91,17 @@ class ClassPrior:
         P = self.classifier.probabilities(X, _TEMPERATURE)
         return np.log(np.maximum((rows @ P.T).T, _LEAST))
 
+    def __repr__(self) -> str:
+        return f"<ClassPrior: {len(self.classifier.synsets):,} classes>"
+
     def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
         """Log-odds (n, D) that the tags are right, from their names alone."""
-        odds = self.scores(X, table.rows) + np.log(table.breadths)
-        for kind, (intercept, slope) in _ALONE.items():
-            odds[:, table.kinds == kind] = intercept + slope * odds[:, table.kinds == kind]
-        odds[:, table.kinds == UNKNOWN] = -np.inf
-        return odds
+        P = self.classifier.probabilities(X)
+        masses = (table.rows @ P.T).T * table.breadths
+        intercepts, slopes = (
+            np.array([_ALONE.get(kind, (-np.inf, 0.0)) for kind in table.kinds]).reshape(-1, 2).T
+        )
+        return intercepts + slopes * logit(np.clip(masses, *_MASSES))
 
 
 class _TextEncoder(Protocol):
@@ -95,7 +111,7 @@ class _TextEncoder(Protocol):
     @property
     def bias(self) -> float | None: ...
 
-    def __call__(self, texts: Sequence[str]) -> np.ndarray: ...
+    def __call__(self, names: Sequence[str]) -> np.ndarray: ...
 
 
 # Odds against a tag that is as near to a photograph as "a photo" is. Not learned: no joint encoder
@@ -119,6 +135,9 @@ class TextPrior:
 
     def __init__(self, encoder: _TextEncoder):
         self.encoder = encoder
+
+    def __repr__(self) -> str:
+        return "<TextPrior>"
 
     def meanings(self, names: Sequence[str]) -> Meanings:
         """The embeddings of the tags' names; one meaning each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
@@ -73,7 +73,7 @@ class NameWeights(BaseEstimator):
             _positive(S.std(dtype=np.float64)),
         )
         self.prior_center_ = Z.mean(axis=0, dtype=np.float64)
-        self.prior_scale_ = _positive(Z.std(axis=0, dtype=np.float64))
+        self.prior_scale_: np.ndarray = _positive(Z.std(axis=0, dtype=np.float64))
         theta, self.expected_ = _fit_pooled(self._pairs(S, Z, Y), np.asarray(kinds))
         self.slopes_, self.intercepts_, self.weights_ = theta.T.copy()
         return self
@@ -85,26 +85,51 @@ class NameWeights(BaseEstimator):
         odds = self.slopes_ * s + self.intercepts_ + self.weights_ * z
         return odds.astype(np.float32)
 
-    def name_part(self, Z: np.ndarray) -> np.ndarray:
-        """What the names add to the log-odds (n, D); it is below 0 where they speak against."""
-        check_is_fitted(self)
-        return self.weights_ * (Z - self.prior_center_) / self.prior_scale_
+    def name_shares(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """The part of the names (n, D) in what speaks for a tag, from 0 to 1.
 
-    def extend(self, kinds: np.ndarray) -> Self:
-        """Add tags after those that were fitted, with the weights expected of their kinds.
+        That is wₜ z of aₜ s + wₜ z, where what speaks against the tag counts as nothing.
+        """
+        check_is_fitted(self)
+        s, z = self._standardized(S, Z, slice(None))
+        learned, names = np.maximum(self.slopes_ * s, 0), np.maximum(self.weights_ * z, 0)
+        total = learned + names
+        return np.divide(names, total, out=np.zeros_like(total), where=total > 0)
+
+    def with_slopes_of(self, other: NameWeights) -> NameWeights:
+        """With slopes and weights that were learned elsewhere, and intercepts of its own.
+
+        Log-odds from weights that were learned on different images so are of one scale, and a
+        tag's images can stand in one ranking.
+        """
+        check_is_fitted(self)
+        changed = NameWeights()
+        changed.__dict__.update(self.__dict__)
+        changed.slopes_ = other.slopes_ * (self.scale_ / other.scale_)
+        changed.weights_ = other.weights_ * (self.prior_scale_ / other.prior_scale_)
+        return changed
+
+    def extended(self, kinds: np.ndarray) -> NameWeights:
+        """With tags after those that were fitted, and the weights expected of their kinds.
 
         Their prior is standardised as that of the median tag.
         """
         check_is_fitted(self)
-        slopes, intercepts, weights = self.expected_[np.asarray(kinds, dtype=np.int64)].T
+        more = NameWeights()
         n = len(kinds)
-        self.slopes_ = np.append(self.slopes_, slopes)
-        self.intercepts_ = np.append(self.intercepts_, intercepts)
-        self.weights_ = np.append(self.weights_, weights)
-        for name in ("prior_center_", "prior_scale_"):
-            known = getattr(self, name)
-            setattr(self, name, np.append(known, np.full(n, np.median(known))))
-        return self
+        expected = self.expected_[np.asarray(kinds, dtype=np.int64)].reshape(n, 3).T
+        more.center_, more.scale_, more.expected_ = self.center_, self.scale_, self.expected_
+        more.slopes_, more.intercepts_, more.weights_ = (
+            np.append(known, new)
+            for known, new in zip(
+                (self.slopes_, self.intercepts_, self.weights_), expected, strict=True
+            )
+        )
+        more.prior_center_, more.prior_scale_ = (
+            np.append(known, np.full(n, np.median(known)))
+            for known in (self.prior_center_, self.prior_scale_)
+        )
+        return more
 
     def _standardized(
         self, S: np.ndarray, Z: np.ndarray, columns: slice
@@ -155,9 +180,9 @@ def _sampled(
     return np.concatenate(chosen), np.concatenate(counts)
 
 
-def _positive(scale: Any) -> Any:
-    """A standard deviation, or 1 where nothing varies."""
-    return np.where(np.asarray(scale) > 1e-12, scale, 1.0)[()]
+def _positive(scale: np.ndarray) -> np.ndarray:
+    """Standard deviations, or 1 where nothing varies."""
+    return np.where(scale > 1e-12, scale, 1.0)
 
 
 # --- the regression ----------------------------------------------------------------------

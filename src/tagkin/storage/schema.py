@@ -42,8 +42,8 @@ class Stored:
 STORED = {
     "Annotator": Stored(
         "tagkin.annotator.annotator",
-        left_out=("failures_", "paths_", "_opened"),
-        added=("aliases", "merge_plurals", "exclude", "leaf_only"),
+        left_out=("failures_", "paths_", "_opened", "_opened_prior"),
+        added=("aliases", "merge_plurals", "exclude", "leaf_only", "names"),
         gathered={
             "estimator_": Gathered(
                 "FeatureAnnotator",
@@ -79,12 +79,15 @@ STORED = {
     "LandmarkMap": Stored("tagkin.space.landmarks"),
     "Landmarks": Stored("tagkin.space.landmarks"),
     "Linear": Stored("tagkin.kernels.linear"),
+    "LearnedNames": Stored("tagkin.annotator.naming"),
     "LinearSVM": Stored("tagkin.transfer.linear"),
     "LogisticReadout": Stored(
         "tagkin.transfer.readout",
         on_host=("coef_", "intercept_"),
     ),
     "Moments": Stored("tagkin.space.moments"),
+    "NameTable": Stored("tagkin.names.meanings"),
+    "NameWeights": Stored("tagkin.names.weights"),
     "NeighborVoting": Stored("tagkin.transfer.voting"),
     "OntologyView": Stored("tagkin.labels.ontology"),
     "Projection": Stored("tagkin.space.solution"),
@@ -114,7 +117,12 @@ STORED = {
 }
 
 # Read from files of this machine. A model goes without them: its fitted state has what was taken.
-_RESOURCES = {"FeatureCache": "tagkin.features.cache", "WordNet": "tagkin.lexicons.wordnet"}
+_RESOURCES = {
+    "ClassPrior": "tagkin.names.prior",
+    "FeatureCache": "tagkin.features.cache",
+    "TextPrior": "tagkin.names.prior",
+    "WordNet": "tagkin.lexicons.wordnet",
+}
 
 # What version 0.1 called a class.
 _FORMER_NAMES = {"Recipe": "Setting"}

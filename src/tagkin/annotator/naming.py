@@ -1,0 +1,136 @@
+"""The names of labels, counted beside what was learned from images as far as it helps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.special import expit
+
+from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.names import Meanings, NamePrior, NameTable, NameWeights
+from tagkin.wording import count
+
+__all__ = ["LearnedNames", "Naming", "confidences_by_name", "counted_names"]
+
+_COUNTS = 0.05  # a weight that changes something
+
+
+@dataclass(frozen=True)
+class LearnedNames:
+    """What the names of D labels mean, and how much that counts."""
+
+    table: NameTable
+    weights: NameWeights
+
+    def combined(self, prior: NamePrior | None, X: Array, scores: np.ndarray) -> np.ndarray:
+        """Log-odds (n×D) from learned scores (n×D) and the names, for features X (n×d)."""
+        return self.weights.combine(scores, self.prior_scores(prior, X))
+
+    def prior_scores(self, prior: NamePrior | None, X: Array) -> np.ndarray:
+        """What the names say (n×D) of images with features X (n×d)."""
+        if prior is None:
+            raise InvalidInput(
+                "This model counts the names of labels, for which it needs what scored them when "
+                "it was learned. Set prior, as in ClassPrior(get_backbone().classifier)."
+            )
+        return _scores(prior, X, self.table)
+
+    def describe(self) -> list[str]:
+        """How many labels have names that count, in a sentence."""
+        known = self.table.kinds > 0
+        used = int((known & (self.weights.weights_ >= _COUNTS)).sum())
+        return [
+            f"The names of {used} of {count(len(known), 'label')} count beside the images; "
+            f"{int((~known).sum())} of the names are unknown."
+        ]
+
+    def extended(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:
+        """For labels of these names, the first of which are known already."""
+        more = [str(name) for name in names[len(self.table) :]]
+        if not more:
+            return self
+        new = _unknown(self.table, len(more))
+        if prior is not None:
+            with suppress(MissingExtra):  # the model was learned where the lexicon is
+                new = prior.meanings(more).table()
+        return LearnedNames(self.table.stacked(new), self.weights.extended(new.kinds))
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What D labels may mean to a prior, before it is known how much that counts."""
+
+    prior: NamePrior
+    meanings: Meanings
+
+    @classmethod
+    def of(cls, prior: NamePrior | None, names: np.ndarray | None) -> Naming | None:
+        """None where there is no prior, or labels have no names."""
+        if prior is None or names is None:
+            return None
+        return cls(prior, prior.meanings([str(name) for name in names]))
+
+    def weighed(
+        self, X: Array, Y: scipy.sparse.csr_array, scores: np.ndarray
+    ) -> tuple[LearnedNames, np.ndarray]:
+        """Names weighed by held-out scores (N×D), and those scores with the names counted."""
+        table = self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
+        by_name = _scores(self.prior, X, table)
+        weights = NameWeights().fit(scores, by_name, Y, table.kinds)
+        return LearnedNames(table, weights), weights.combine(scores, by_name)
+
+    def cross_weighed(
+        self,
+        X: Array,
+        Y: scipy.sparse.csr_array,
+        scores: np.ndarray,
+        others: np.ndarray,
+    ) -> np.ndarray:
+        """Held-out scores (N×D) with names that are weighed by those of some images alone.
+
+        Of the rest only what does not change the order of a label's images is used: intercepts,
+        scales, and which sense a name has.
+        """
+        common, _ = self.weighed(X, Y, scores)
+        by_name = _scores(self.prior, X, common.table)
+        weights = NameWeights().fit(scores[others], by_name[others], Y[others], common.table.kinds)
+        return common.weights.with_slopes_of(weights).combine(scores, by_name)
+
+
+def counted_names(estimator: Any) -> LearnedNames | None:
+    """What an estimator has learned of names; models from before names counted have nothing."""
+    return getattr(estimator, "names_", None)
+
+
+def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.ndarray:
+    """Probabilities (n×D), float32, that labels are right, from their names alone."""
+    table = prior.meanings(names).table()
+    P = np.empty((X.shape[0], len(table)), dtype=np.float32)
+    for rows in _blocks(X, table):
+        P[rows] = expit(prior.log_odds(to_numpy(X[rows]), table))
+    return P
+
+
+def _scores(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
+    """Scores (n×D), float32, by the names of labels."""
+    Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
+    for rows in _blocks(X, table):
+        Z[rows] = prior.scores(to_numpy(X[rows]), table.rows)
+    return Z
+
+
+def _blocks(X: Array, table: NameTable) -> Any:
+    return row_blocks(X.shape[0], 16 * (len(table) + table.rows.shape[1]))
+
+
+def _unknown(table: NameTable, n: int) -> NameTable:
+    """Labels of which nothing is known, beside those of the table."""
+    rows = scipy.sparse.csr_array((n, table.rows.shape[1]), dtype=np.float32)
+    fitting = rows if scipy.sparse.issparse(table.rows) else rows.toarray()
+    return NameTable(fitting, np.zeros(n, dtype=np.int8), np.ones(n))

@@ -1,0 +1,206 @@
+"""Names of tags in annotators: weighed, stored, and alone where no photograph carries a tag."""
+
+import numpy as np
+import pytest
+
+import tagkin
+from tagkin import Annotator, FeatureAnnotator
+from tagkin.errors import InvalidInput
+from tagkin.features.classifier import Classifier
+from tagkin.lexicons import WordNet, WordVectors
+from tagkin.names import ClassMeanings, ClassPrior, common_tags
+from tests.conftest import needs_wordnet
+from tests.features.joint import SIZE, write_joint_encoder
+from tests.lexicons.wordnet_writer import offset, write_wordnet
+
+CLASSES = ["dog", "cat", "bat", "club", "racket", "jersey"]
+TAGS = ["dog", "cat", "racket", "jersey", "mystery"]
+
+
+@pytest.fixture(scope="module")
+def prior(tmp_path_factory):
+    """A classifier of features that are evidence of six classes, with noise."""
+    folder = tmp_path_factory.mktemp("lexicon")
+    (folder / "vectors.txt").write_text("dog 1 0\ncat 0 1\npuppy 1 0.1\n")
+    lexicon = ClassMeanings(
+        [offset(name) for name in CLASSES],
+        WordNet.find(write_wordnet(folder / "wordnet")),
+        WordVectors.read(folder / "vectors.txt"),
+    )
+    weight = np.zeros((6, 24), np.float32)
+    weight[:, :6] = 4 * np.eye(6)
+    return ClassPrior(Classifier(weight, np.zeros(6, np.float32), lexicon.synsets), lexicon)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Features whose first six numbers are what the classifier sees, and tags."""
+    rng = np.random.default_rng(0)
+    n = 300
+    shown = rng.integers(4, size=n)  # dog, cat, racket or jersey
+    column = np.array([0, 1, 4, 5])[shown]
+    X = rng.random((n, 24)).astype(np.float32)
+    X[np.arange(n), column] += rng.random(n) + 0.3
+    tags = [[TAGS[k]] + ["mystery"] * (rng.random() < 0.3) for k in shown]
+    return X, tags
+
+
+def test_names_help_where_few_images_are_labelled(prior, data):
+    X, tags = data
+    few, new = slice(0, 16), slice(100, 300)
+    scores = [
+        FeatureAnnotator(prior=one, denoise=False).fit(X[few], tags[few]).score(X[new], tags[new])
+        for one in (None, prior)
+    ]
+    assert scores[1] > scores[0] + 0.05
+
+
+def test_scores_are_combined_with_the_names(prior, data):
+    X, tags = data
+    found = FeatureAnnotator(prior=prior, denoise=False).fit(X[:40], tags[:40])
+    alone = found.method_.decision_function(found.space_.transform(X[40:50]))
+    by_name = prior.scores(X[40:50], found.names_.table.rows)
+    w = found.names_.weights
+    expected = (
+        w.slopes_ * (alone - w.center_) / w.scale_
+        + w.intercepts_
+        + w.weights_ * (by_name - w.prior_center_) / w.prior_scale_
+    )
+    np.testing.assert_allclose(found.decision_function(X[40:50]), expected, rtol=1e-4, atol=1e-4)
+    mystery = list(found.classes_).index("mystery")
+    assert w.weights_[mystery] == 0  # the lexicon does not know it
+
+
+def test_suggestions_say_how_much_is_the_names(prior, data):
+    X, tags = data
+    found = FeatureAnnotator(prior=prior, denoise=False).fit(X[:16], tags[:16])
+    suggested = [s for row in found.suggest(X[100:200], n=2) for s in row]
+    shares = np.array([s.name_share for s in suggested])
+    assert ((shares >= 0) & (shares <= 1)).all()
+    assert (shares > 0).any()
+    assert all(s.name_share == 1 for s in suggested if not s.support)
+    assert all(s.name_share == 0 for s in suggested if s.name == "mystery")
+    without = FeatureAnnotator(denoise=False).fit(X[:16], tags[:16])
+    assert {s.name_share for row in without.suggest(X[100:200], n=2) for s in row} == {0.0}
+
+
+def test_a_model_keeps_what_names_mean_and_says_what_it_lacks(prior, data, tmp_path):
+    X, tags = data
+    found = FeatureAnnotator(prior=prior, denoise=False).fit(X[:60], tags[:60])
+    assert any("names of 4 of 5 labels" in line for line in found.describe())
+    again = tagkin.load(found.save(tmp_path / "model"))
+    with pytest.raises(InvalidInput, match="Set prior"):
+        again.predict_proba(X)
+    again.prior = prior
+    np.testing.assert_allclose(again.predict_proba(X), found.predict_proba(X), atol=1e-6)
+
+
+def test_new_labels_get_the_weight_expected_of_their_names(prior, data):
+    X, tags = data
+    found = FeatureAnnotator(prior=prior, denoise=False).fit(X[:60], tags[:60])
+    found.partial_fit(X[60:80], [[*row, "bat", "wholly unknown"] for row in tags[60:80]])
+    table, names = found.names_.table, list(found.classes_)
+    assert len(table) == len(names) == 7
+    assert table.kinds[names.index("bat")] == 2
+    assert table.kinds[names.index("wholly unknown")] == 0
+    assert found.predict_proba(X[:3]).shape == (3, 7)
+
+
+def test_quality_is_measured_with_names(prior, data):
+    X, tags = data
+    few = X[:40], tags[:40]
+    with_names, without = (
+        FeatureAnnotator(prior=one, denoise=False).cross_validate(*few).semantic["MAP"]
+        for one in (prior, None)
+    )
+    assert with_names > without
+
+
+def test_labels_without_names_have_no_prior(prior, data):
+    X, tags = data
+    Y = np.array([[tag in row for tag in TAGS] for row in tags])
+    assert FeatureAnnotator(prior=prior, denoise=False).fit(X[:60], Y[:60]).names_ is None
+
+
+# --- photographs ---
+
+
+@pytest.fixture
+def joint(tmp_path):
+    pytest.importorskip("tokenizers")
+    from PIL import Image
+
+    folder = write_joint_encoder(tmp_path / "encoder", scale=60.0)
+    rng = np.random.default_rng(0)
+    files = {}
+    for i in range(24):
+        color = ("red", "green", "blue")[i % 3]
+        pixels = np.full((SIZE, SIZE, 3), 60, np.uint8) + rng.integers(0, 40, 3, dtype=np.uint8)
+        pixels[..., i % 3] = 240
+        path = tmp_path / f"{i:02}.png"
+        Image.fromarray(pixels).save(path)
+        files[str(path)] = color
+    return str(folder / "image.onnx"), files
+
+
+def test_a_joint_encoder_suggests_without_a_single_tag(joint):
+    backbone, files = joint
+    annotator = Annotator(backbone, cache=False)
+    found = annotator.suggest_by_name(list(files), ["red", "green", "blue"], n=1)
+    assert [one.suggestions[0].tag for one in found] == list(files.values())
+    first = found[0].suggestions[0]
+    assert first.kin == ()
+    assert first.name_share == 1
+    assert found[0].to_dict()["suggestions"][0]["name_share"] == 1
+
+
+def test_a_new_tag_is_suggested_beside_those_that_were_learned(joint, tmp_path):
+    """Blue is on no photograph that was learned from."""
+    backbone, files = joint
+    known = [file for file, color in files.items() if color != "blue"]
+    annotator = Annotator(backbone, cache=False).fit(known, [[files[file]] for file in known])
+    assert annotator.names_note_ == ""
+    annotator = Annotator.load(annotator.save(tmp_path / "model"))
+    annotator.cache = False
+    blue = [file for file, color in files.items() if color == "blue"]
+    assert "blue" not in {s.tag for one in annotator.suggest(blue) for s in one.suggestions}
+    found = annotator.suggest(blue, vocabulary=["blue", "red"])
+    for one in found:
+        [suggestion] = [s for s in one.suggestions if s.tag == "blue"]
+        assert suggestion.name_share == 1
+        # red was learned: it is suggested as such, once at most
+        assert sum(s.tag == "red" for s in one.suggestions) <= 1
+    assert [len(one.suggestions) for one in annotator.suggest(blue, vocabulary=["blue"], n=1)] == [
+        1
+    ] * len(blue)
+
+
+def test_what_cannot_be_suggested_by_name_is_told(joint):
+    backbone, files = joint
+    with pytest.raises(InvalidInput, match="vocabulary is empty"):
+        Annotator(backbone, cache=False).suggest_by_name(list(files), [" "])
+    with pytest.raises(InvalidInput, match="list of tags; found the text 'red'"):
+        Annotator(backbone, cache=False).suggest_by_name(list(files), "red")
+
+
+def test_names_can_be_left_out(joint):
+    backbone, files = joint
+    annotator = Annotator(backbone, cache=False, names=False)
+    annotator.fit(list(files), [[color] for color in files.values()])
+    assert annotator.estimator_.names_ is None
+    assert "not asked for" in annotator.names_note_
+
+
+def test_features_from_elsewhere_have_no_names(synthetic):
+    from tests.annotator.conftest import seen
+
+    annotator = Annotator().fit(seen(synthetic.X[:60]), synthetic.tags[:60])
+    assert annotator.estimator_.names_ is None
+    assert "not the features of efficientnet-lite0" in annotator.names_note_
+
+
+@needs_wordnet
+def test_common_tags_are_known_words():
+    words = common_tags()
+    assert len(set(words)) == len(words) > 300
+    assert Annotator(cache=False).unknown_words([*words[:20], "xyzzyq"]) == ["xyzzyq"]
