@@ -203,5 +203,5 @@ def _order_of_folders(names: tuple[str, ...]) -> tuple[_Order, ...]:
 
 def _order_of_name(name: str) -> _Order:
     pieces = _NUMBER.split(name.casefold())
-    pieces[1::2] = map(int, pieces[1::2])  # type: ignore[assignment]
+    pieces[1::2] = map(int, pieces[1::2])
     return pieces, name
