@@ -1,7 +1,7 @@
 """Run benchmarks and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
-Sections are space, search, transfer, tags, features, threads, scale and distributed; the default
-is all of them, which takes an hour on two cores. Other sections of the page do not change.
+Sections are space, search, transfer, tags, features, threads, scale, distributed and catalogue; the
+default is all of them, which takes an hour on two cores. Other sections of the page do not change.
 ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from `benchmarks.gpu`, which
 needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
 `benchmarks.distributed`.
@@ -44,8 +44,9 @@ SECTIONS = {
     "threads": lambda: {"threads": run_json("-m", "benchmarks.threads")},
     "scale": lambda: {"scale": run_json("-m", "benchmarks.scale", "--full")},
     "distributed": lambda: {"distributed": run_json("-m", "benchmarks.distributed")},
+    "catalogue": lambda: {"catalogue": run_json("-m", "benchmarks.catalogue")},
 }
-ELSEWHERE = ("gpu", "threads", "scale", "distributed")
+ELSEWHERE = ("gpu", "threads", "scale", "distributed", "catalogue")
 
 
 def main(*sections: str) -> None:

@@ -2,7 +2,8 @@
 
 ``make demo`` paints a small collection of scenes with noisy tags: some are missing, some are
 wrong, and a quarter of the pictures has none. ``make demo PHOTOS=dir`` uses your own tagged folder
-instead. Both write one page, ``build/demo/report.html``. No download is needed.
+instead. Both write one page, ``build/demo/report.html``. Then the surest suggestions are accepted
+and written into sidecars of a copy, and all is taken back. No download is needed.
 """
 
 import json
@@ -17,9 +18,10 @@ import numpy as np
 from tqdm import tqdm
 
 import tagkin
+from examples.round_trip import round_trip
 from examples.scenes import make_scenes
 from tagkin.annotator import MEASURES, Annotator, PhotoSuggestions, Quality
-from tagkin.collection import Collection, read_collection
+from tagkin.collection import Collection, read_collection, sidecar_names
 from tagkin.pages import Report, comparisons_of, contact_sheet, draw_map, lay_out, write_report
 
 OUTPUT = Path("build/demo")
@@ -156,9 +158,21 @@ def main(folder: str = "") -> None:
     )
     surest = max(photographs, key=lambda photo: sum(one.confidence for one in photo.suggestions))
     sheet = contact_sheet(surest, OUTPUT / "kin.png")
+    with progress() as step:
+        round_trip(annotator, list(collection.files), tag_files_of(collection), OUTPUT, step)
     print(f"\nDone in {time.perf_counter() - start:.0f} s. Open")
     print(f"  {page}  photographs with their suggestions and kin, metrics per tag, the map")
     print(f"  {sheet}  one photograph, and the kin that support its tags")
+
+
+def tag_files_of(collection: Collection) -> list[str]:
+    """The files beside photographs that hold their tags."""
+    beside = [
+        os.path.join(os.path.dirname(file), name)
+        for file in collection.files
+        for name in sidecar_names(os.path.basename(file))
+    ]
+    return [file for file in {collection.tag_file, *beside} if os.path.isfile(file)]
 
 
 def measured(

@@ -135,6 +135,7 @@ class _Scanner:
         self.known = _known(catalogue)
         self.tag_file = str(catalogue.settings.get("tag_file", ""))
         self._numbers: TagNumbers | None = None
+        self._noted: set[str] = set()
         self.placed: set[int] = set()  # contents that appeared at a path where they were not
 
     def work(self, asked: dict[str, Any]) -> Scan:
@@ -292,9 +293,11 @@ class _Scanner:
         return not file or file != self.tag_file
 
     def _note_retagged(self, paths: Sequence[str]) -> None:
-        fresh = {*self.result.added, *self.result.copied}
-        noted = {*self.result.retagged}
-        self.result.retagged += [p for p in paths if p not in fresh and p not in noted]
+        """Photographs that were there before, and carry other tags now."""
+        known = {path: self.known[path] for path in paths if path in self.known}
+        there = {path for path, one in known.items() if not one.is_gone} - self._noted
+        self._noted |= there
+        self.result.retagged += [path for path in paths if path in there]
 
     def _put_gone(self) -> None:
         """Photographs that are not there any more; their decisions stay."""

@@ -67,4 +67,4 @@ def _next(found: Status) -> str:
         return "tagkin train"
     if found.n_suggestions:
         return "tagkin accept --at-least 0.9 --dry-run"
-    return "tagkin suggest"
+    return "tagkin write --dry-run" if found.n_to_write else "tagkin suggest"

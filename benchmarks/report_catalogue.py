@@ -1,0 +1,36 @@
+"""The section of docs/benchmarks.md on the catalogue."""
+
+from typing import Any
+
+from benchmarks.tables import table
+
+
+def catalogue_section(found: dict[str, Any] | None) -> str:
+    """What a catalogue of many photographs costs; nothing where it was not measured."""
+    if not found:
+        return ""
+    again = min(wall for wall, _ in found["unchanged_scans"])
+    cpu = min(cpu for _, cpu in found["unchanged_scans"])
+    rows = [
+        [
+            name,
+            *(
+                f"{1000 * one[kind][k]:.1f} ms"
+                for kind in ("seconds", "cpu_seconds")
+                for k in (0, 1)
+            ),
+        ]
+        for name, one in found["queries"].items()
+    ]
+    queries = table(["query", "median", "95 of 100", "CPU, median", "CPU, 95 of 100"], rows)
+    first = found["first_scan"]
+    return f"""## The catalogue
+
+{found["photographs"]:,} photographs of a few bytes each, a third of them with a sidecar,
+{found["suggestions"]:,} suggestions with 5 kin each and {found["decisions"]:,} decisions: a file
+of {found["bytes"] / 1e6:.0f} MB. The first scan took {first[0]:.0f} s ({first[1]:.0f} s of CPU);
+one that finds nothing changed takes {again:.1f} s ({cpu:.1f} s of CPU) and reads no file. Every
+query is asked a hundred times, each time for another tag or photograph; 50 ms is the limit of a
+page.
+
+{queries}"""
