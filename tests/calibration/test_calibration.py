@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -315,3 +317,34 @@ def test_labels_that_come_later_are_judged_as_the_others():
     assert (rng.random(above.sum()) < new[above, 6] ** 2).mean() > 0.6
     with pytest.raises(InvalidInput, match="7 were fitted"):
         calibrator.extend(3)
+
+
+def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
+    """Scores of new labels are half of what they would be: only the later images carry them."""
+    rng = np.random.default_rng(0)
+    S = rng.random((3000, 12)) ** 2
+    Y = rng.random(S.shape) < S
+    calibrator = LabelCalibrator().fit(S[:, :8], Y[:, :8])
+    halved = S[:, 8:] / 2
+    blind = deepcopy(calibrator).extend(12)
+    told = deepcopy(calibrator).extend(12, halved[:1500], Y[:1500, 8:])
+    later = np.hstack([S[1500:, :8], halved[1500:]])
+    truth = Y[1500:]
+    errors = [
+        expected_calibration_error(truth[:, 8:], one.predict_proba(later)[:, 8:])
+        for one in (blind, told)
+    ]
+    assert errors[0] > 0.1
+    assert errors[1] < 0.03
+    np.testing.assert_array_equal(
+        told.predict_proba(later)[:, :8], blind.predict_proba(later)[:, :8]
+    )
+    given = later >= told.min_scores(0.7)
+    assert given[:, 8:].sum() > 200
+    assert truth[:, 8:][given[:, 8:]].mean() == pytest.approx(0.7, abs=0.06)
+    # by few images, new labels keep to what holds for the others
+    few = deepcopy(calibrator).extend(12, halved[:2], Y[:2, 8:])
+    assert np.isfinite(few.predict_proba(later)).all()
+    assert few.cut_scores_.shape == few.cut_precision_.shape
+    with pytest.raises(InvalidInput, match="scores of 3 labels where 4 are new"):
+        deepcopy(calibrator).extend(12, halved[:, :3], Y[:, 8:11])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.grouping import groups_of
 from tagkin.annotator.label_input import (
     Labels,
     holds_tags,
@@ -18,15 +19,20 @@ from tagkin.annotator.label_input import (
     without,
 )
 from tagkin.annotator.naming import LearnedNames, counted_names
-from tagkin.arrays import Array
+from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, checked_names, widened
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
+from tagkin.neighbors.base import compressed
 
 if TYPE_CHECKING:
     from tagkin.annotator.feature_annotator import FeatureAnnotator
 
 __all__ = ["Extended", "extended"]
+
+_LOOKED_AT = 4000  # added images that confidences of new labels are learned from, at most
+_LISTED = 400
+_MATES = 20  # images of an image's own group that are looked past
 
 
 class Extended(NamedTuple):
@@ -73,7 +79,7 @@ def extended(
         )
     held_out = estimator.held_out_.copy()
     held_out.resize(labels.Y.shape)
-    calibrator = deepcopy(estimator.calibrator_).extend(labels.Y.shape[1])
+    method.relabel(labels.Y)
     before = estimator.refused().copy()
     before.resize(n_known, labels.Y.shape[1])
     given = rows_of(before, known) if rejected is None else rejections(rejected, n, labels)
@@ -81,7 +87,35 @@ def extended(
     names = counted_names(estimator)
     if names is not None:
         names = names.extended(estimator.prior, labels.classes())
-    return Extended(labels, method.relabel(labels.Y), calibrator, held_out, refused, names)
+    calibrator = deepcopy(estimator.calibrator_)
+    n_old = calibrator.n_labels_
+    if labels.Y.shape[1] == n_old or not len(fresh) or names is not None:
+        calibrator.extend(labels.Y.shape[1])  # scores in which names count are of another kind
+    else:
+        scores, truth = _scores_of_added(method, estimator.space_.transform(X[fresh]), X[fresh])
+        calibrator.extend(labels.Y.shape[1], scores[:, n_old:], truth[:, n_old:])
+    return Extended(labels, method, calibrator, held_out, refused, names)
+
+
+def _scores_of_added(
+    method: Any, embeddings: Array, features: Array
+) -> tuple[np.ndarray, scipy.sparse.csr_array]:
+    """Scores (n×D) of the images that were added last, and their labels, for confidences.
+
+    They come from the images' neighbours, without the image itself and its near-duplicates. Labels
+    that are new are on added images only, so that their scores are lower than those of the others;
+    it is from these scores that it can be known how much.
+    """
+    n, n_all = embeddings.shape[0], method.labels_.shape[0]
+    some = np.random.default_rng(0).permutation(n)[:_LOOKED_AT]
+    own = groups_of(features, None, n_folds=3)
+    group = np.concatenate([-1 - np.arange(n_all - n), own])
+    # methods that choose neighbours label by label choose from some hundreds here
+    k = getattr(method, "n_neighbors", _LISTED)
+    found = method.nearest(embeddings[some], k + _MATES)
+    others = (found.indices >= 0) & (group[found.indices] != own[some][:, None])
+    scores = method.score_neighbors(*compressed(found, others, k))
+    return to_numpy(scores), method.labels_[n_all - n + some]
 
 
 def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:

@@ -195,8 +195,8 @@ class FeatureAnnotator(FeatureScores):
         """Add images, perhaps with new labels, and learn nothing anew.
 
         They are neighbours from now on, and new labels can be suggested at once. Confidences of
-        new labels are those that hold for the others, and `audit` says nothing of new images,
-        until the next `fit`. Without a fit before, this is one.
+        new labels are learned from the images that bring them, and `audit` says nothing of new
+        images until the next `fit`. Without a fit before, this is one.
 
         Parameters
         ----------

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, as_block, check_integer, like, namespace, row_blocks, to_numpy
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
-from tagkin.calibration.pooling import fit_link, fit_sigmoids, summarize
+from tagkin.calibration.pooling import ScoreTable, fit_like, fit_link, fit_sigmoids, summarize
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
@@ -78,26 +79,32 @@ class LabelCalibrator(BaseEstimator):
         self.link_scores_, self.link_log_odds_ = scores, log_odds
         self.slopes_, self.intercepts_ = slopes.copy(), intercepts.copy()
 
-        p = expit(slopes[:, None] * z + intercepts[:, None])
-        images, positives, expected = (
-            np.cumsum(part, axis=1) for part in (table.count, table.positives, table.count * p)
-        )
-        prior = _PRIOR_IMAGES * expected / images
         self.cut_scores_ = table.lowest
-        self.cut_precision_ = (positives + prior) / (images + _PRIOR_IMAGES)
+        self.cut_precision_ = _cut_precision(z, table, slopes, intercepts)
         return self
 
-    def extend(self, n_labels: int) -> Self:
+    def extend(self, n_labels: int, S: Array | None = None, Y: Array | None = None) -> Self:
         """Add labels after those that were fitted: D is `n_labels` from now on.
 
-        They get the median slope and intercept of the others, and for least scores the precision
-        that their probability promises at the cut itself, which is no more than that above it.
+        Without held-out scores they get the median slope and intercept of the others, and for
+        least scores the precision that their probability promises at the cut itself, which is no
+        more than that above it.
+
+        Parameters
+        ----------
+        n_labels : int
+        S, Y : arrays of shape (n, new labels), optional
+            Scores of the new labels for images that did not count for themselves, and whether the
+            images carry the labels. Slopes and intercepts are learned from them, drawn towards
+            those of the labels that are known; the link stays.
         """
         check_is_fitted(self)
         n_new = check_integer("n_labels", n_labels) - self.n_labels_
         if n_new < 0:
             raise InvalidInput(f"Found {n_labels} labels where {self.n_labels_} were fitted.")
         slopes, intercepts = to_numpy(self.slopes_), to_numpy(self.intercepts_)
+        if n_new and S is not None and Y is not None:
+            return self._extend_by(*check_pair(Y, S), n_new)
         slope, intercept = np.median(slopes), np.median(intercepts)
         cuts = to_numpy(self.cut_scores_)
         links = to_numpy(self.link_scores_)
@@ -109,6 +116,25 @@ class LabelCalibrator(BaseEstimator):
         self.cut_precision_ = np.vstack(
             [to_numpy(self.cut_precision_), np.tile(promised, (n_new, 1))]
         )
+        self.n_labels_ += n_new
+        return self
+
+    def _extend_by(self, labels: csr_array, S: Array, n_new: int) -> Self:
+        """Add labels by held-out scores S (n×new)."""
+        if S.shape[1] != n_new:
+            raise InvalidInput(f"Found scores of {S.shape[1]} labels where {n_new} are new.")
+        known = np.stack([to_numpy(self.slopes_), to_numpy(self.intercepts_)], axis=1)
+        table = summarize(S, labels)
+        z = np.interp(table.mean, to_numpy(self.link_scores_), to_numpy(self.link_log_odds_))
+        fresh = fit_like(known, z, table)
+        cuts, width = to_numpy(self.cut_scores_), to_numpy(self.cut_scores_).shape[1]
+        # tables of one width; a cut that no score reaches is never taken
+        lowest = _padded(table.lowest, width, -np.inf)
+        precision = _padded(_cut_precision(z, table, *fresh.T), width, 0.0)
+        self.slopes_, self.intercepts_ = np.concatenate([known, fresh]).T.copy()
+        self.cut_scores_ = np.vstack([_padded(cuts, lowest.shape[1], -np.inf), lowest])
+        before = _padded(to_numpy(self.cut_precision_), lowest.shape[1], 0.0)
+        self.cut_precision_ = np.vstack([before, precision])
         self.n_labels_ += n_new
         return self
 
@@ -195,3 +221,20 @@ class LabelCalibrator(BaseEstimator):
                 "Pass the same labels in the same order, or fit again."
             )
         return S
+
+
+def _cut_precision(
+    z: np.ndarray, table: ScoreTable, slopes: np.ndarray, intercepts: np.ndarray
+) -> np.ndarray:
+    """Precision expected of the images that score as high as each group or higher, (D, G)."""
+    p = expit(slopes[:, None] * z + intercepts[:, None])
+    images, positives, expected = (
+        np.cumsum(part, axis=1) for part in (table.count, table.positives, table.count * p)
+    )
+    prior = _PRIOR_IMAGES * expected / images
+    return (positives + prior) / (images + _PRIOR_IMAGES)
+
+
+def _padded(table: np.ndarray, width: int, value: float) -> np.ndarray:
+    """A table with columns of one value at its end, so that it is `width` wide at least."""
+    return np.pad(table, ((0, 0), (0, max(0, width - table.shape[1]))), constant_values=value)

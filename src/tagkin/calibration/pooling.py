@@ -150,6 +150,20 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
     return sigmoids
 
 
+def fit_like(known: np.ndarray, z: np.ndarray, table: ScoreTable) -> np.ndarray:
+    """Slopes and intercepts (new labels × 2) of further labels, drawn towards the known (D, 2).
+
+    Parameters
+    ----------
+    known : array of shape (D, 2)
+        Slopes and intercepts of the labels that are known: they are the prior.
+    z, table
+        As `fit_sigmoids` takes them, of the new labels.
+    """
+    prior = Prior.of(known, np.tile(np.eye(2), (len(known), 1, 1)))
+    return descend(np.tile(prior.mean, (len(z), 1)), z, table, prior)[0]
+
+
 def descend(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
