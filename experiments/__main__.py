@@ -6,6 +6,7 @@
     python -m experiments all                    # all of it, for every available dataset
     python -m experiments smoke                  # all of it, on a small synthetic dataset
     python -m experiments publish                # tables and figures into docs/results
+    python -m experiments confidence             # bursts, leaks and calibration, into docs/results
 
 Results go to build/results and the report to build/report (see --results, --report). Stored
 results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
@@ -17,12 +18,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
 from experiments.report import publish, write_figures, write_page, write_tables
 from experiments.run import run
 from experiments.study import Study
 
+_STUDIED = ("run", "tables", "figures", "all", "smoke", "publish")
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 
@@ -33,11 +36,14 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=["run", "tables", "figures", "all", "smoke", "publish"])
+    parser.add_argument("what", choices=[*_STUDIED, "confidence"])
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
     options = parser.parse_args(arguments)
+    if options.what == "confidence":
+        measure(options.config, RESULTS, options.results / "cache")
+        return
     studies = [Study(config, options.results) for config in _configs(options)]
     if options.what in ("run", "all", "smoke"):
         for study in studies:

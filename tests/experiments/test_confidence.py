@@ -1,0 +1,63 @@
+"""Bursts, leaks and calibration, on small synthetic collections; and the page of the results."""
+
+import numpy as np
+import pytest
+
+from experiments import confidence
+from experiments.bursts import burst_rows, event_rows, with_frames, with_mates
+from experiments.config import find_config
+from experiments.leakage import choice_rows, precision_rows
+from experiments.problem import expert_problem, open_data
+from experiments.reliability import reliability_rows
+from tagkin.model_selection import find_groups
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    config = find_config("smoke")
+    return expert_problem(open_data(config, tmp_path_factory.mktemp("cache")), config)
+
+
+def test_events_without_groups_promise_what_new_events_do_not_hold():
+    alone, together = event_rows(n_events=60)
+    assert alone["cross-validated MAP"] > 0.9
+    assert abs(together["cross-validated MAP"] - together["MAP of new events"]) < 0.08
+    assert alone["suggestions at 0.8"] > 100
+    assert alone["asked 0.8"] < 0.5
+    assert together["suggestions at 0.8"] < 50
+
+
+def test_mates_and_frames_are_near_duplicates():
+    rng = np.random.default_rng(0)
+    X, Y = np.maximum(rng.normal(size=(90, 100)), 0), rng.random((90, 3)) < 0.5
+    frames, labels = with_frames(X, Y, 3, rng)
+    np.testing.assert_array_equal(find_groups(frames), np.repeat(np.arange(90), 3))
+    np.testing.assert_array_equal(labels[::3], Y)
+    both, _ = with_mates(X, Y, 0.3, rng)
+    assert len(both) == 117
+    np.testing.assert_array_equal(both[:90], X)
+
+
+def test_every_part_measures(problem):
+    rows = burst_rows(problem, n_known=90)
+    assert {row["groups"] for row in rows} == {"none", "found"}
+    assert len(rows) % 6 == 0
+    ways = precision_rows(problem, n_landmarks=40)
+    assert len({row["space"] for row in ways}) == len(ways) == 3
+    said = choice_rows(problem, n_landmarks=40)[:-1]
+    for row in said:
+        assert row["said by the default"] < row["said by refit_space=False"]
+    learned, later = reliability_rows(problem, "smoke")
+    assert learned["ECE"] < 0.1
+    assert later["tags"] == "added later"
+
+
+def test_the_page_shows_what_is_stored(tmp_path, monkeypatch):
+    row = {"dataset": "x", "ECE": 0.01234, "n": 1234, "none": None}
+    monkeypatch.setitem(confidence.PARTS, "reliability", lambda cache: [row])
+    confidence.measure(["reliability"], tmp_path, tmp_path)
+    page = (tmp_path / "confidence.md").read_text(encoding="utf-8")
+    assert "| x | 0.012 | 1234 |  |" in page
+    assert "Flickr8k" not in page
+    with pytest.raises(SystemExit, match="There are events"):
+        confidence.measure(["more"], tmp_path, tmp_path)
