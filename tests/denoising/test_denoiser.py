@@ -13,7 +13,7 @@ import tagkin
 from tagkin import SemanticSpace, TagDenoiser
 from tagkin.denoising.trials import Comparison, HeldOutFold, Setting, folds, parted
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import mean_average_precision
+from tagkin.evaluation import average_precision, mean_average_precision
 from tagkin.labels import with_noise
 from tagkin.neighbors import ExactNeighbors, nearest
 from tests.conftest import assert_same
@@ -263,6 +263,7 @@ def test_a_loaded_denoiser_is_the_saved_one(collection, tmp_path):
         ({"metric": "manhattan"}, "metric must be one of cosine, euclidean"),
         ({"min_weight": -1}, "min_weight must be a number from 0; found -1"),
         ({"min_weight": "some"}, "min_weight must be a number from 0; found 'some'"),
+        ({"passed_on": "some"}, "passed_on must be .* found 'some'"),
     ],
 )
 def test_parameters_that_make_no_sense_are_named(parameters, message):
@@ -340,6 +341,76 @@ def test_denoising_does_not_hurt(noise, seed):
     assert found > raw - 0.005
     if noise:
         assert found > raw + 0.01
+
+
+# --- raw tags that are passed on in a space of denoised ones ---
+
+
+def test_raw_tags_may_be_passed_on_in_a_space_of_denoised_ones():
+    """Against the votes of neighbours in a space that is fitted for it."""
+    X, Y = kinds(300, noise=1.2)
+    tags = with_noise(Y, dropped=0.5)
+    known, new = slice(200), slice(200, None)
+    found = {}
+    for passed_on in ("denoised", "raw"):
+        fold = HeldOutFold(
+            X[known],
+            tags[known],
+            X[new],
+            tags[new],
+            space=SPACE,
+            index=ExactNeighbors().fit(X[known]),
+            n_neighbors=30,
+            include_self=True,
+            passed_on=passed_on,
+        )
+        found[passed_on] = fold.precisions(0.5, 30, 0.5, "indicator")
+    denoised = TagDenoiser(30, scale=0.5, blend=0.5).fit_transform(X[known], tags[known])
+    space = SemanticSpace(n_landmarks=1024).fit(X[known], denoised)
+    near = nearest(space.transform(X[new]), space.transform(X[known]), 50).indices
+    for passed_on, carried in (("raw", tags[known]), ("denoised", denoised)):
+        votes = carried.toarray()[near].sum(axis=1)
+        expected = average_precision(tags[new], votes)[fold.measured]
+        np.testing.assert_allclose(found[passed_on][0], expected, atol=1e-6)
+    assert np.abs(found["raw"] - found["denoised"]).max() > 1e-3
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """One entry for every quarter that settings are tried on."""
+    quarters = []
+    real = HeldOutFold.__init__
+    monkeypatch.setattr(
+        HeldOutFold, "__init__", lambda self, *a, **k: quarters.append(1) or real(self, *a, **k)
+    )
+    return quarters
+
+
+def test_a_first_look_at_one_quarter_ends_the_choice_for_clean_tags(looked_at):
+    X, Y = kinds(400)
+    clean = auto_denoiser(30, passed_on="raw").fit(X, Y)
+    assert clean.blend_ == 0
+    assert [trial.blend for trial in clean.trials_] == [0, 0.5, 1]
+    assert len(looked_at) == 1
+
+
+def test_more_is_tried_where_it_helps_and_a_space_of_denoised_tags_is_better(looked_at):
+    X, Y = kinds(900, noise=1.2)
+    known, new = slice(600), slice(600, None)
+    tags = with_noise(Y[known], dropped=0.5, wrong=2.0)
+    denoiser = auto_denoiser(30, passed_on="raw").fit(X[known], tags)
+    assert len(denoiser.trials_) > 5
+    assert len(looked_at) == 4
+    precision = []
+    for blend in (0.0, denoiser.blend_):
+        fixed = clone(denoiser).set_params(
+            blend=blend, n_neighbors=denoiser.n_neighbors_, scale=denoiser.scale_
+        )
+        space = SemanticSpace().fit(X[known], fixed.fit_transform(X[known], tags))
+        near = nearest(space.transform(X[new]), space.transform(X[known]), 50).indices
+        votes = tags.toarray()[near].sum(axis=1)
+        precision.append(mean_average_precision(Y[new], votes))
+    assert precision[1] > precision[0] + 0.005
 
 
 def trials_with(by_setting, weights):

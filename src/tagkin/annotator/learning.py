@@ -145,7 +145,7 @@ def usual_recipe(
     if not denoise:
         return Recipe(space, method, None, values)
     trial_space = SemanticSpace(n_landmarks=_TRIAL_LANDMARKS)
-    denoiser = TagDenoiser(space=trial_space, random_state=random_state)
+    denoiser = TagDenoiser(space=trial_space, random_state=random_state, passed_on="raw")
     return Recipe(space, method, denoiser, values)
 
 

@@ -35,6 +35,7 @@ SCALES = ("mean-squared", "mean")
 _SAMPLE = 8000  # images that the choice looks at
 _FEWEST = 200  # with fewer tagged ones the choice would be chance
 _BLENDS = (0.05, 0.15, 0.3, 0.5, 1.0)
+_FIRST_LOOK = (0.0, 0.5, 1.0)
 _MOSTLY = 0.5  # the paper's view for denoised tags is tried from this blend on
 
 
@@ -70,6 +71,10 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
     space : SemanticSpace, optional
         What blends are tried in, for ``blend="auto"``: each is judged by the held-out tags that
         neighbours in a space of its own pass on. 1,024 landmarks are plenty.
+    passed_on : "denoised" or "raw"
+        The tags that neighbours pass on in these trials: the denoised ones, or the raw ones where
+        denoised tags will make the space and nothing else. The latter seldom helps, so that two
+        blends on the first quarter decide whether more is tried.
     random_state : int or None, default 0
         Seed of the images that the choice looks at, 8,000 at most, and of the quarters in which
         their tags are held out, one after the other.
@@ -106,6 +111,7 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         min_weight: float = 0.0,
         space: Any = None,
         random_state: int | None = 0,
+        passed_on: str = "denoised",
     ):
         self.n_neighbors = n_neighbors
         self.scale = scale
@@ -115,6 +121,7 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         self.min_weight = min_weight
         self.space = space
         self.random_state = random_state
+        self.passed_on = passed_on
 
     # --- learning ------------------------------------------------------------------------
 
@@ -243,6 +250,8 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
                 "TagDenoiser(space=SemanticSpace(n_landmarks=1024)), or a number from 0 to 1 as "
                 "blend."
             )
+        if self.passed_on not in ("denoised", "raw"):
+            raise InvalidInput(f'passed_on must be "denoised" or "raw"; found {self.passed_on!r}.')
         if scale not in SCALES and not (isinstance(scale, Real) and 0 < scale < math.inf):
             raise InvalidInput(
                 f"scale must be {', '.join(SCALES)} or a positive number; found {scale!r}."
@@ -266,7 +275,16 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         if np.count_nonzero(tagged) < _FEWEST:
             return as_it_is, []
         parts = folds(tagged, _SAMPLE, self.random_state, groups)
-        trials = Comparison([self._fold(features, tags, *part) for part in parts], scale)
+        first = self._fold(features, tags, *parts[0])
+        if self.passed_on == "raw":
+            look = Comparison([first], scale)
+            for blend in _FIRST_LOOK:
+                if np.count_nonzero(look.weights) < 2 or not look.add(Setting(blend, r, 0.25)):
+                    return as_it_is, []
+            if look.mildest().blend == 0:
+                return as_it_is, list(look.precisions)
+        others = [self._fold(features, tags, *part) for part in parts[1:]]
+        trials = Comparison([first, *others], scale)
         if np.count_nonzero(trials.weights) < 2 or not trials.add(as_it_is):
             return as_it_is, []
         for blend in _BLENDS:
@@ -291,4 +309,5 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
             index=ExactNeighbors(self.metric).fit(features[known]),
             n_neighbors=int(self.n_neighbors),
             include_self=bool(self.include_self),
+            passed_on=self.passed_on,
         )

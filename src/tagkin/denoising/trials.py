@@ -91,7 +91,7 @@ class HeldOutFold:
     """Held-out images on whose tags settings are tried, as they will be used.
 
     A space is learned from the blended tags of the known images, and each held-out image gets the
-    blended tags of its neighbours there, which are compared with its own.
+    tags of its neighbours there, blended or raw, which are compared with its own.
 
     Parameters
     ----------
@@ -104,6 +104,7 @@ class HeldOutFold:
     n_neighbors : int
         The largest R that will be tried.
     include_self : bool
+    passed_on : "denoised" or "raw"
 
     Attributes
     ----------
@@ -126,8 +127,9 @@ class HeldOutFold:
         index: ExactNeighbors,
         n_neighbors: int,
         include_self: bool,
+        passed_on: str = "denoised",
     ):
-        self.tags, self.include_self = tags, include_self
+        self.tags, self.include_self, self.passed_on = tags, include_self, passed_on
         counts = [np.diff(part.tocsc().indptr) for part in (tags, truth)]
         varied = (counts[0] < tags.shape[0]) & (counts[1] < truth.shape[0])
         fewer = np.where(varied, np.minimum(*counts), 0)
@@ -154,7 +156,8 @@ class HeldOutFold:
         except InvalidInput:
             return None
         neighbors = to_numpy(nearest(held_out, known, min(max(_VOTERS), len(known))).indices)
-        wanted = tags[:, self.measured]
+        passed_on = self.tags if self.passed_on == "raw" else tags
+        wanted = passed_on[:, self.measured]
         precisions = []
         for k in _VOTERS:
             voters = neighbors[:, :k]

@@ -97,7 +97,7 @@ STORED = {
     "Setting": Stored("tagkin.denoising.trials"),
     "TagDenoiser": Stored(
         "tagkin.denoising.denoiser",
-        added=("space",),
+        added=("space", "passed_on"),
     ),
     "TagProp": Stored(
         "tagkin.transfer.tagprop",
