@@ -53,6 +53,10 @@ def test_held_out_scores_are_a_mixture_of_what_models_without_the_fold_say():
     space = parts.without(1)
     method = KinReadout(30, n_landmarks=50).fit(space.transform(X[known]), Y[known])
     components = method.components(space.transform(X[held_out]))
+    # halves for the audit, where no vote at all is a share of the images, divided by 200 in odds
+    share = (np.asarray(Y.sum(axis=0)) + 0.5) / (len(X) + 1)
+    votes = np.maximum(components.votes, np.log(share / (1 - share) / 200))
+    assert_same(found.even[held_out], (votes + components.readout) / 2, 1e-4)
     weights = np.linalg.lstsq(
         np.column_stack([*(part[:, 0] for part in components), np.ones(len(held_out))]),
         found.scores[held_out, 0],

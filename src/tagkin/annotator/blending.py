@@ -26,6 +26,9 @@ REGULARIZATIONS = (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
 TEMPERATURES = (5.0, 10.0, 20.0)
 _MANY = 2000  # images: from here on one fold says enough about κ
 _TRIED = 12_000  # images that a read-out is learned from to compare values of κ, at most
+# Logits by which no vote at all lies below a label's share of the images, for the audit: far enough
+# to say no, and not so far that it outvotes the read-out.
+_FEWEST_VOTES = np.log(200)
 _MIXED = 20_000  # images that a mixture is learned from, at most
 
 
@@ -40,6 +43,8 @@ class Blended(NamedTuple):
     """The space of all images, where sums were taken of which it could be solved; else None."""
     scores: np.ndarray
     """Logits (N×D) of every image by models that had not seen it, the mixture's too."""
+    even: np.ndarray
+    """The same with equal weights for votes and read-out, for the audit."""
 
 
 def blended(
@@ -78,7 +83,9 @@ def blended(
         fold_done()
     best = max(votes, key=lambda t: mean_average_precision(Y, votes[t]) if len(votes) > 1 else 0)
     mixture, scores = _mixed(votes[best], readout, Y, folds)
-    return Blended(kappa, best, mixture, embeddings.whole(kappa), scores)
+    return Blended(
+        kappa, best, mixture, embeddings.whole(kappa), scores, _even(votes[best], readout, Y)
+    )
 
 
 def climbed(values: Sequence[float], start: float, ranked: Callable[[float], float]) -> float:
@@ -99,6 +106,19 @@ def climbed(values: Sequence[float], start: float, ranked: Callable[[float], flo
 
 def _temperatures(recipe: Recipe) -> tuple[float, ...]:
     return TEMPERATURES if recipe.regularizations else (recipe.method.temperature,)
+
+
+def _even(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array) -> np.ndarray:
+    """Logits (N×D) of votes and read-out, half and half.
+
+    A mixture learned from labels of which some are wrong fits those, too, where nothing else
+    speaks for a label. Of wrong labels on 10,000 COCO images, 1 in 20, it found 57.1 (average
+    precision) and halves 58.0. On Flickr8k, of findings at 80 % half held without the floor for
+    votes.
+    """
+    share = (np.bincount(Y.tocsr().indices, minlength=Y.shape[1]) + 0.5) / (Y.shape[0] + 1)
+    floor = np.log(share / (1 - share)) - _FEWEST_VOTES
+    return ((np.maximum(votes, floor) + readout) / 2).astype(np.float32)
 
 
 def _mixed(

@@ -64,6 +64,8 @@ class Recipe:
     """What votes and read-out of `KinReadout` count for, where it is known."""
     learned_space: Any = None
     """The space of all images, where choosing the rest has learned it already."""
+    even_logits: np.ndarray | None = None
+    """Held-out logits (N×D) of a `KinReadout` with equal weights, where they are known."""
 
     def fit(
         self,
@@ -194,10 +196,7 @@ def learn(
         if naming is not None:
             names, scores = naming.weighed(X, Y, scores)
         calibrator = LabelCalibrator().fit(scores, Y)
-        are_logits = best.method.scores_are_logits or names is not None
-        as_logits = scores if are_logits else calibrator.log_odds(scores)
-        errors = LabelErrors().fit(as_logits, Y)
-        held_out = _noted(errors, as_logits, Y)
+        errors, held_out = _judged(best, scores, names is not None, calibrator, Y)
         space, method = best.fit(X, Y, rejected, groups)
         fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
@@ -293,6 +292,7 @@ def resolved_by_fold(
             regularizations=(),
             mixture=found.mixture,
             learned_space=found.space,
+            even_logits=found.even,
         )
         return resolved, found.scores
     # what was rejected goes with the labels of the same images, in further columns
@@ -338,6 +338,27 @@ class _RecipeEstimator(BaseEstimator):
 def n_folds(n_images: int) -> int:
     """Parts that the images are held out in."""
     return 3 if n_images >= _MANY else min(5, n_images // 2)
+
+
+def _judged(
+    recipe: Recipe,
+    scores: np.ndarray,
+    named: bool,
+    calibrator: LabelCalibrator,
+    Y: scipy.sparse.csr_array,
+) -> tuple[LabelErrors, scipy.sparse.csr_array]:
+    """How many labels are wrong and missing, and the held-out probabilities that say which.
+
+    `named` are scores, then logits, in which names count.
+    """
+    if named:
+        Z = scores
+    elif recipe.even_logits is not None:
+        Z = recipe.even_logits
+    else:
+        Z = scores if recipe.method.scores_are_logits else calibrator.log_odds(scores)
+    errors = LabelErrors().fit(Z, Y)
+    return errors, _noted(errors, Z, Y)
 
 
 def _noted(errors: LabelErrors, Z: np.ndarray, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:

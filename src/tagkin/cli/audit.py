@@ -82,6 +82,9 @@ def run(
     Each tagged photograph is judged by models that have not seen it. Its kin are the tagged
     photographs most similar to it: for a missing tag those that carry it; for a wrong tag the
     nearest ones, few or none of which carry it. Nothing is changed.
+
+    How many tags are wrong, and how many are missing, is learned from the collection. Of findings
+    with a confidence of 80 %, about 80 % hold.
     """
     only_one(json=as_json, csv=as_csv)
     check_target(report, overwrite, (".html", ".htm"))
