@@ -7,6 +7,7 @@
     python -m experiments smoke                  # all of it, on a small synthetic dataset
     python -m experiments publish                # tables and figures into docs/results
     python -m experiments confidence             # bursts, leaks and calibration, into docs/results
+    python -m experiments audit                  # injected errors, found: into docs/results
 
 Results go to build/results and the report to build/report (see --results, --report). Stored
 results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from experiments import audit
 from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
@@ -36,11 +38,14 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=[*_STUDIED, "confidence"])
+    parser.add_argument("what", choices=[*_STUDIED, "confidence", "audit"])
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
     options = parser.parse_args(arguments)
+    if options.what == "audit":
+        audit.run(options.results, RESULTS)
+        return
     if options.what == "confidence":
         measure(options.config, RESULTS, options.results / "cache")
         return

@@ -1,0 +1,219 @@
+"""Finding wrong and missing tags that were put there on purpose, and how often findings hold.
+
+Errors are injected into the expert labels of training images: "wrong", as many labels as a share of
+those that are there are put on images without them, the label drawn by how often it is there and
+the image at random; "missing", a share of the labels is taken away at random. Nothing tells the
+annotator about them. cleanlab judges the same labels, in an environment of its own.
+"""
+
+from __future__ import annotations
+
+import csv
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from matplotlib.figure import Figure
+from sklearn.metrics import average_precision_score
+
+from benchmarks.process import environment_for, run_python
+from experiments.problem import dataset_folder
+from experiments.standins import STANDINS
+from tagkin import FeatureAnnotator, SemanticSpace
+
+__all__ = ["Judged", "injected", "judged", "run"]
+
+SHARES = (0.05, 0.0, 0.3, 0.02, 0.1)
+KINDS = ("wrong", "missing")
+AGAINST_CLEANLAB = (0.02, 0.05, 0.1)
+N_IMAGES = 10_000
+N_LANDMARKS = 2048
+KAPPA = {"coco": 0.5, "flickr8k": 2.0}  # fixed: what differs are the errors
+SEED = 0
+HEADER = ["dataset", "kind", "injected", "n at 80 %", "said", "held"]
+HEADER += ["n from 50 to 80 %", "said", "held"]
+PEERS = ["kind", "injected", "tagkin", "cleanlab with tagkin's", "cleanlab with logistic"]
+Case = tuple[str, str, float]
+
+
+class Judged(NamedTuple):
+    """Findings of one kind: how sure, and whether they hold."""
+
+    confidence: np.ndarray
+    holds: np.ndarray
+    n_errors: int
+    """Injected ones; those that no finding names count as never found."""
+
+    def precision(self) -> float:
+        """Average precision in percent; NaN where nothing could be found."""
+        if not self.n_errors:
+            return float("nan")
+        named = float(average_precision_score(self.holds, self.confidence))
+        return 100 * named * float(self.holds.sum()) / self.n_errors
+
+    def at(self, low: float, high: float = 1.1) -> tuple[int, float, float]:
+        """How many are so sure, their mean confidence, and the share that holds."""
+        found = (self.confidence >= low) & (self.confidence < high)
+        n = int(found.sum())
+        if not n:
+            return 0, float("nan"), float("nan")
+        return n, float(self.confidence[found].mean()), float(self.holds[found].mean())
+
+
+def data(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features and labels of training images: all, or as many as are wanted, at random."""
+    dataset = STANDINS[name](dataset_folder(name))
+    rows = np.asarray(dataset.train)
+    if len(rows) > N_IMAGES:
+        rows = np.sort(np.random.default_rng(SEED).choice(rows, N_IMAGES, replace=False))
+    labels = scipy.sparse.csr_array(dataset.labels)[rows].toarray() > 0
+    assert dataset.features is not None
+    return dataset.features[rows], labels
+
+
+def injected(Y: np.ndarray, kind: str, share: float, seed: int = SEED + 1) -> np.ndarray:
+    """Labels with errors, as many as a share of those there: wrong ones added, or some removed."""
+    rng, Y = np.random.default_rng(seed), Y.copy()
+    n = round(share * Y.sum())
+    if kind == "missing":
+        rows, columns = np.nonzero(Y)
+        chosen = rng.choice(len(rows), n, replace=False)
+        Y[rows[chosen], columns[chosen]] = False
+        return Y
+    frequency = Y.sum(axis=0) / Y.sum()
+    while n:
+        rows = rng.integers(len(Y), size=n)
+        columns = rng.choice(Y.shape[1], size=n, p=frequency)
+        fresh = np.unique(np.stack([rows, columns])[:, ~Y[rows, columns]], axis=1)
+        Y[fresh[0], fresh[1]] = True
+        n -= fresh.shape[1]
+    return Y
+
+
+def judged(name: str, kind: str, share: float, results: Path) -> dict[str, Judged]:
+    """Findings of the annotator: "wrong" ones and "missing" ones. They are computed once."""
+    path = results / "audit" / f"{name}-{kind}-{share:g}.npz"
+    if not path.exists():
+        X, truth = data(name)
+        Y = injected(truth, kind, share)
+        space = SemanticSpace(KAPPA[name], n_landmarks=N_LANDMARKS, random_state=SEED)
+        estimator = FeatureAnnotator(space, denoise=False, random_state=SEED).fit(X, Y)
+        found = estimator.audit(Y.size, n_support=0)
+        wrong = np.array([one.kind == "wrong" for one in found])
+        confidence = np.array([one.confidence for one in found])
+        at = np.array([one.image for one in found]), np.array([one.label for one in found])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(
+            path,
+            wrong=wrong,
+            confidence=confidence,
+            holds=truth[at] != wrong,
+            n_errors=(truth != Y).sum(),
+            shares=[estimator.errors_.wrong_share_, estimator.errors_.missing_share_],
+            held_out=estimator.held_out_.toarray(),
+        )
+    with np.load(path) as found:
+        wrong = found["wrong"]
+        parts = {"wrong": wrong, "missing": ~wrong}
+        n = int(found["n_errors"])
+        return {
+            k: Judged(found["confidence"][part], found["holds"][part], n)
+            for k, part in parts.items()
+        }
+
+
+def cleanlabs(name: str, kind: str, share: float, results: Path) -> dict[str, float]:
+    """Average precision of cleanlab, by the best of its scores: with ours and with a regression."""
+    path = results / "audit" / f"cleanlab-{name}-{kind}-{share:g}.npz"
+    X, truth = data(name)
+    Y = injected(truth, kind, share)
+    if not path.exists():
+        python = environment_for("cleanlab")
+        with np.load(results / "audit" / f"{name}-{kind}-{share:g}.npz") as ours:
+            inputs = {"own": {"P": np.clip(ours["held_out"], 1e-7, 1 - 1e-7)}, "logistic": {"X": X}}
+        answers = {}
+        for which, given in inputs.items():
+            source, target = (path.with_suffix(f".{which}.{end}.npz") for end in ("in", "out"))
+            np.savez(source, Y=Y, **given)
+            script = Path("benchmarks") / "peers" / "run_cleanlab.py"
+            run_python(script, source.resolve(), target.resolve(), python=python, threads=1)
+            with np.load(target) as found:
+                asked = Y if kind == "wrong" else ~Y
+                errors = (truth != Y)[asked]
+                answers[which] = max(
+                    average_precision_score(errors, -found[score][asked])
+                    for score in found.files
+                    if score != "P"
+                )
+            source.unlink()
+            target.unlink()
+        np.savez(path, **answers)
+    with np.load(path) as found:
+        return {which: 100 * float(found[which]) for which in found.files}
+
+
+def run(results: Path, target: Path) -> None:
+    """Measure what is not measured yet, and write tables and a figure into the folder `target`."""
+    cases = [
+        (name, kind, share)
+        for share in SHARES
+        for name in KAPPA
+        for kind in KINDS
+        if share or kind == "wrong"
+    ]
+    found: dict[Case, dict[str, Judged]] = {}
+    for case in cases:
+        name, kind, share = case
+        found[case] = judged(*case, results)
+        print(f"{name}, {share:.0%} {kind}: {found[case][kind].precision():.1f}", flush=True)
+        _write("audit-reliability", HEADER, _reliability(found), target)
+    rows: list[list[Any]] = []
+    for kind in KINDS:
+        for share in AGAINST_CLEANLAB:
+            peers = cleanlabs("coco", kind, share, results)
+            ours = found["coco", kind, share][kind].precision()
+            rows.append([kind, share, ours, peers["own"], peers["logistic"]])
+            print(*rows[-1], flush=True)
+            _write("audit-precision", PEERS, rows, target)
+    _figure(found).savefig(target / "audit-reliability.svg", metadata={"Date": None})
+
+
+def _reliability(found: dict[Case, dict[str, Judged]]) -> list[list[Any]]:
+    rows = []
+    for (name, kind, share), parts in found.items():
+        for asked in KINDS if not share else (kind,):
+            rows.append([name, asked, share, *parts[asked].at(0.8), *parts[asked].at(0.5, 0.8)])
+    return sorted(rows, key=lambda row: row[:3])
+
+
+def _write(name: str, header: list[str], rows: list[list[Any]], target: Path) -> None:
+    with (target / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows([_written(cell) for cell in row] for row in rows)
+
+
+def _written(cell: object) -> object:
+    return f"{cell:.3g}" if isinstance(cell, float) else cell
+
+
+def _figure(found: dict[Case, dict[str, Judged]]) -> Figure:
+    """Share of findings that hold against what was said, for every case with errors."""
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    edges = np.array([0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.001])
+    for axes, kind in zip(figure.subplots(1, 2, sharey=True), KINDS, strict=True):
+        axes.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1)
+        for (name, of, share), parts in found.items():
+            if of != kind or not share:
+                continue
+            bins = [parts[kind].at(*ends) for ends in pairwise(edges)]
+            points = [(said, held) for n, said, held in bins if n >= 20]
+            if points:
+                style = "o-" if name == "coco" else "s--"
+                axes.plot(*zip(*points, strict=True), style, label=f"{name}, {share:.0%}", ms=4)
+        axes.set(title=f"{kind} tags", xlabel="confidence", xlim=(0, 1), ylim=(0, 1.02))
+        axes.legend(fontsize=7)
+    figure.axes[0].set_ylabel("share that holds")
+    return figure
