@@ -201,3 +201,29 @@ def test_a_decision_is_learned_from(on, world, catalogue):
     after = on("train")[0]["photographs"]["used"]
     assert after == before + len({one["file"] for one in did["decisions"]})
     assert call(world.cache, "status", "--catalogue", catalogue).exit_code == 0
+
+
+def test_the_shell_completes_tags(run, tmp_path, monkeypatch):
+    from tagkin.cli.options import complete_tag
+
+    assert complete_tag("d") == []  # no catalogue is no error
+    (name, *_) = make_photographs(tmp_path / "photos", n_each=1)
+    write_sidecar(tmp_path / "photos" / name, ["Dog", "dune", "cat"])
+    done(run("scan", "photos"))
+    assert sorted(complete_tag("d")) == ["Dog", "dune"]
+
+
+def test_the_demo_goes_the_whole_way(world, tmp_path, monkeypatch, capsys):
+    """Accepted, written beside a copy, shown, and taken back: every byte is there again."""
+    from examples.round_trip import digests, round_trip
+    from tagkin.annotator import Annotator
+
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    before = digests(world.photos)
+    annotator = Annotator.load(world.model)
+    files = [str(world.photos / name) for name in world.tags_of]
+    round_trip(annotator, files, [], tmp_path, lambda *_: None)
+    told = capsys.readouterr().out
+    assert f"All {len(files)} files are as they were, byte for byte" in told
+    assert "<rdf:li>" in told
+    assert digests(world.photos) == before

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -69,18 +69,22 @@ class Database:
             finally:
                 self._depth -= 1
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(
+        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    ) -> list[tuple[Any, ...]]:
         """All rows that a query answers."""
         with self._lock, self.named_errors("read"):
             return self._connection.execute(query, values).fetchall()
 
-    def row(self, query: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+    def row(
+        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    ) -> tuple[Any, ...] | None:
         """The first row that a query answers."""
         with self._lock, self.named_errors("read"):
             found: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
             return found
 
-    def value(self, query: str, values: Sequence[Any] = ()) -> Any:
+    def value(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Any:
         """The first column of the first row; None where there is no row."""
         found = self.row(query, values)
         return None if found is None else found[0]

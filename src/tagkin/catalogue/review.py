@@ -176,26 +176,29 @@ def search(
     after : int, default 0
         The number of the last photograph of the part before.
     """
-    source, values = "photographs p", list[Any]()
-    conditions = ["p.gone IS NULL", "p.id > ?"]
-    if tags:
-        first, *others = tags
-        source = (
-            "(SELECT photograph AS id FROM found WHERE tag = ?1 UNION SELECT q.id FROM decisions d "
-            "JOIN photographs q ON q.content = d.content AND q.gone IS NULL "
-            "WHERE d.tag = ?1 AND d.holds AND d.verdict = 1) one JOIN photographs p USING (id)"
-        )
-        values.append(first)
-        conditions += [_carries(other) for other in others]
+    values: dict[str, Any] = {"after": after, "n": n}
+    conditions = ["p.gone IS NULL", "p.id > :after"]
+    conditions += [_carries(other) for other in tags[1:]]
     if untagged:
         conditions.append("p.n_tags = 0")
-    values += [after]
-    if folder and folder.strip("/"):
-        conditions.append("p.path > ? AND p.path < ?")
-        values += [f"{folder.strip('/')}/", f"{folder.strip('/')}0"]
+    if start := (folder or "").strip("/"):
+        conditions.append("p.path > :start AND p.path < :end")
+        values |= {"start": f"{start}/", "end": f"{start}0"}
+    rest = " AND ".join(conditions)
+    query = f"SELECT p.id FROM photographs p WHERE {rest}"
+    if tags:
+        # two lists in one order, of which no more is read than is asked for
+        query = (
+            "SELECT o.photograph AS id FROM found o JOIN photographs p ON p.id = o.photograph "
+            f"WHERE o.tag = :tag AND o.photograph > :after AND {rest} UNION "
+            "SELECT p.id FROM decisions o JOIN photographs p ON p.content = o.content "
+            f"WHERE o.tag = :tag AND o.holds AND o.verdict = 1 AND {rest}"
+        )
+        values["tag"] = tags[0]
     rows = catalogue.rows(
-        f"SELECT p.id, p.path FROM {source} WHERE {' AND '.join(conditions)} ORDER BY p.id LIMIT ?",
-        [*values, n],
+        "SELECT id, (SELECT path FROM photographs WHERE id = one.id) "
+        f"FROM ({query} ORDER BY 1 LIMIT :n) one",
+        values,
     )
     return [(number, path) for number, path in rows]
 
@@ -214,7 +217,10 @@ def progress(catalogue: Catalogue) -> Progress:
         "SELECT total(n_suggested), total(expected), total(n_accepted), total(n_rejected) FROM tags"
     )[0]
     return Progress(
-        catalogue.value("SELECT count(*) FROM photographs WHERE gone IS NULL"),
+        catalogue.value(
+            "SELECT (SELECT count(*) FROM photographs) - "
+            "(SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
+        ),
         int(n_suggestions),
         catalogue.value("SELECT count(*) FROM contents WHERE n_suggested > 0"),
         max(0.0, expected),

@@ -46,6 +46,7 @@ __all__ = [
     "Verbose",
     "Views",
     "backbone_name",
+    "complete_tag",
 ]
 
 
@@ -70,6 +71,23 @@ def backbone_name(backbone: str, views: int) -> str:
     elif Path(backbone).is_file():
         backbone = os.path.abspath(backbone)
     return backbone if views == 1 else f"{backbone}@{views}"
+
+
+def complete_tag(incomplete: str) -> list[str]:
+    """Tags of the catalogue of the current folder that begin so."""
+    from tagkin.catalogue import open_catalogue
+    from tagkin.errors import TagkinError
+
+    try:
+        with open_catalogue() as catalogue:
+            rows = catalogue.rows(
+                "SELECT name FROM tags WHERE same_as IS NULL AND instr(lower(name), lower(?)) = 1 "
+                "ORDER BY n_found + n_accepted + n_suggested DESC LIMIT 50",
+                (incomplete,),
+            )
+    except TagkinError:
+        return []  # a person who types wants no errors
+    return [name for (name,) in rows]
 
 
 # arguments are hidden from the lists of options: the text of each command says what they are;
@@ -112,7 +130,12 @@ DryRun = Annotated[
 ]
 TagFilter = Annotated[
     list[str] | None,
-    typer.Option("--tag", metavar="TAG", help="Only suggestions of this tag; can be repeated."),
+    typer.Option(
+        "--tag",
+        metavar="TAG",
+        autocompletion=complete_tag,
+        help="Only suggestions of this tag; can be repeated.",
+    ),
 ]
 AtLeast = Annotated[
     float | None,
