@@ -94,6 +94,7 @@ ALLOWED = {
         "datasets",
         "distributed",
         "features",
+        "names",
         "pages",
         "storage",
         "version",

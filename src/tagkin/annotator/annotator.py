@@ -295,7 +295,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
             they are not suggested.
         vocabulary : sequence of str, optional
             Further tags, which no photograph carries yet: they are suggested by their names, as
-            `suggest_by_name` does.
+            `suggest_by_name` does. An annotator that has learned nothing suggests these alone.
 
         Returns
         -------
@@ -303,6 +303,15 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
             A photograph that was learned from does not support its own tags, and the tags that it
             carries are not suggested again.
         """
+        if vocabulary is not None and not hasattr(self, "estimator_"):
+            return self.suggest_by_name(
+                photographs,
+                vocabulary,
+                n=n,
+                threshold=threshold,
+                precision=precision,
+                progress=progress,
+            )
         self._check_fitted()
         self._check_backbone()
         check_integer("n_kin", n_kin, 0)

@@ -41,13 +41,17 @@ class LearnedNames:
             )
         return _scores(prior, X, self.table)
 
+    @property
+    def n_counted(self) -> int:
+        """Labels whose names count."""
+        return int((self.weights.weights_ >= _COUNTS).sum())
+
     def describe(self) -> list[str]:
         """How many labels have names that count, in a sentence."""
-        known = self.table.kinds > 0
-        used = int((known & (self.weights.weights_ >= _COUNTS)).sum())
+        unknown = int((self.table.kinds == 0).sum())
         return [
-            f"The names of {used} of {count(len(known), 'label')} count beside the images; "
-            f"{int((~known).sum())} of the names are unknown."
+            f"The names of {self.n_counted} of {count(len(self.table), 'label')} count beside the "
+            f"images; {unknown} of the names are unknown."
         ]
 
     def extended(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:

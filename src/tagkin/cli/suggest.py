@@ -14,6 +14,7 @@ from tagkin.cli.output import (
     data,
     document,
     json_line,
+    note,
     only_one,
     relative,
     say,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "run"]
 
+_NAMED = 5
+_NO_KIN = "from the name alone, no kin yet"
+
 EXAMPLES = """\b
 Examples:
   tagkin suggest new-photos --model my-tags
@@ -45,6 +49,7 @@ Examples:
   tagkin suggest new-photos --precision 0.8 --model my-tags
   tagkin suggest photo.jpg -n 3 --model my-tags --json
   tagkin suggest --threshold 0.3 --folder 2024
+  tagkin suggest ~/Pictures --vocabulary common
 """
 
 
@@ -85,6 +90,16 @@ def run(
         ),
     ] = None,
     n_kin: options.NKin = 5,
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(
+            "--vocabulary",
+            metavar="FILE",
+            help="Tags to suggest by their names where no photograph carries them yet: a text file "
+            "with one tag per line, or the word common for some hundred common ones. It needs no "
+            "model.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a .csv or .jsonl file."),
@@ -113,6 +128,9 @@ def run(
     similar tagged photographs that carry the tag. Tags that a photograph already carries are not
     suggested. Your photographs are only read.
 
+    With --vocabulary, tags that no photograph carries yet are suggested from their names alone.
+    They have no kin, and a model is not needed: it works for a collection without a single tag.
+
     Without PHOTOS, tags are suggested for all photographs of a catalogue and kept there, in the
     place of those that were suggested before and that you have not decided on. What you accepted
     since the last training counts already, and what you rejected is not suggested again.
@@ -126,20 +144,31 @@ def run(
             raise typer.BadParameter(
                 "PHOTOS are missing; a catalogue needs neither them nor --model."
             )
-        refuse_options(tags=tags, column=column, output=output, csv=as_csv, collection=collection)
+        refuse_options(
+            tags=tags,
+            column=column,
+            output=output,
+            csv=as_csv,
+            collection=collection,
+            vocabulary=vocabulary,
+        )
         kept = use_cache(cache, no_cache)
         suggest_in_catalogue(
             catalogue, wanted, folder, only_untagged, leaf_only, kept, verbose, as_json
         )
         return
     refuse_options(folder=folder)
+    words = None if vocabulary is None else _words(vocabulary)
     with progress_bar() as step:
-        model = model or model_of_catalogue(catalogue, photos[0])
-        annotator = open_model(model, cache, no_cache, collection, step, leaf_only, photos)
+        if model is None and words is not None:
+            annotator = _without_model(cache, no_cache)
+        else:
+            model = model or model_of_catalogue(catalogue, photos[0])
+            annotator = open_model(model, cache, no_cache, collection, step, leaf_only, photos)
         found = photographs(photos, tags, column, step)
         if only_untagged:
             found = found.untagged()
-        suggested, failures = _suggested(annotator, found, wanted, step)
+        suggested, failures = _suggested(annotator, found, wanted, words, step)
         if only_untagged:
             suggested = [one for one in suggested if not one.tags]
     report_problems([*found.failures, *failures], verbose)
@@ -155,15 +184,48 @@ def run(
 
 
 def _suggested(
-    annotator: Annotator, found: Collection, wanted: dict[str, Any], step: Step
+    annotator: Annotator,
+    found: Collection,
+    wanted: dict[str, Any],
+    words: list[str] | None,
+    step: Step,
 ) -> tuple[list[PhotoSuggestions], list[Any]]:
     """Suggestions, and why there are none for photographs that could not be read."""
     if not len(found):
         return [], []
-    suggested = annotator.suggest(found, progress=step, **wanted)
+    if words is not None:
+        _note_unknown(annotator, words)
+    suggested = annotator.suggest(found, vocabulary=words, progress=step, **wanted)
     readable = {one.file for one in suggested}
     left_out = [file for file in found.files if file not in readable]
     return suggested, list(annotator.look(left_out).failures) if left_out else []
+
+
+def _words(vocabulary: str) -> list[str]:
+    """The tags of a file, or some hundred common ones."""
+    if vocabulary == "common":
+        from tagkin.names import common_tags
+
+        return list(common_tags())
+    from tagkin.collection import read_tag_list
+
+    return read_tag_list(vocabulary)
+
+
+def _without_model(cache: Path | None, no_cache: bool) -> Annotator:
+    kept = use_cache(cache, no_cache)
+    from tagkin.annotator import Annotator
+
+    return Annotator(cache=kept)
+
+
+def _note_unknown(annotator: Annotator, words: list[str]) -> None:
+    unknown = annotator.unknown_words(words)
+    if unknown:
+        named = ", ".join(shown_tag(word) for word in unknown[:_NAMED])
+        more = ", …" if len(unknown) > _NAMED else ""
+        have = count(len(unknown), "word has", "words have")
+        note(f"{have} no known meaning and cannot be suggested by name: {named}{more}")
 
 
 def _json(suggested: list[PhotoSuggestions]) -> str:
@@ -173,9 +235,15 @@ def _json(suggested: list[PhotoSuggestions]) -> str:
 def _csv(suggested: list[PhotoSuggestions]) -> str:
     """One row per suggestion; kin are separated by |, those with the largest shares first."""
     return csv_text(
-        ["file_name", "tag", "confidence", "kin"],
+        ["file_name", "tag", "confidence", "kin", "name_share"],
         (
-            [relative(one.file), s.tag, s.confidence, "|".join(relative(k.file) for k in s.kin)]
+            [
+                relative(one.file),
+                s.tag,
+                s.confidence,
+                "|".join(relative(k.file) for k in s.kin),
+                s.name_share,
+            ]
             for one in suggested
             for s in one.suggestions
         ),
@@ -191,7 +259,7 @@ def _show(suggested: list[PhotoSuggestions], with_kin: bool) -> None:
         if not one.suggestions:
             table.add_row(name, "[dim]No suggestion[/dim]")
         for s in one.suggestions:
-            kin = (kin_text(s.kin),) if with_kin else ()
+            kin = (kin_text(s.kin) or _NO_KIN,) if with_kin else ()
             table.add_row(name, shown_tag(s.tag), percent(s.confidence), *kin)
             name = ""
     if suggested:

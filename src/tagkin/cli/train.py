@@ -13,7 +13,16 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.files import check_folder
-from tagkin.cli.output import data, json_line, note, relative, send, shown, shown_tag
+from tagkin.cli.output import (
+    data,
+    json_line,
+    note,
+    relative,
+    send,
+    shown,
+    shown_tag,
+    shown_text,
+)
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import photographs, report_problems, tag_settings, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
@@ -221,6 +230,7 @@ def _show(summary: dict[str, Any], annotator: Annotator, model: Path) -> None:
         *_series_row(photos),
         ("Tags", _tags_text(n_tags, summary["tags"]["dropped"], annotator.min_count)),
         ("Denoised", denoising_text(summary["denoised"])),
+        ("Names", _names_text(annotator)),
         (
             "Suggestions",
             f"{count(reached['0.5'], 'tag', 'tags')} can be suggested so that half are right, "
@@ -258,3 +268,11 @@ def _tags_text(n_tags: int, dropped: dict[str, int], min_count: int) -> str:
         few = count(min_count, "photograph")
         text += f", {len(dropped):,} on fewer than {few} ignored: {named}{more}"
     return text
+
+
+def _names_text(annotator: Annotator) -> str:
+    """How many names count beside the photographs, or why none does."""
+    names = annotator.estimator_.names_
+    if names is None:
+        return f"do not count. {shown_text(annotator.names_note_)}"
+    return f"those of {names.n_counted:,} tags count beside the photographs"

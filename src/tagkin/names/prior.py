@@ -42,7 +42,7 @@ _TEMPERATURE = 1.5  # of the classifier; chosen as the constants of `ClassMeanin
 _LEAST = 1e-9  # probability that no class goes below
 
 # Intercept and slope of the log-odds that a tag is right by those of its classes, as
-# `python -m experiments names` learns them: of tags that have classes on 1,000 photographs that
+# `python -m experiments.names` learns them: of tags that have classes on 1,000 photographs that
 # experts labelled, of tags that borrow on these and on 7,091 that people described, the latter so
 # that a tag that is only like something is hardly ever suggested.
 _ALONE = {OWN: (0.72, 0.53), BORROWED: (-0.55, 0.45)}

@@ -1,0 +1,256 @@
+"""What the names of tags are worth: learning curves with and without them.
+
+Run ``python -m experiments.names`` with the datasets to draw, for example ``photos flickr8k``;
+``--calibrate`` prints the constants of names alone instead. Tables and pictures go to docs/results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.linear_model import LogisticRegression
+
+from experiments.standins import STANDINS
+from tagkin import FeatureAnnotator
+from tagkin.evaluation import mean_average_precision
+from tagkin.features import Classifier, FeatureCache, default_cache_folder, extract, get_backbone
+from tagkin.labels import Vocabulary
+from tagkin.names import ClassPrior
+
+__all__ = ["main"]
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+SIZES = {
+    "photos": (0, 10, 20, 50, 100, 200, 500, 1000),
+    "flickr8k": (0, 20, 50, 100, 200, 500, 1000, 2000),
+    "coco": (0, 20, 50, 100, 200, 500, 1000, 2000),
+}
+N_TEST = {"photos": 200, "flickr8k": 1000, "coco": 2000}
+_RIDGE = 0.3  # from COCO's stored features to the classifier's logits
+
+
+@dataclass(frozen=True)
+class Task:
+    """Features, labels and names of a dataset, and what scores the names."""
+
+    name: str
+    X: np.ndarray
+    Y: scipy.sparse.csr_array
+    labels: list[str]
+    train: np.ndarray
+    test: np.ndarray
+    prior: ClassPrior
+
+
+def data_folder() -> Path:
+    """Where the stand-ins are."""
+    beside = Path(__file__).parent.parent.parent / "shared" / "data"
+    return Path(os.environ.get("TAGKIN_DATA", beside))
+
+
+def load_task(name: str) -> Task:
+    """A stand-in with the features that names can be scored by."""
+    data = STANDINS[name](data_folder())
+    classifier = get_backbone().classifier
+    assert classifier is not None
+    features: Any = data.features
+    if features is None:
+        features = _photographs(data.files)
+    if name == "coco":
+        classifier = _classifier_of_coco(classifier)
+    rng = np.random.default_rng(0)
+    test = np.sort(rng.permutation(data.test)[: N_TEST[name]])
+    Y = scipy.sparse.csr_array(data.labels)
+    return Task(name, features, Y, data.label_names, data.train, test, ClassPrior(classifier))
+
+
+def _photographs(files: Any) -> np.ndarray:
+    folder = data_folder() / "photos"
+    with FeatureCache(default_cache_folder()) as cache:
+        found = extract([str(folder / f) for f in files], "efficientnet-lite0", cache=cache)
+    return found.features
+
+
+def _classifier_of_coco(classifier: Classifier) -> Classifier:
+    """A classifier of COCO's stored features, which were rotated to 256 numbers and lost lengths.
+
+    The 1,200 photographs of the folder are among them: a ridge regression from their 256 numbers
+    to their logits, which needs no label, stands in for the classifier. It explains 69 % of the
+    logits' variance on 200 photographs that it was not learned from.
+    """
+    stored = np.load(data_folder() / "coco.npz")
+    photos = STANDINS["photos"](data_folder())
+    row_of = {int(number): row for row, number in enumerate(stored["image_ids"])}
+    rows = [row_of[int(Path(file).stem)] for file in photos.files or ()]
+    seen = stored["features"][rows].astype(np.float32) * stored["scale"]
+    logits = _photographs(photos.files) @ classifier.weight.T + classifier.bias
+    mean = logits.mean(axis=0)
+    gram = seen.T @ seen + _RIDGE * np.eye(seen.shape[1])
+    weight = np.linalg.solve(gram, seen.T @ (logits - mean)).T
+    return Classifier(weight.astype(np.float32), mean, classifier.synsets)
+
+
+# --- learning curves ---------------------------------------------------------------------
+
+
+def curve(
+    task: Task, sizes: tuple[int, ...], draws: int, done: set[tuple[int, int]]
+) -> Iterator[dict[str, Any]]:
+    """MAP in percent on the test images, for each number of labelled images and each draw."""
+    truth = task.Y[task.test]
+    table = task.prior.meanings(task.labels).table()
+    alone = mean_average_precision(truth, task.prior.scores(task.X[task.test], table.rows))
+    for size in sizes:
+        if size == 0 and (0, 0) not in done:
+            yield {"labelled": 0, "draw": 0, "without": float("nan"), "with": 100 * alone}
+        for draw in range(draws):
+            if size == 0 or (size, draw) in done:
+                continue
+            rows = np.random.default_rng(draw).permutation(task.train)[:size]
+            yield {"labelled": size, "draw": draw, **_compared(task, rows, truth, table)}
+
+
+def _compared(task: Task, rows: np.ndarray, truth: Any, table: Any) -> dict[str, float]:
+    """MAP without and with names, over all labels: those not seen yet have names or nothing."""
+    names = np.array(task.labels)
+    tags = [names[task.Y[[i]].indices].tolist() for i in rows]
+    result = {}
+    for key, prior in (("without", None), ("with", task.prior)):
+        annotator = FeatureAnnotator(prior=prior, vocabulary=Vocabulary(min_count=1), denoise=False)
+        annotator.fit(task.X[rows], tags)
+        learned = annotator.decision_function(task.X[task.test])
+        scores = np.zeros((len(task.test), len(names)))
+        if prior is not None:
+            scores = prior.scores(task.X[task.test], table.rows)
+        column = {name: i for i, name in enumerate(names)}
+        scores[:, [column[name] for name in annotator.classes_]] = learned
+        result[key] = 100 * mean_average_precision(truth, scores)
+    return result
+
+
+def summarized(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means over the draws, with the standard deviation of the difference."""
+    table = []
+    for size in dict.fromkeys(row["labelled"] for row in rows):
+        of_size = [row for row in rows if row["labelled"] == size]
+        without, with_names = (np.array([r[k] for r in of_size]) for k in ("without", "with"))
+        table.append(
+            {
+                "labelled": size,
+                "without names": f"{without.mean():.1f}" if size else "",
+                "with names": f"{with_names.mean():.1f}",
+                "smallest difference of a draw": f"{(with_names - without).min():+.1f}"
+                if size
+                else "",
+                "draws": len(of_size),
+            }
+        )
+    return table
+
+
+def draw_curves(tables: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """One panel for each dataset."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "tagkin"
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(tables), figsize=(4.2 * len(tables), 3.4), squeeze=False)
+    for panel, (name, table) in zip(axes[0], tables.items(), strict=True):
+        sizes = [row["labelled"] for row in table]
+        at = range(len(sizes))
+        for key, style in (("with names", "o-"), ("without names", "s--")):
+            values = [float(row[key]) if row[key] else np.nan for row in table]
+            panel.plot(at, values, style, label=key, markersize=4)
+        panel.set_xticks(list(at), [f"{size:,}" for size in sizes], fontsize=8)
+        panel.set_title(name, fontsize=10)
+        panel.set_xlabel("labelled images")
+        panel.grid(alpha=0.3)
+        panel.set_ylim(bottom=0)
+    axes[0][0].set_ylabel("MAP, %")
+    axes[0][0].legend(loc="lower right", fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+# --- names alone -------------------------------------------------------------------------
+
+
+def calibrate() -> None:
+    """Print intercept and slope of the log-odds of names alone, by kinds of tags."""
+    tasks = [load_task(name) for name in ("photos", "flickr8k")]
+    for kind, sets, what in ((2, tasks[:1], "have classes"), (1, tasks, "borrow")):
+        masses, labels, weights = [], [], []
+        for task in sets:
+            table = task.prior.meanings(task.labels).table()
+            P = task.prior.classifier.probabilities(task.X[task.train])
+            mass = np.clip((table.rows @ P.T).T * table.breadths, 1e-6, 0.99)
+            chosen = table.kinds == kind
+            masses.append(np.log(mass / (1 - mass))[:, chosen].ravel())
+            labels.append(task.Y[task.train][:, chosen].toarray().ravel() > 0)
+            weights.append(np.full(masses[-1].size, 1e5 / masses[-1].size))
+        found = LogisticRegression(C=np.inf).fit(
+            np.concatenate(masses)[:, None],
+            np.concatenate(labels),
+            sample_weight=np.concatenate(weights),
+        )
+        print(f"tags that {what}: {found.intercept_[0]:.2f} + {found.coef_[0, 0]:.2f} logit m")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, write tables and pictures."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.names", description=__doc__)
+    parser.add_argument("datasets", nargs="*", default=["photos", "flickr8k", "coco"])
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--sizes", type=int, nargs="*", help="numbers of labelled images")
+    parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    given = parser.parse_args(arguments)
+    if given.calibrate:
+        calibrate()
+        return
+    for name in given.datasets:
+        raw = given.output / f"names-{name}-draws.csv"
+        rows = _read(raw)
+        done = {(row["labelled"], row["draw"]) for row in rows}
+        sizes = tuple(given.sizes or SIZES[name])
+        for row in curve(load_task(name), sizes, given.draws, done):
+            rows.append(row)
+            print(f"{name}: {row}", flush=True)
+            _write(raw, sorted(rows, key=lambda one: (one["labelled"], one["draw"])))
+        _write(given.output / f"names-{name}.csv", summarized(_read(raw)))
+    stored = {n: given.output / f"names-{n}.csv" for n in SIZES}
+    tables = {n: list(csv.DictReader(p.open())) for n, p in stored.items() if p.exists()}
+    for table in tables.values():
+        for row in table:
+            row["labelled"] = int(row["labelled"])  # type: ignore[assignment]
+    draw_curves(tables, given.output / "names-curves.svg")
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """What was measured before; it is not measured again."""
+    if not path.exists():
+        return []
+    kinds = {"labelled": int, "draw": int, "without": float, "with": float}
+    with path.open() as file:
+        return [{k: kinds[k](v) for k, v in row.items()} for row in csv.DictReader(file)]
+
+
+def _write(path: Path, table: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+
+
+if __name__ == "__main__":
+    main()
