@@ -17,6 +17,7 @@ from PIL import Image
 import tagkin
 from tagkin.pages import contact_sheet
 from tagkin.pages.map import COLOURS
+from tests.conftest import needs_wordnet
 from tests.images.raw_writer import dng
 from tests.pages.page import Page
 
@@ -174,7 +175,7 @@ def test_suggestions_as_json_lines_have_exactly_this_shape(run, world, monkeypat
     assert found["tags"] == []
     assert len(found["suggestions"]) == 2
     for one in found["suggestions"]:
-        assert list(one) == ["tag", "confidence", "kin"]
+        assert list(one) == ["tag", "confidence", "kin", "name_share"]
         assert 0 <= one["confidence"] <= 1
         assert 1 <= len(one["kin"]) <= 3
         for kin in one["kin"]:
@@ -305,7 +306,7 @@ def test_csv_reads_back_from_output_and_from_file(run, world, tmp_path):
     command = ("suggest", *sorted(world.fresh.glob("*.jpg")), "--model", world.model, "-n", 2)
     said = run(*command, "--csv")
     rows = list(csv.DictReader(io.StringIO(said.stdout)))
-    assert list(rows[0]) == ["file_name", "tag", "confidence", "kin"]
+    assert list(rows[0]) == ["file_name", "tag", "confidence", "kin", "name_share"]
     assert len(rows) == 24
     assert all(Path(kin).is_file() for row in rows for kin in row["kin"].split("|"))
     assert run(*command, "--output", "sub/new.csv").stdout == ""
@@ -544,3 +545,39 @@ def test_info(run, world):
     assert found["photographs"] == 42
     assert found["tags"] == {"blue": 14, "circle": 21, "green": 14, "red": 14, "square": 21}
     assert len(found["fingerprint"]) == 64
+
+
+# --- by name ---
+
+
+@needs_wordnet
+def test_a_vocabulary_needs_neither_a_model_nor_a_tag(run, world, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("dog\n# not this\nlighthouse\nxyzzyq\n")
+    said = run("suggest", world.fresh, "--tags", "none", "--vocabulary", words, "-n", "2", "--json")
+    assert said.exit_code == 0, said.stderr
+    assert "1 word has no known meaning" in said.stderr
+    assert "xyzzyq" in said.stderr
+    suggested = [s for line in lines(said.stdout) for s in line["suggestions"]]
+    assert {s["tag"] for s in suggested} == {"dog", "lighthouse"}
+    assert all(s["kin"] == [] and s["name_share"] == 1 for s in suggested)
+    table = run("suggest", world.fresh, "--vocabulary", words, "-n", "1")
+    assert "from the name alone, no kin yet" in table.stdout
+
+
+@needs_wordnet
+def test_a_vocabulary_comes_beside_what_was_learned(run, world, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("lighthouse\n")
+    given = ("--tags", "none", "--model", world.model, "-n", "20", "--json")
+    both = lines(run("suggest", world.fresh, *given, "--vocabulary", words).stdout)
+    for line in both:
+        tags = [s["tag"] for s in line["suggestions"]]
+        assert tags.count("lighthouse") == 1
+        assert len(tags) > 1
+
+
+def test_a_vocabulary_that_is_not_there_is_told(run, world, tmp_path):
+    said = run("suggest", world.fresh, "--vocabulary", tmp_path / "no.txt")
+    assert said.exit_code == 1
+    assert "no.txt cannot be read" in said.stderr

