@@ -69,7 +69,7 @@ def load_task(name: str) -> Task:
     rng = np.random.default_rng(0)
     test = np.sort(rng.permutation(data.test)[: N_TEST[name]])
     Y = scipy.sparse.csr_array(data.labels)
-    return Task(name, features, Y, data.label_names, data.train, test, ClassPrior(classifier))
+    return Task(name, features, Y, list(data.label_names), data.train, test, ClassPrior(classifier))
 
 
 def _photographs(files: Any) -> np.ndarray:
@@ -232,7 +232,7 @@ def main(arguments: list[str] | None = None) -> None:
     tables = {n: list(csv.DictReader(p.open())) for n, p in stored.items() if p.exists()}
     for table in tables.values():
         for row in table:
-            row["labelled"] = int(row["labelled"])  # type: ignore[assignment]
+            row["labelled"] = int(row["labelled"])
     draw_curves(tables, given.output / "names-curves.svg")
 
 
