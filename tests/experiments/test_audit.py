@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from experiments.audit import Judged, injected
 
 
