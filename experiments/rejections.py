@@ -3,11 +3,11 @@
     python -m experiments.rejections            # 6 CPU minutes
 
 Photographs of COCO with noisy tags (nouns of one caption; many are missing) are learned from. A
-person who knows the expert labels reviews the surest suggestions for these photographs, tag by tag in
-the order of their confidence, until 500 of them were rejected; those that are right are accepted. The
-next fit learns from the accepted tags alone, or from the rejected ones as well. Both are measured on
-photographs that nobody has seen, by the expert labels of the 56 tags that are also labels; the interval
-(95 %) is a paired bootstrap over these photographs.
+person who knows the expert labels reviews the surest suggestions for these photographs, in the
+order of their confidence, until 500 of them were rejected; those that are right are accepted. The
+next fit learns from the accepted tags alone, or from the rejected ones as well. Both are measured
+on photographs that nobody has seen, by the expert labels of the 56 tags that are also labels. The
+interval (95 %) is a paired bootstrap over these photographs.
 """
 
 from __future__ import annotations

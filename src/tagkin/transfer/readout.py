@@ -159,8 +159,10 @@ class LogisticReadout(LabelTransfer):
         xp = namespace(columns.points)
         gram = xp.astype(columns.between_landmarks(), xp.float64)
         identity = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
-        factor = cholesky((gram + gram.T) / 2 + _JITTER * identity)
-        assert factor is not None, "the jitter is larger than what rounding takes away"
+        jitter, factor = _JITTER, None
+        while factor is None:  # float32 values of very many landmarks may need more of it
+            factor = cholesky((gram + gram.T) / 2 + jitter * identity)
+            jitter *= 10
         step = max(1, columns.n_images // (_SAMPLE * gram.shape[0]))
         sample = xp.astype(columns.of(columns.embeddings[::step]), xp.float64)
         least = _WEAKEST * self.regularization
