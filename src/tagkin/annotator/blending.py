@@ -75,11 +75,12 @@ def blended(
         known, new = embeddings.of(number, kappa)
         own = None if rejected is None else rejected[fold.known]
         method: Any = clone(recipe.method).fit(known, Y[fold.known], rejected=own)
-        readout[fold.held_out] = to_numpy(method.readout_.decision_function(new))
+        level = _level(Y) - _level(Y[fold.known])
+        readout[fold.held_out] = to_numpy(method.readout_.decision_function(new)) + level
         found = method.kneighbors(new)
         for t, scores in votes.items():
             method.set_params(temperature=t)
-            scores[fold.held_out] = to_numpy(method.score_neighbors(*found))
+            scores[fold.held_out] = to_numpy(method.score_neighbors(*found)) + level
         fold_done()
     best = max(votes, key=lambda t: mean_average_precision(Y, votes[t]) if len(votes) > 1 else 0)
     mixture, scores = _mixed(votes[best], readout, Y, folds)
@@ -132,8 +133,20 @@ def _mixed(
 
     scores = np.empty_like(votes)
     for known, held_out in folds:
-        scores[held_out] = learned(known)(votes[held_out], readout[held_out])
+        level = _level(Y) - _level(Y[known])
+        scores[held_out] = learned(known)(votes[held_out], readout[held_out]) + level
     return learned(np.arange(len(votes))), scores
+
+
+def _level(Y: scipy.sparse.csr_array) -> np.ndarray:
+    """Logit of each label's share of the images, shape (D,).
+
+    While an image of a rare label is held out, the label has fewer images than in other folds, and
+    lower scores. Compared across folds, its own images would come last for that alone.
+    """
+    n, d = Y.shape
+    share = (np.bincount(Y.indices, minlength=d) + 0.5) / (n + 1)
+    return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float32)
 
 
 def _some(rows: np.ndarray, most: int) -> np.ndarray:
