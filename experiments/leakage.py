@@ -58,7 +58,7 @@ def precision_rows(problem: Problem, n_landmarks: int = 2048) -> list[Row]:
     return rows
 
 
-def choice_rows(problem: Problem, n_landmarks: int = 2048) -> list[Row]:
+def choice_rows(problem: Problem, n_landmarks: int = 1024) -> list[Row]:
     """MAP that `grid_search` says of each κ, and MAP on new images."""
     pipeline = _pipeline(n_landmarks)
     grid = {"semanticspace__regularization": list(KAPPAS)}

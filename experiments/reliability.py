@@ -18,7 +18,7 @@ FEWEST = 200  # suggestions, for a precision to say something
 Row = dict[str, Any]
 
 
-def reliability_rows(problem: Problem, name: str, seed: int = 0, n_known: int = 8000) -> list[Row]:
+def reliability_rows(problem: Problem, name: str, seed: int = 0, n_known: int = 5000) -> list[Row]:
     """Expected calibration error, and precision asked for and reached, on new images.
 
     For new tags, a quarter of the labels is left out of the fit on one half of the images; the
