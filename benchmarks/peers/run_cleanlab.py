@@ -7,6 +7,7 @@ not, by each of cleanlab's scores, and ``P``.
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 from cleanlab.internal.multilabel_scorer import ClassLabelScorer
@@ -61,7 +62,8 @@ def main(source: str, target: str) -> None:
         for name, options in SCORERS.items():
             scorer = ClassLabelScorer.from_str(name.removesuffix("_adjusted"))
             quality[name][:, t] = scorer(Y[:, t].astype(int), both, **options)
-    np.savez(target, P=P, **quality)
+    answer: dict[str, Any] = {"P": P, **quality}
+    np.savez(target, **answer)
 
 
 if __name__ == "__main__":
