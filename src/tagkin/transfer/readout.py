@@ -36,7 +36,7 @@ _JITTER = 1e-6  # on the diagonal of k(S, S), which is 1: float32 columns are no
 _HELD = 2**30  # bytes of kernel columns that are kept while learning; more are made anew
 _SAMPLE = 2  # images per landmark from which directions are estimated
 _MOST_LABELS = 4096  # that are learned; rarer ones keep their share of all images
-_REJECTED = 4.0  # how much more a rejected label counts than one that nobody mentioned
+_REJECTED = 1.0  # how much more a rejected label counts than one that nobody mentioned
 _WEAKEST = 1e-4  # of λ: directions in which the images say less are left out
 
 
