@@ -60,6 +60,7 @@ def desk(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = [f"pictures/{name},{'|'.join(tags)}" for name, tags in world.tags_of.items()]
     (tmp_path / "tags.csv").write_text("\n".join(["file_name,tags", *rows]))
     (tmp_path / "same.csv").write_text("red, scarlet\n")
+    (tmp_path / "words.txt").write_text("dog\nbeach\n")
     (tmp_path / "old-cache").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
