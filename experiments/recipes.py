@@ -22,6 +22,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,6 +98,7 @@ def problem(name: str) -> Problem:
     if name.startswith("coco"):
         return Problem(data.features[data.train], Y[data.train], data.features[test], Y[test],
                        np.arange(Y.shape[1]), 8192 if name.endswith("8192") else 4096)  # fmt: skip
+    assert data.tagged is not None
     tagged, test = np.intersect1d(data.tagged, data.train), test[:10_000]
     both = [n for n in data.tag_names if n in data.label_names]
     columns = np.array([data.tag_names.index(n) for n in both])
@@ -121,31 +123,29 @@ def methods(p: Problem) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
 
     yield (
         "visual neighbours, NNvot",
-        lambda: NeighborVoting(100).fit(p.X, p.Y).decision_function(p.X_new),
+        lambda: to_numpy(NeighborVoting(100).fit(p.X, p.Y).decision_function(p.X_new)),
     )
-    for name, method in {
+    paper: dict[str, Any] = {
         "NNvot": NeighborVoting(100),
         "TagRel": TagRelevance(100),
         "TagProp": TagProp(100, weights="distance", sigmoids=False),
         "2PKNN": TwoPassKNN(2),
         "SVM": LinearSVM(),
-    }.items():
-        yield f"{name} in the space", lambda method=method: in_space(method)
+    }
+    for name, method in paper.items():
+        yield f"{name} in the space", partial(in_space, method)
     yield (
         "kernel ridge",
         lambda: to_numpy(
             RidgeTransfer.of_space(space()["space"]).decision_function(space()["new"])
         ),
     )
-    yield "logistic", lambda: _chosen(p, [LogisticProbe(penalty) for penalty in (1e-4, 1e-3, 1e-2)])
-    yield (
-        "kernel logistic",
-        lambda: _chosen(
-            p, [LogisticReadout(value, p.n_landmarks // 2) for value in (0.1, 0.5, 2.0)]
-        ),
-    )
-    yield "MLP (mean of 3)", lambda: _perceptrons(p)
-    yield BEST, lambda: _annotated(p)
+    logistic: list[Any] = [LogisticProbe(penalty) for penalty in (1e-4, 1e-3, 1e-2)]
+    yield "logistic", partial(_chosen, p, logistic)
+    kernel: list[Any] = [LogisticReadout(value, p.n_landmarks // 2) for value in (0.1, 0.5, 2.0)]
+    yield "kernel logistic", partial(_chosen, p, kernel)
+    yield "MLP (mean of 3)", partial(_perceptrons, p)
+    yield BEST, partial(_annotated, p)
 
 
 def _annotated(p: Problem) -> np.ndarray:
@@ -173,7 +173,8 @@ def _chosen(p: Problem, candidates: list[Any]) -> np.ndarray:
         scores = candidate.fit(p.X[known], p.Y[known]).decision_function(p.X[held_out])
         return mean_average_precision(p.Y[held_out], scores)
 
-    return max(candidates, key=ranked).fit(p.X, p.Y).decision_function(p.X_new)
+    best = max(candidates, key=ranked).fit(p.X, p.Y)
+    return to_numpy(best.decision_function(p.X_new))
 
 
 def _perceptrons(p: Problem) -> np.ndarray:
@@ -213,7 +214,8 @@ def _logits(model: MLPClassifier, X: np.ndarray) -> np.ndarray:
 def main(names: list[str]) -> None:
     """Measure, print and write the table of each problem."""
     for name in names:
-        p, found, rows = problem(name), {}, []
+        p, found = problem(name), {}
+        rows: list[tuple[str, float, float]] = []
         weights = resample_weights(p.Y_new.shape[0], RESAMPLES, 0)
         for method, scores_of in methods(p):
             path = SCORES / name / f"{method.replace(' ', '-').replace(',', '')}.npy"
@@ -227,7 +229,7 @@ def main(names: list[str]) -> None:
             scores = np.load(path)
             measured = evaluate(p.Y_new, scores)
             found[method] = weighted_map(p.Y_new, scores, weights), measured["MAP"]
-            rows.append([method, measured["MAP"], measured["MiAP"]])
+            rows.append((method, measured["MAP"], measured["MiAP"]))
         best, best_map = found[BEST]
         lines = [["method", "MAP", "low", "high", "MiAP", "annotator's gain", "low", "high"]]
         for method, value, miap in rows:

@@ -32,6 +32,7 @@ N_KNOWN, N_NEW, N_REJECTED, RESAMPLES = 6000, 10_000, 500, 500
 def main() -> None:
     """Measure, print, and write docs/results/rejections.csv."""
     data = load_coco(DATA)
+    assert data.tagged is not None
     rng = np.random.default_rng(0)
     known = rng.choice(np.intersect1d(data.tagged, data.train), N_KNOWN, replace=False)
     new = rng.choice(data.test, N_NEW, replace=False)
