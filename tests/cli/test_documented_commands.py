@@ -1,6 +1,7 @@
 """Every command in the documents runs, or names what is there."""
 
 import contextlib
+import functools
 import importlib.util
 import itertools
 import json
@@ -123,12 +124,19 @@ def test_the_code_of_the_front_page_runs(
     assert "red-circle-0.jpg [('" in capsys.readouterr().out
 
 
+@functools.cache
+def options_of_all() -> set[str]:
+    found = {option for p in typer.main.get_command(app).params for option in p.opts}
+    # what typer adds to every program
+    return found | {"--install-completion", "--help"}
+
+
+every_command = functools.cache(commands)
+
+
 def known_options(words: list[str]) -> bool:
     """Whether there is such a command, and whether it has these options."""
-    of_all = {option for p in typer.main.get_command(app).params for option in p.opts}
-    # what typer adds to every program
-    of_all |= {"--install-completion", "--help"}
-    by_name = commands()
+    of_all, by_name = options_of_all(), every_command()
     name = next((" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in by_name), None)
     options = {word for word in words if word.startswith("-")}
     if name is not None:
