@@ -298,7 +298,8 @@ class KinReadout(NeighborTransfer):
 
     def describe(self) -> list[str]:
         """What this model is, in a few sentences."""
-        part = float(np.mean(self.vote_weights_ / (self.vote_weights_ + self.readout_weights_)))
+        a, b, _ = self._mixture()
+        part = float(a.sum() / max(a.sum() + b.sum(), 1e-12))
         read = [] if self.readout_ is None else self.readout_.describe()
         return [*super().describe(), *read, f"Of a score {part:.0%} comes from neighbours."]
 
