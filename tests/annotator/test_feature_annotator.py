@@ -165,7 +165,7 @@ def test_explained_is_what_was_suggested(by_tags, X):
             assert (one.name, one.label) == (why.name, why.label)
             assert [part.image for part in one.support] == why.indices.tolist()
             shares = why.shares / why.shares.sum()
-            np.testing.assert_allclose([part.share for part in one.support], shares, atol=1e-6)
+            np.testing.assert_allclose([part.share for part in one.support], shares, atol=1e-4)
     (named,) = by_tags.explain(X[N : N + 1], ["snow"])
     assert named[0].name == "snow"
     with pytest.raises(InvalidInput, match="Unknown label"):
@@ -177,8 +177,9 @@ def test_similar_images_are_nearest_in_the_space(by_tags, X):
     embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
     cosines = embeddings[N : N + 5] @ embeddings[:N].T
     for row, found in zip(cosines, by_tags.similar(X[N : N + 5], 4), strict=True):
-        np.testing.assert_allclose([s.similarity for s in found], np.sort(row)[:-5:-1], atol=1e-5)
-        np.testing.assert_allclose(row[[s.image for s in found]], np.sort(row)[:-5:-1], atol=1e-5)
+        # of float32 embeddings, and of two transforms of them
+        np.testing.assert_allclose([s.similarity for s in found], np.sort(row)[:-5:-1], atol=1e-4)
+        np.testing.assert_allclose(row[[s.image for s in found]], np.sort(row)[:-5:-1], atol=1e-4)
 
 
 # --- groups ------------------------------------------------------------------------------
