@@ -165,7 +165,7 @@ def test_explained_is_what_was_suggested(by_tags, X):
             assert (one.name, one.label) == (why.name, why.label)
             assert [part.image for part in one.support] == why.indices.tolist()
             shares = why.shares / why.shares.sum()
-            np.testing.assert_allclose([part.share for part in one.support], shares, atol=1e-4)
+            np.testing.assert_allclose([part.share for part in one.support], shares, atol=1e-6)
     (named,) = by_tags.explain(X[N : N + 1], ["snow"])
     assert named[0].name == "snow"
     with pytest.raises(InvalidInput, match="Unknown label"):
