@@ -6,10 +6,10 @@
     python -m experiments.recipes tags             # 15 CPU minutes, COCO's noisy tags
 
 What a fit chooses, it chooses on held-out training images: the annotator's κ, temperature and
-mixture by its own folds, the penalties of the logistic regressions on one part in five, penalty and
-epochs of the MLP on one in ten. The paper's methods share a space with κ = 0.5, with usual settings.
-MAP and MiAP are of the test images, in percent; intervals (95 %) and differences come from one set of
-bootstrap resamples of these. CPU times but that of Flickr8k are estimates.
+mixture by its own folds, the penalties of the logistic regressions on one part in five, penalty
+and epochs of the MLP on one in ten. The paper's methods share a space with κ = 0.5, with usual
+settings. MAP and MiAP are of the test images, in percent; intervals (95 %) and differences come
+from one set of bootstrap resamples of these. CPU times but that of Flickr8k are estimates.
 
 Scores are kept in build/recipes; what is there is not computed again. Tables are written to
 docs/results/recipes-NAME.csv, and all of them to docs/results/recipes.md.
