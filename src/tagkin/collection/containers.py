@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from tagkin.errors import UnreadableImage
+from tagkin.images.files import one_line
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.jpeg import segments
 from tagkin.images.pillow_warnings import quiet
@@ -186,6 +187,6 @@ def _from_heif(file: BinaryIO, found: str, metadata: Metadata) -> None:
     except UnreadableImage:
         raise
     except Exception as error:  # as in decoding: nearly everything
-        raise UnreadableImage(f"a damaged {found} file ({error})") from error
+        raise UnreadableImage(f"a damaged {found} file ({one_line(str(error))})") from error
     metadata.xmp += [info["xmp"]] if info.get("xmp") else []
     metadata.add_exif(info.get("exif") or b"")

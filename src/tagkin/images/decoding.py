@@ -12,7 +12,7 @@ from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
 from tagkin.images._pixels import as_rgb
-from tagkin.images.files import amount
+from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of_file, open_header
 from tagkin.images.jpeg import scan_start
 from tagkin.images.pillow_warnings import quiet
@@ -82,7 +82,9 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
         except UnreadableImage:
             raise
         except Image.DecompressionBombError as error:
-            raise UnreadableImage(f"too many pixels: {str(error).split(',')[0]}") from error
+            raise UnreadableImage(
+                f"too many pixels: {one_line(str(error)).split(',')[0]}"
+            ) from error
         except MemoryError as error:
             raise UnreadableImage("not enough memory to decode it") from error
         except Exception as error:  # Pillow raises nearly everything on damaged files
@@ -153,7 +155,7 @@ def _damage(found: str, data: bytes, image: Any, error: Exception) -> str:
     end = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(found, b"")
     if "truncated" in str(error).lower() or end not in data[-65536:]:
         return f"truncated: the {found} file ends after {amount(here)}, before its picture does"
-    told = str(error) if isinstance(error, OSError | SyntaxError | ValueError) else ""
+    told = one_line(str(error)) if isinstance(error, OSError | SyntaxError | ValueError) else ""
     return f"a damaged {found} file ({told or type(error).__name__})"
 
 

@@ -97,6 +97,13 @@ def amount(n_bytes: int) -> str:
     return f"{n_bytes} bytes"
 
 
+def one_line(text: str, longest: int = 200) -> str:
+    """What a library says of a file, as part of a sentence: bytes of the file may stand in it."""
+    shown = "".join(char if char.isprintable() else " " for char in text[: 2 * longest])
+    short = " ".join(shown.split())
+    return short if len(short) <= longest else f"{short[:longest]}…"
+
+
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

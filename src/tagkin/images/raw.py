@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import UnreadableImage, pip_install
+from tagkin.images.files import one_line
 from tagkin.images.tiff import directories
 
 __all__ = ["RAW", "developed", "has_rawpy", "is_raw_tiff", "preview", "raw_suffixes"]
@@ -87,4 +88,4 @@ def _opened(data: bytes, max_pixels: int) -> Iterator[Any]:
     except Exception as error:  # as in decoding: nearly everything
         said = error.args[0] if error.args else type(error).__name__
         text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-        raise UnreadableImage(f"{RAW} that cannot be read ({text.lower()})") from error
+        raise UnreadableImage(f"{RAW} that cannot be read ({one_line(text.lower())})") from error

@@ -1,0 +1,95 @@
+"""Fuzzers: inputs made at random from a seed, and what must hold for every one of them.
+
+A module here is a fuzzer. It has
+
+``fuzz(seconds: float, seed: int, keep: Path) -> Report``
+    Tries inputs for about so many seconds, the same ones for the same seed. An input for which
+    something does not hold is written to `keep`, with the traceback beside it, and the run goes on.
+
+``python -m tests.hardening.fuzz`` runs them.
+"""
+
+import hashlib
+import random
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Report", "try_inputs"]
+
+MAX_FAILURES = 20  # of one run: the first ones say enough
+
+
+@dataclass
+class Report:
+    """What a fuzzer found.
+
+    Attributes
+    ----------
+    name : str
+        Of the fuzzer.
+    n_tried, n_clean : int
+        Inputs, and those for which all held.
+    failures : list of Path
+        Inputs for which something did not, one file each.
+    """
+
+    name: str
+    n_tried: int = 0
+    n_clean: int = 0
+    failures: list[Path] = field(default_factory=list)
+
+
+def try_inputs(
+    name: str,
+    make: Callable[[random.Random], bytes],
+    check: Callable[[bytes], object],
+    seconds: float,
+    seed: int,
+    keep: Path,
+    suffix: str = ".bin",
+) -> Report:
+    """Make inputs and check each, until the time is over; at least one.
+
+    Parameters
+    ----------
+    make : function of random.Random
+        An input. Every one gets a generator of its own, from the seed and its number.
+    check : function of bytes
+        Raises whatever it likes where something does not hold.
+    suffix : str
+        Of the files of failing inputs.
+
+    Notes
+    -----
+    The input at hand stands in ``NAME-at-hand`` while it is checked: where the process ends by a
+    signal, it is still there.
+    """
+    keep.mkdir(parents=True, exist_ok=True)
+    report, at_hand, end = (
+        Report(name),
+        keep / f"{name}-at-hand{suffix}",
+        time.monotonic() + seconds,
+    )
+    while not report.n_tried or (time.monotonic() < end and len(report.failures) < MAX_FAILURES):
+        data = make(random.Random(f"{seed} {report.n_tried}"))
+        report.n_tried += 1
+        at_hand.write_bytes(data)
+        try:
+            check(data)
+        except Exception:
+            report.failures.append(keep_input(name, data, keep, suffix))
+        else:
+            report.n_clean += 1
+    at_hand.unlink()
+    return report
+
+
+def keep_input(name: str, data: bytes, keep: Path, suffix: str) -> Path:
+    """Write a failing input and the traceback of the error being handled; where it is."""
+    path = keep / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}{suffix}"
+    path.write_bytes(data)
+    path.with_name(f"{path.name}.txt").write_text(traceback.format_exc())
+    return path

@@ -1,0 +1,29 @@
+"""Every fuzzer for a moment, and every input that one of them once failed on."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tests.hardening import fuzz, fuzzers
+
+SECONDS, SEED = 1.0, 0
+CASES = Path(__file__).parent / "cases"
+
+
+def cases() -> list[Path]:
+    return sorted(p for p in CASES.glob("*/*") if p.suffix != ".txt")
+
+
+@pytest.mark.parametrize("name", fuzz.names())
+def test_a_moment_of_each(name, tmp_path):
+    report = fuzz.run_here(name, SECONDS, SEED, tmp_path)
+    told = "\n".join(path.read_text() for path in sorted(tmp_path.glob("*.txt")))
+    assert not report.failures, told
+    assert report.n_clean == report.n_tried > 0
+
+
+@pytest.mark.parametrize("path", cases(), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_once_failed(path):
+    """``cases/NAME/…`` are inputs of the fuzzer NAME, which has a `check` for one input."""
+    importlib.import_module(f"{fuzzers.__name__}.{path.parent.name}").check(path.read_bytes())
