@@ -1,4 +1,5 @@
 from copy import deepcopy
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -96,6 +97,39 @@ def test_thresholds_reach_the_wanted_precision_on_fresh_images(fitted):
         share.append(suggested.mean())
     assert share[0] > share[1] > share[2] > 0
     assert (np.diff([fitted.min_scores(w) for w in (0.1, 0.5, 0.9)], axis=0) >= 0).all()
+
+
+def test_precision_is_that_of_all_suggestions_together():
+    """A label that is nearly always right must not keep the others from being suggested."""
+    rng = np.random.default_rng(7)
+    S = rng.random((8000, 4))
+    Y = rng.random(S.shape) < S**2
+    Y[:, 0] = rng.random(8000) < 0.7  # of any score: asked for .5, suggested everywhere
+    fitted = LabelCalibrator().fit(S[:4000], Y[:4000])
+    given = S[4000:] >= fitted.min_scores(0.5)
+    assert given[:, 0].mean() > 0.99
+    assert Y[4000:][given].mean() == pytest.approx(0.52, abs=0.02)
+    # each of the others is asked for .4 at the least: .38 with its sampling error
+    for label in (1, 2, 3):
+        assert Y[4000:, label][given[:, label]].mean() > 0.38
+
+
+def test_joint_precision_against_counting():
+    """Of 30 labels, with their images counted one by one."""
+    S, _, Y = made_scores(n=300, n_labels=30)
+    fitted = LabelCalibrator().fit(S, Y)
+    for index in (60, 120, 180):
+        right = given = 0.0
+        for label in range(30):
+            reached = np.flatnonzero(fitted.cut_precision_[label] >= index / 200)
+            if len(reached):
+                n = int((S[:, label] >= fitted.cut_scores_[label, reached[-1]]).sum())
+                given += n
+                right += n * fitted.cut_precision_[label, reached[-1]]
+        assert fitted.joint_precision_[index] == pytest.approx(right / given, rel=1e-12)
+    wanted = np.linspace(0.05, 1, 20)
+    for lower, higher in pairwise(fitted.min_scores(w) for w in wanted):
+        assert (lower <= higher).all()
 
 
 def test_one_lucky_positive_earns_no_threshold():
