@@ -4,6 +4,7 @@
     python -m experiments.recipes coco             # 15 CPU minutes, 4,096 landmarks
     python -m experiments.recipes coco-8192        # 25 CPU minutes, 8,192 landmarks
     python -m experiments.recipes tags             # 15 CPU minutes, COCO's noisy tags
+    python -m experiments.recipes flickr8k-again coco-again      # other test images
 
 What a fit chooses, it chooses on held-out training images: the annotator's κ, temperature and
 mixture by its own folds, the penalties of the logistic regressions on one part in five, penalty
@@ -54,6 +55,8 @@ TITLES = {
     "flickr8k": "Flickr8k: 7,091 training and 1,000 test images, 179 labels",
     "coco": "COCO: 78,688 training and 33,771 test images, 80 labels, 4,096 landmarks",
     "coco-8192": "COCO with 8,192 landmarks",
+    "flickr8k-again": "Flickr8k, 1,000 other test images, which were training images before",
+    "coco-again": "COCO, 33,771 other test images, which were training images before",
     "tags": "COCO's noisy tags: 38,260 training images, 527 tags, 56 of them scored by experts",
 }
 INTRODUCTION = """# The annotator's recipe
@@ -75,6 +78,10 @@ its landmarks (an eighth of the images, at most 2,048), λ = 0.25 and the 400 ne
 on while figures of these very test images were in view beside the held-out ones, which did not
 always tell them apart. So the annotator's rows may be somewhat too good, and its gains with them.
 The paper's methods have their usual settings and were not tuned here.
+
+The tables with other test images answer that: their test images were training images while the
+defaults were decided on, seen in folds only. Label frequencies differ a little, and so does MAP;
+what counts is the annotator's gain over the rest.
 """
 BEST, RESAMPLES, EPOCHS = "annotator (kin and read-out)", 200, 12
 
@@ -93,17 +100,14 @@ class Problem(NamedTuple):
 
 def problem(name: str) -> Problem:
     """The training and test images of a stand-in."""
-    if name == "flickr8k":
-        data = load_flickr8k(DATA)
-        Y = scipy.sparse.csr_array(data.labels)
-        every = np.arange(Y.shape[1])
-        return Problem(data.features[data.train], Y[data.train], data.features[data.test],
-                       Y[data.test], every, 8192)  # fmt: skip
-    data = load_coco(DATA)
-    Y, test = scipy.sparse.csr_array(data.labels), data.test
-    if name.startswith("coco"):
-        return Problem(data.features[data.train], Y[data.train], data.features[test], Y[test],
-                       np.arange(Y.shape[1]), 8192 if name.endswith("8192") else 4096)  # fmt: skip
+    data = load_flickr8k(DATA) if name.startswith("flickr8k") else load_coco(DATA)
+    Y, train, test = scipy.sparse.csr_array(data.labels), data.train, data.test
+    if name.endswith("-again"):
+        train, test = _exchanged(train, test)
+    if name != "tags":
+        many = name.startswith("flickr8k") or name.endswith("8192")
+        return Problem(data.features[train], Y[train], data.features[test], Y[test],
+                       np.arange(Y.shape[1]), 8192 if many else 4096)  # fmt: skip
     assert data.tagged is not None
     tagged, test = np.intersect1d(data.tagged, data.train), test[:10_000]
     both = [n for n in data.tag_names if n in data.label_names]
@@ -111,6 +115,12 @@ def problem(name: str) -> Problem:
     truth = Y[test][:, [data.label_names.index(n) for n in both]]
     tags = scipy.sparse.csr_array(data.tags)[tagged]
     return Problem(data.features[tagged], tags, data.features[test], truth, columns, 4096)
+
+
+def _exchanged(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As many test images as before, drawn from the training images; the others to learn from."""
+    drawn = np.random.default_rng(1).permutation(train)[: len(test)]
+    return np.concatenate([np.setdiff1d(train, drawn), test]), np.sort(drawn)
 
 
 def methods(p: Problem) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
