@@ -17,7 +17,7 @@ from experiments.bursts import burst_rows, event_rows
 from experiments.config import find_config
 from experiments.leakage import choice_rows, precision_rows
 from experiments.problem import Problem, expert_problem, is_available, open_data
-from experiments.reliability import reliability_rows
+from experiments.reliability import draw, reliability_rows
 
 __all__ = ["PARTS", "measure"]
 
@@ -52,7 +52,9 @@ TEXTS = {
         "Expected calibration error over all pairs of a photograph and a tag, and over those with "
         "a probability of .1 and more; precision asked for → reached (suggestions). Folds keep "
         "near-duplicates together. For tags that come later, a quarter of the tags is unknown to "
-        "the fit on half of the photographs; the other half is added with all tags.",
+        "the fit on half of the photographs; the other half is added with all tags. Bars in the "
+        "diagrams are 95 % intervals of shares estimated from so many pairs; bins with fewer than "
+        "20 are left out.",
     ),
 }
 
@@ -91,6 +93,8 @@ def measure(parts: list[str], results: Path, cache: Path) -> None:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows([{k: _written(v) for k, v in row.items()} for row in rows])
+    if (results / "confidence-reliability.csv").exists():
+        draw(results / "confidence-reliability.csv", results / "confidence-reliability.svg")
     (results / "confidence.md").write_text(_page(results), encoding="utf-8")
 
 
@@ -120,6 +124,10 @@ def _page(results: Path) -> str:
             continue
         header, *rows = csv.reader(path.open(encoding="utf-8", newline=""))
         lines += [f"## {title}", "", text, ""]
+        if "curve" in header:  # drawn, not listed
+            at = header.index("curve")
+            header, *rows = ([*row[:at], *row[at + 1 :]] for row in (header, *rows))
+            lines += [f"![Reliability diagrams]({path.stem}.svg)", ""]
         lines += [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
         lines += [f"| {' | '.join(row)} |" for row in rows]
         lines += ["", f"[{path.name}]({path.name})", ""]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
 
 from experiments.problem import Problem
 from tagkin import FeatureAnnotator
-from tagkin.calibration import expected_calibration_error
+from tagkin.calibration import expected_calibration_error, reliability_curve
 
-__all__ = ["reliability_rows"]
+__all__ = ["draw", "reliability_rows"]
 
 WANTED = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 FEWEST = 200  # suggestions, for a precision to say something
+N_BINS, FEWEST_PAIRS = 15, 20
+STYLES = {"learned": ("#4477AA", "o"), "added later": ("#EE6677", "s")}
 
 Row = dict[str, Any]
 
@@ -66,7 +72,33 @@ def _row(
         n = int(given.sum())
         reached = f"{right[given].mean():.3f} ({n:,})" if n else "none"
         row[f"asked {wanted}"] = reached if n >= FEWEST or not n else f"{reached}, few"
+    curve = reliability_curve(right, P, N_BINS)
+    pairs = zip(*curve, strict=True)
+    row["curve"] = ";".join(f"{p:.4f} {o:.4f} {n}" for p, o, n in pairs if n)
     return row
+
+
+def draw(table: Path, target: Path) -> None:
+    """Draw the reliability diagrams of a stored table: one panel per dataset."""
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    figure = Figure(figsize=(3.2 * len(names), 3.4), layout="constrained")
+    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+        axes.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1)
+        for row in (row for row in rows if row["dataset"] == name):
+            points = np.array([point.split() for point in row["curve"].split(";")], dtype=float)
+            predicted, observed, n = points[points[:, 2] >= FEWEST_PAIRS].T
+            color, marker = STYLES[row["tags"]]
+            spread = 1.96 * np.sqrt(observed * (1 - observed) / n)
+            axes.errorbar(predicted, observed, spread, color=color, marker=marker, ms=4, lw=1,
+                          label=row["tags"])  # fmt: skip
+        axes.set(title=name, xlabel="confidence", xlim=(0, 1), ylim=(0, 1))
+        axes.set_aspect("equal")
+    figure.axes[0].set_ylabel("share that is right")
+    figure.axes[0].legend(title="tags", fontsize=8)
+    with mpl.rc_context({"svg.hashsalt": "tagkin"}):
+        figure.savefig(target, metadata={"Date": None})
 
 
 def _error_of(p: np.ndarray, right: np.ndarray, n_bins: int = 15) -> float:

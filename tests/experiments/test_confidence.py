@@ -53,11 +53,15 @@ def test_every_part_measures(problem):
 
 
 def test_the_page_shows_what_is_stored(tmp_path, monkeypatch):
-    row = {"dataset": "x", "ECE": 0.01234, "n": 1234, "none": None}
+    row = {"dataset": "x", "tags": "learned", "ECE": 0.01234, "n": 1234, "none": None}
+    row["curve"] = "0.1 0.12 400;0.5 0.45 90;0.9 1 3"
     monkeypatch.setitem(confidence.PARTS, "reliability", lambda cache: [row])
     confidence.measure(["reliability"], tmp_path, tmp_path)
     page = (tmp_path / "confidence.md").read_text(encoding="utf-8")
-    assert "| x | 0.012 | 1234 |  |" in page
+    assert "| x | learned | 0.012 | 1234 |  |" in page
+    assert "0.45" not in page
+    drawn = (tmp_path / "confidence-reliability.svg").read_text(encoding="utf-8")
+    assert drawn.count("<use ") > 2
     assert "Flickr8k" not in page
     with pytest.raises(SystemExit, match="There are events"):
         confidence.measure(["more"], tmp_path, tmp_path)
