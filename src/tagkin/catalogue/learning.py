@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _BLOCK = 1000  # photographs that are suggested for at once
+_STORED = 100  # those in one transaction: whoever decides meanwhile waits for its end
 _COLUMNS = 64  # tags whose quality is measured at once
 
 
@@ -268,7 +269,9 @@ def suggest(
             suggested, failures = _suggested(annotator, block, wanted)
             result.failures += failures
             each = list(_for_catalogue(suggested, block, contents))
-            result.n_suggestions += put_suggestions(catalogue, run.id, each)
+            for first in range(0, len(each), _STORED):
+                part = each[first : first + _STORED]
+                result.n_suggestions += put_suggestions(catalogue, run.id, part)
             result.n_photographs += len(block)
         step("Suggesting", len(some), len(some))
         result.n_with = catalogue.value(

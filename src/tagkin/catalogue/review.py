@@ -158,6 +158,7 @@ def search(
     *,
     untagged: bool = False,
     folder: str | None = None,
+    name: str | None = None,
     n: int = 60,
     after: int = 0,
 ) -> list[tuple[int, str]]:
@@ -172,6 +173,8 @@ def search(
         Only photographs without any tag.
     folder : str, optional
         Only photographs in this folder and those in it, from the root.
+    name : str, optional
+        Only photographs in whose path from the root it stands.
     n : int, default 60
     after : int, default 0
         The number of the last photograph of the part before.
@@ -184,6 +187,9 @@ def search(
     if start := (folder or "").strip("/"):
         conditions.append("p.path > :start AND p.path < :end")
         values |= {"start": f"{start}/", "end": f"{start}0"}
+    if name:
+        conditions.append("instr(lower(p.path), lower(:name))")
+        values["name"] = name
     rest = " AND ".join(conditions)
     query = f"SELECT p.id FROM photographs p WHERE {rest}"
     if tags:

@@ -18,7 +18,7 @@ _COLUMNS = (
 # Runs that can be undone: they have decisions or writes of their own.
 _UNDOABLE = (
     "(EXISTS (SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned')) "
-    "OR r.what IN ('accept', 'reject') AND EXISTS "
+    "OR r.what IN ('accept', 'reject', 'review') AND EXISTS "
     "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds))"
 )
 

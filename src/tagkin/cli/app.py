@@ -19,6 +19,7 @@ from tagkin.cli import (
     info,
     map,
     reject,
+    review,
     scan,
     similar,
     status,
@@ -35,7 +36,12 @@ from tagkin.version import __version__
 __all__ = ["app", "main"]
 
 _EPILOG = """\b
-Start like this, with a catalogue that keeps what you decide:
+Start like this, with a page in your browser:
+  tagkin review ~/Pictures
+  tagkin write
+
+\b
+Or step by step, with a catalogue that keeps what you decide:
   tagkin scan ~/Pictures
   tagkin train
   tagkin suggest
@@ -75,6 +81,7 @@ app = _group(
 )
 
 for _module in (
+    review,
     scan,
     train,
     suggest,

@@ -31,6 +31,7 @@ from tagkin.cli.sources import (
     use_cache,
 )
 from tagkin.cli.tables import count, file_table, kin_text, percent, show
+from tagkin.cli.vocabularies import words_of
 from tagkin.cli.with_catalogue import model_of_catalogue, refuse_options, suggest_in_catalogue
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def run(
         )
         return
     refuse_options(folder=folder)
-    words = None if vocabulary is None else _words(vocabulary)
+    words = None if vocabulary is None else words_of(vocabulary)
     with progress_bar() as step:
         if model is None and words is not None:
             annotator = _without_model(cache, no_cache)
@@ -199,17 +200,6 @@ def _suggested(
     readable = {one.file for one in suggested}
     left_out = [file for file in found.files if file not in readable]
     return suggested, list(annotator.look(left_out).failures) if left_out else []
-
-
-def _words(vocabulary: str) -> list[str]:
-    """The tags of a file, or some hundred common ones."""
-    if vocabulary == "common":
-        from tagkin.names import common_tags
-
-        return list(common_tags())
-    from tagkin.collection import read_tag_list
-
-    return read_tag_list(vocabulary)
 
 
 def _without_model(cache: Path | None, no_cache: bool) -> Annotator:

@@ -3,7 +3,7 @@
 from tagkin.errors import UnreadableImage
 from tagkin.images.decoding import MAX_PIXELS, decode
 from tagkin.images.files import MAX_BYTES, Failure, content_digest, read_bytes
-from tagkin.images.thumbnails import encode_jpeg, encode_png, thumbnail
+from tagkin.images.thumbnails import encode_jpeg, encode_png, thumbnail, thumbnail_of
 
 __all__ = [
     "MAX_BYTES",
@@ -16,4 +16,5 @@ __all__ = [
     "encode_png",
     "read_bytes",
     "thumbnail",
+    "thumbnail_of",
 ]

@@ -12,7 +12,7 @@ from tagkin.errors import InvalidInput
 from tagkin.images.decoding import decode
 from tagkin.images.files import read_bytes
 
-__all__ = ["encode_jpeg", "encode_png", "thumbnail"]
+__all__ = ["encode_jpeg", "encode_png", "thumbnail", "thumbnail_of"]
 
 
 def thumbnail(path: str | os.PathLike[str], size: int) -> np.ndarray:
@@ -27,9 +27,14 @@ def thumbnail(path: str | os.PathLike[str], size: int) -> np.ndarray:
     UnreadableImage
         If the file cannot be read or decoded.
     """
-    if size < 1:
-        raise InvalidInput(f"size is {size}; expected a number of pixels, at least 1.")
-    pixels = decode(read_bytes(path), min_side=size)
+    _check_size(size)
+    return thumbnail_of(read_bytes(path), size)
+
+
+def thumbnail_of(data: bytes, size: int) -> np.ndarray:
+    """The same from a file's content."""
+    _check_size(size)
+    pixels = decode(data, min_side=size)
     height, width = pixels.shape[:2]
     scale = size / max(height, width)
     if scale >= 1:
@@ -39,6 +44,11 @@ def thumbnail(path: str | os.PathLike[str], size: int) -> np.ndarray:
     return np.array(
         Image.fromarray(pixels).resize(small, Image.Resampling.LANCZOS, reducing_gap=3.0)
     )
+
+
+def _check_size(size: int) -> None:
+    if size < 1:
+        raise InvalidInput(f"size is {size}; expected a number of pixels, at least 1.")
 
 
 def encode_jpeg(pixels: np.ndarray, quality: int = 80) -> bytes:

@@ -1,0 +1,203 @@
+"""What a person decides in one step on the review page: one run, and one undo takes it back."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tagkin.catalogue.catalogue import Catalogue, now
+from tagkin.catalogue.decisions import ACCEPTED, REJECTED, Decided, take_back
+from tagkin.catalogue.found import TagNumbers
+from tagkin.errors import InvalidInput
+
+__all__ = ["Batch", "Pair", "decide_batch", "last_batch", "last_undone", "redo_batch", "undo_batch"]
+
+Pair = tuple[int, int | str]
+"""A content and a tag: its number, or a name, which may be new."""
+
+_DECIDED = "r.what IN ('accept', 'reject', 'review')"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What was decided in one step."""
+
+    run: int | None
+    """By which it can be taken back; None where nothing was decided."""
+    accepted: Sequence[tuple[int, int]]
+    """Contents and tags, by number."""
+    rejected: Sequence[tuple[int, int]]
+    n_already: int = 0
+    """Left as they were: decided before, as in another window."""
+
+    def __len__(self) -> int:
+        return len(self.accepted) + len(self.rejected)
+
+
+class _AsItIs(NamedTuple):
+    """A tag of a photograph that is to be decided on, and what is known of it."""
+
+    content: int
+    tag: int
+    verdict: int
+    """That is wanted."""
+    is_suggested: int
+    held: int | None
+    """The verdict that holds."""
+    is_found: int
+    """Whether it stands in files."""
+    is_doubted: int
+    """Whether it seems wrong there."""
+
+    def is_news(self, only_open: bool) -> bool:
+        """Whether there is something to decide."""
+        if self.held == self.verdict or (only_open and not self.is_suggested):
+            return False
+        says_more = self.is_suggested or self.held or self.is_doubted or not self.is_found
+        return bool(says_more or self.verdict == REJECTED)
+
+
+def decide_batch(
+    catalogue: Catalogue,
+    accepted: Sequence[Pair] = (),
+    rejected: Sequence[Pair] = (),
+    *,
+    only_open: bool = False,
+) -> Batch:
+    """Accept and reject tags of photographs, all in one run.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Open for writing. What was decided is on the disk when this returns.
+    accepted, rejected : sequences of (content, tag)
+        A tag that stands in the files of a photograph and is accepted counts as confirmed where
+        there was a doubt about it, or where it was rejected before; otherwise it is no news.
+    only_open : bool, default False
+        Leave alone what is not suggested any more: a page of suggestions may be old.
+
+    Raises
+    ------
+    InvalidInput
+        If a content or the number of a tag is unknown, or if a pair is both accepted and rejected.
+    """
+    with catalogue.transaction() as connection:
+        wanted: dict[tuple[int, int], int] = {}
+        for verdict, pairs in ((ACCEPTED, accepted), (REJECTED, rejected)):
+            for content, tag in pairs:
+                pair = content, tag if isinstance(tag, int) else _number(connection, tag)
+                if wanted.setdefault(pair, verdict) != verdict:
+                    raise InvalidInput("A tag of a photograph is both accepted and rejected.")
+        rows = _as_they_are(connection, wanted)
+        news = [one for one in rows if one.is_news(only_open)]
+        if not news:
+            return Batch(None, [], [], len(rows))
+        with catalogue.run("review") as run:
+            for one in news:
+                _put(connection, run.id, one)
+            run.outcome["decisions"] = len(news)
+    yes, no = ([one[:2] for one in news if one.verdict == v] for v in (ACCEPTED, REJECTED))
+    return Batch(run.id, yes, no, len(rows) - len(news))
+
+
+def _number(connection: sqlite3.Connection, name: str) -> int:
+    """Of a tag by name, in whatever spelling; one that is new gets a number."""
+    from tagkin.labels import normalize_tag
+
+    name = name.strip()
+    if not normalize_tag(name):
+        raise InvalidInput(f"A tag has a name; found {name!r}.")
+    row = connection.execute(
+        "SELECT coalesce(same_as, id) FROM tags WHERE name = ?1 OR key = ?2 "
+        "ORDER BY name <> ?1, n_found + n_accepted DESC, id LIMIT 1",
+        (name, normalize_tag(name)),
+    ).fetchone()
+    return TagNumbers(connection)[name] if row is None else int(row[0])
+
+
+def _as_they_are(
+    connection: sqlite3.Connection, wanted: dict[tuple[int, int], int]
+) -> list[_AsItIs]:
+    """Pairs with what is known of each."""
+    data = json.dumps([[content, tag, v] for (content, tag), v in wanted.items()])
+    rows = connection.execute(
+        "SELECT w.content, t.id, w.verdict, s.run IS NOT NULL, d.verdict, "
+        "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
+        "WHERE p.content = w.content AND f.tag = t.id), "
+        "EXISTS (SELECT 1 FROM doubts o WHERE o.content = w.content AND o.tag = t.id "
+        "AND o.kind = 'wrong') "
+        "FROM (SELECT json_extract(value, '$[0]') AS content, json_extract(value, '$[1]') AS tag, "
+        "json_extract(value, '$[2]') AS verdict FROM json_each(?)) w "
+        "JOIN contents c ON c.id = w.content JOIN tags n ON n.id = w.tag "
+        "JOIN tags t ON t.id = coalesce(n.same_as, n.id) "
+        "LEFT JOIN suggestions s ON s.content = w.content AND s.tag = t.id "
+        "LEFT JOIN decisions d ON d.content = w.content AND d.tag = t.id AND d.holds",
+        (data,),
+    ).fetchall()
+    if len(rows) < len(wanted):
+        raise InvalidInput(
+            f"{len(wanted) - len(rows):,} of {len(wanted):,} photographs or tags are not in the "
+            "catalogue."
+        )
+    return [_AsItIs(*row) for row in rows]
+
+
+def _put(connection: sqlite3.Connection, run: int, one: _AsItIs) -> None:
+    pair: dict[str, Any] = {
+        "run": run,
+        "content": one.content,
+        "tag": one.tag,
+        "verdict": one.verdict,
+    }
+    pair |= {"now": now()}
+    connection.execute(
+        "UPDATE decisions SET holds = 0 WHERE content = :content AND tag = :tag AND holds", pair
+    )
+    connection.execute(
+        "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, kin)"
+        " SELECT :run, :content, :tag, :verdict, :now, s.run, s.confidence, s.kin "
+        "FROM (SELECT 1) LEFT JOIN suggestions s ON s.content = :content AND s.tag = :tag",
+        pair,
+    )
+    connection.execute("DELETE FROM suggestions WHERE content = :content AND tag = :tag", pair)
+
+
+# --- taking back -------------------------------------------------------------------------
+
+
+def last_batch(catalogue: Catalogue) -> int | None:
+    """The last run that decided something which still holds; None where there is none.
+
+    What was written into files is not looked at: taking that back is `undo_run`.
+    """
+    found: int | None = catalogue.value(
+        f"SELECT r.id FROM runs r WHERE {_DECIDED} AND EXISTS "
+        "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) ORDER BY r.id DESC LIMIT 1"
+    )
+    return found
+
+
+def last_undone(catalogue: Catalogue) -> int | None:
+    """The last undo that can be taken back: nothing was decided since."""
+    found: int | None = catalogue.value(
+        "SELECT u.id FROM runs u JOIN runs r ON r.id = u.undoes WHERE u.what = 'undo' "
+        f"AND {_DECIDED} AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id) "
+        "AND u.id > coalesce((SELECT max(r.id) FROM runs r WHERE "
+        f"{_DECIDED}), 0) ORDER BY u.id DESC LIMIT 1"
+    )
+    return found
+
+
+def undo_batch(catalogue: Catalogue) -> Decided:
+    """Take back the last step; time after time, all of them."""
+    run = last_batch(catalogue)
+    return Decided(None, []) if run is None else take_back(catalogue, run)
+
+
+def redo_batch(catalogue: Catalogue) -> Decided:
+    """Let what was taken back last hold again, unless something was decided since."""
+    run = last_undone(catalogue)
+    return Decided(None, []) if run is None else take_back(catalogue, run)

@@ -1,0 +1,181 @@
+"""tagkin review: look at suggestions in the browser, and decide."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import tag_file_in
+from tagkin.cli.output import json_line, note, relative, say, send, shown
+from tagkin.cli.progress import Step, progress_bar
+from tagkin.cli.sources import report_problems, use_cache
+from tagkin.cli.tables import count
+from tagkin.cli.vocabularies import words_of
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue
+
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = """\b
+Examples:
+  tagkin review ~/Pictures
+  tagkin review
+  tagkin review ~/Pictures --no-browser --port 9000
+  tagkin review ~/Pictures --vocabulary words.txt
+"""
+
+
+def run(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="FOLDER", show_default=False, hidden=True, readable=False),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="N",
+            min=0,
+            max=65535,
+            show_default=False,
+            help="The port of the page; without it 8765, or any that is free.",
+        ),
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="The address to listen on. Others can reach any but the default: it needs a "
+            "password, and should be used in networks that you trust.",
+        ),
+    ] = "127.0.0.1",
+    password: Annotated[
+        str | None,
+        typer.Option(
+            "--password",
+            metavar="TEXT",
+            envvar="TAGKIN_PASSWORD",
+            show_envvar=True,
+            show_default=False,
+            help="What others have to type who open the page; best given in TAGKIN_PASSWORD.",
+        ),
+    ] = None,
+    vocabulary: Annotated[
+        str,
+        typer.Option(
+            "--vocabulary",
+            metavar="FILE",
+            help="Tags to suggest by their names where no photograph carries a tag yet: a text "
+            "file with one tag per line, or the word common for some hundred common ones.",
+        ),
+    ] = "common",
+    tags: Annotated[
+        Path | None,
+        typer.Option(
+            "--tags",
+            metavar="FILE|embedded",
+            help="A tag file to read besides the keywords in photographs and sidecars, as in "
+            "tagkin scan.",
+        ),
+    ] = None,
+    column: options.Column = None,
+    catalogue: options.Catalogue = None,
+    cache: options.Cache = None,
+    verbose: options.Verbose = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Write one line of JSON with the address to standard output."),
+    ] = False,
+) -> None:
+    """Review suggestions in the browser: accept, reject, undo.
+
+    FOLDER is scanned, learned from where that has not been done, and its photographs get
+    suggestions; then a page opens in the browser. The second time this takes seconds. Without
+    FOLDER, the folder whose catalogue is meant is reviewed.
+
+    The page is served by this command, on this machine and for you alone: its address holds a
+    secret. What you decide is kept at once. Ctrl-C ends it.
+    """
+    from tagkin.server import Access, Review, Server  # or what to install
+
+    use_cache(cache, False)
+    access = Access(host=host, password=password)
+    one = _prepared(folder, catalogue, tags, column, vocabulary, verbose)
+    from tagkin.features import default_cache_folder
+
+    review = Review(one, default_cache_folder())
+    try:
+        server = Server(review, access, port)
+        _tell(server.address, one, as_json)
+        if not no_browser:
+            webbrowser.open(server.address)
+        server.run()
+    finally:
+        review.close()
+
+
+def _tell(address: str, catalogue: Catalogue, as_json: bool) -> None:
+    if as_json:
+        send(json_line({"address": address, "folder": relative(catalogue.root)}))
+        sys.stdout.flush()
+        return
+    say(f"Reviewing {shown(catalogue.root)} at")
+    say(f"  {address}")
+    say("Ctrl-C ends it.")
+
+
+def _prepared(
+    folder: Path | None,
+    path: Path | None,
+    tags: Path | None,
+    column: str | None,
+    vocabulary: str,
+    verbose: bool,
+) -> Catalogue:
+    """A catalogue with suggestions, open for writing: scanned, learned from, suggested for."""
+    from tagkin.catalogue import open_for_scan, scan
+
+    with progress_bar() as step:
+        catalogue = open_for_scan(folder, path, command="review")
+        try:
+            found = scan(catalogue, tag_file_in(catalogue, tags), column, progress=step)
+            failures = [*found.failures, *_suggested(catalogue, vocabulary, step)]
+        except BaseException:
+            catalogue.close()
+            raise
+    report_problems(failures, verbose)
+    return catalogue
+
+
+def _suggested(catalogue: Catalogue, vocabulary: str, step: Step) -> list[Any]:
+    """Suggest where nothing was suggested yet; what could not be read."""
+    from tagkin.annotator import Annotator
+    from tagkin.catalogue import SUGGESTED, load_model, needs_of, refit, suggest, suggest_by_name
+    from tagkin.errors import MissingExtra
+
+    needs = needs_of(catalogue)
+    if not needs.suggestions:
+        return []
+    if not needs.tags:
+        if needs.model:
+            return refit(catalogue, progress=step).failures
+        return suggest(catalogue, *load_model(catalogue), SUGGESTED, progress=step).failures
+    try:
+        found = suggest_by_name(catalogue, Annotator(), words_of(vocabulary), progress=step)
+    except MissingExtra as error:
+        note(f"no photograph carries a tag, and none can be suggested by name: {error}")
+        return []
+    note(
+        f"no photograph carries a tag yet: {count(found.n_suggestions, 'suggestion')} by name alone"
+    )
+    return found.failures

@@ -1,0 +1,259 @@
+"""What pages and their scripts are told, as plain data: from a catalogue to dicts and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tagkin.catalogue import (
+    Catalogue,
+    Kin,
+    Open,
+    PastRun,
+    Pictured,
+    TagCounts,
+    doubtful,
+    explain_photograph,
+    history,
+    list_tags,
+    pictured,
+    pictured_photographs,
+    search,
+    status_of,
+    suggestions_for,
+    tag_name,
+    tags_of,
+    to_review,
+)
+from tagkin.errors import InvalidInput
+from tagkin.server.assets import shown
+from tagkin.server.order import Order
+from tagkin.server.thumbnails import SIZES
+
+__all__ = [
+    "doubts_answer",
+    "next_photograph",
+    "overview_answer",
+    "photograph_answer",
+    "search_answer",
+    "suggestions_answer",
+    "tags_answer",
+]
+
+
+def card(one: Pictured) -> dict[str, Any]:
+    """A photograph as a page shows it: its name, and the addresses of its pictures."""
+    folder, _, name = one.path.rpartition("/")
+    small, large = (f"/thumbnails/{size}/{one.content}-{one.digest[:16]}.jpg" for size in SIZES)
+    return {
+        "content": one.content,
+        "name": shown(name),
+        "folder": shown(folder),
+        "thumbnail": small,
+        "picture": large,
+    }
+
+
+def tag_row(one: TagCounts) -> dict[str, Any]:
+    """A tag with its counts."""
+    return {
+        "id": one.id,
+        "name": shown(one.name),
+        "found": one.n_found,
+        "accepted": one.n_accepted,
+        "rejected": one.n_rejected,
+        "suggested": one.n_suggested,
+        "expected": round(max(0.0, one.expected), 1),
+        "quality": None if one.quality is None else round(one.quality, 3),
+        "accepted_share": one.accepted_share,
+    }
+
+
+# --- by tag --------------------------------------------------------------------------------
+
+
+def tags_answer(catalogue: Catalogue, order: Order, start: int, n: int) -> dict[str, Any]:
+    """Tags that have suggestions, those that are worth most first."""
+    every = order.tags(catalogue)
+    return {"n_tags": len(every), "tags": [tag_row(one) for one in every[start : start + n]]}
+
+
+def suggestions_answer(
+    catalogue: Catalogue, order: Order, tag: int, n: int, after: Open | None
+) -> dict[str, Any]:
+    """Suggestions of a tag, the surest first; `next` is where the following part begins."""
+    name = tag_name(catalogue, tag)
+    if name is None:
+        raise InvalidInput(f"There is no tag with the number {tag}.")
+    found = order.suggestions(catalogue, tag, n, after)
+    there = pictured(catalogue, [one.content for one in found])
+    row = catalogue.row("SELECT n_suggested, expected FROM tags WHERE id = ?", (tag,)) or (0, 0.0)
+    last = found[-1] if len(found) == n else None
+    return {
+        "tag": {"id": tag, "name": shown(name), "suggested": row[0], "expected": round(row[1], 1)},
+        "suggestions": [
+            card(there[one.content]) | {"confidence": round(one.confidence, 4)}
+            for one in found
+            if one.content in there
+        ],
+        "next": None if last is None else f"{last.confidence!r}:{last.content}",
+    }
+
+
+# --- by photograph -------------------------------------------------------------------------
+
+
+def next_photograph(catalogue: Catalogue, after: int) -> int | None:
+    """The next photograph that has suggestions; from the start again after the last."""
+    found = to_review(catalogue, 1, after) or to_review(catalogue, 1)
+    return found[0][0] if found else None
+
+
+def photograph_answer(catalogue: Catalogue, content: int) -> dict[str, Any]:
+    """A photograph: its suggestions with their kin, and its tags with who says so."""
+    one = pictured(catalogue, [content]).get(content)
+    if one is None:
+        raise InvalidInput(f"There is no photograph with the number {content}.")
+    suggested = suggestions_for(catalogue, content)
+    explained = explain_photograph(catalogue, one.path)
+    kin = _kin_cards(catalogue, [s.kin for s in suggested])
+    numbers = tags_of(catalogue, [s.tag for s in suggested] + [tag.tag for tag in explained.tags])
+    return card(one) | {
+        "suggestions": [
+            {
+                "tag": numbers[s.tag],
+                "name": shown(s.tag),
+                "confidence": round(s.confidence, 4),
+                "run": s.run,
+                "kin": some,
+            }
+            for s, some in zip(suggested, kin, strict=True)
+        ],
+        "tags": [
+            {
+                "tag": numbers[tag.tag],
+                "name": shown(tag.tag),
+                "state": tag.state,
+                "said": [
+                    {"who": said.who, "text": shown(said.text), "when": said.when}
+                    for said in tag.said
+                ],
+            }
+            for tag in explained.tags
+            if tag.state != "suggested"
+        ],
+        "next": next_photograph(catalogue, content),
+    }
+
+
+def _kin_cards(catalogue: Catalogue, each: Sequence[Sequence[Kin]]) -> list[list[dict[str, Any]]]:
+    """Kin with their pictures, those that are there."""
+    there = pictured(catalogue, {kin.content for some in each for kin in some})
+    return [
+        [
+            card(there[kin.content]) | {"share": round(kin.share, 4)}
+            for kin in some
+            if kin.content in there
+        ]
+        for some in each
+    ]
+
+
+# --- doubtful ------------------------------------------------------------------------------
+
+
+def doubts_answer(catalogue: Catalogue, kind: str | None, n: int, start: int) -> dict[str, Any]:
+    """Tags that seem wrong or missing, the surest first."""
+    found = doubtful(catalogue, kind, n, start)
+    there = pictured(catalogue, [one.content for one in found])
+    numbers = tags_of(catalogue, [one.tag for one in found])
+    kin = _kin_cards(catalogue, [one.kin for one in found])
+    return {
+        "doubts": [
+            card(there[one.content])
+            | {
+                "tag": numbers[one.tag],
+                "tag_name": shown(one.tag),
+                "kind": one.kind,
+                "confidence": round(one.confidence, 4),
+                "kin": some,
+            }
+            for one, some in zip(found, kin, strict=True)
+            if one.content in there
+        ],
+        "next": start + n if len(found) == n else None,
+    }
+
+
+# --- search --------------------------------------------------------------------------------
+
+
+def search_answer(
+    catalogue: Catalogue,
+    *,
+    tags: Sequence[int],
+    untagged: bool,
+    name: str | None,
+    n: int,
+    after: int,
+) -> dict[str, Any]:
+    """Photographs that carry tags, or none, or whose path has a text in it."""
+    found = search(catalogue, tags, untagged=untagged, name=name, n=n, after=after)
+    rows = pictured_photographs(catalogue, [number for number, _ in found])
+    return {
+        "photographs": [_result(path, one) for _, path, one in rows],
+        "next": found[-1][0] if len(found) == n else None,
+    }
+
+
+def _result(path: str, one: Pictured | None) -> dict[str, Any]:
+    if one is not None:
+        return card(one._replace(path=path))
+    folder, _, name = path.rpartition("/")  # the last scan could not read it
+    return {
+        "content": None,
+        "name": shown(name),
+        "folder": shown(folder),
+        "thumbnail": None,
+        "picture": None,
+    }
+
+
+# --- overview ------------------------------------------------------------------------------
+
+
+def overview_answer(catalogue: Catalogue, n_runs: int = 30) -> dict[str, Any]:
+    """How much is tagged, how good each tag is, and the last runs."""
+    status = status_of(catalogue)
+    return {
+        "folder": shown(status.root),
+        "photographs": status.n_photographs,
+        "untagged": status.n_untagged,
+        "unreadable": status.n_problems,
+        "n_tags": status.n_tags,
+        "suggestions": status.n_suggestions,
+        "expected": round(status.expected, 1),
+        "accepted": status.n_accepted,
+        "rejected": status.n_rejected,
+        "to_write": status.n_to_write,
+        "model": status.model,
+        "tags": [tag_row(one) for one in list_tags(catalogue)],
+        "runs": runs_answer(history(catalogue, n_runs)),
+    }
+
+
+def runs_answer(runs: Iterable[PastRun]) -> list[dict[str, Any]]:
+    """Runs, and whether a page can take each back."""
+    return [
+        {
+            "id": run.id,
+            "what": run.what,
+            "started_at": run.started_at,
+            "ended_at": run.ended_at,
+            "outcome": run.outcome,
+            "undoes": run.undoes,
+            "undone_by": run.undone_by,
+            "can_undo": run.what in ("accept", "reject", "review") and run.undone_by is None,
+        }
+        for run in runs
+    ]

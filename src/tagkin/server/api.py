@@ -1,0 +1,226 @@
+"""Routes that answer with JSON. They are thin: what they say is made elsewhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from tagkin.catalogue import Open, complete_tag, history
+from tagkin.errors import InvalidInput
+from tagkin.server import answers
+from tagkin.server.review import Review
+from tagkin.server.thumbnails import SIZES
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api")
+
+_MOST = 2**53  # a whole number that scripts hold as well
+Number = Annotated[int, Field(ge=0, le=_MOST)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Some = Annotated[int, Query(ge=1, le=500)]
+_MANY = 20_000  # decisions in one step
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Decisions(_Body):
+    """What is accepted and what is rejected, in one step: pairs of a content and a tag."""
+
+    accept: list[tuple[Number, Number | Name]] = Field(default=[], max_length=_MANY)
+    reject: list[tuple[Number, Number | Name]] = Field(default=[], max_length=_MANY)
+    only_open: bool = False
+
+
+class DecisionsOnTag(_Body):
+    """The same for one tag: contents whose suggestions are decided on."""
+
+    accept: list[Number] = Field(default=[], max_length=_MANY)
+    reject: list[Number] = Field(default=[], max_length=_MANY)
+
+
+class Undo(_Body):
+    """Which run to take back: the last step, or one by number."""
+
+    run: Number | None = None
+
+
+def review_of(request: Request) -> Review:
+    """The review that an application is for."""
+    found: Review = request.app.state.review
+    return found
+
+
+# --- what there is ---------------------------------------------------------------------------
+
+
+@router.get("/state")
+def state(request: Request) -> Any:
+    """How many are left and what they are worth; asked again and again."""
+    return review_of(request).state()
+
+
+@router.get("/tags")
+def tags(request: Request, start: Number = 0, n: Some = 200) -> Any:
+    """Tags that have suggestions."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        return answers.tags_answer(catalogue, review.order, start, n)
+
+
+@router.get("/tags/complete")
+def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "") -> Any:
+    """Tags for what was typed so far."""
+    with review_of(request).readers.one() as catalogue:
+        found = complete_tag(catalogue, text)
+    return {"tags": [{"id": number, "name": name} for number, name in found]}
+
+
+@router.get("/tags/{tag}/suggestions")
+def suggestions(
+    request: Request,
+    tag: Number,
+    n: Some = 60,
+    after: Annotated[str | None, Query(max_length=60)] = None,
+) -> Any:
+    """One page of a tag's suggestions, and pictures of the next made ready."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        found = answers.suggestions_answer(catalogue, review.order, tag, n, _cursor(after))
+        ahead: list[int] = []
+        if found["next"] is not None:
+            later = review.order.suggestions(catalogue, tag, n, _cursor(found["next"]))
+            ahead = [one.content for one in later]
+    review.wish_for(ahead, SIZES[0])
+    return found
+
+
+@router.get("/photographs/next")
+def next_photograph(request: Request, after: Number = 0) -> Any:
+    """The next photograph that has suggestions, whole; none is left where it is null."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        content = answers.next_photograph(catalogue, after)
+        found = None if content is None else answers.photograph_answer(catalogue, content)
+    if found is not None and found["next"] is not None:
+        review.wish_for([found["next"]], SIZES[1])
+    return {"photograph": found}
+
+
+@router.get("/photographs/{content}")
+def photograph(request: Request, content: Number) -> Any:
+    """A photograph: suggestions, kin, and tags with who says so."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        found = answers.photograph_answer(catalogue, content)
+    if found["next"] is not None:
+        review.wish_for([found["next"]], SIZES[1])
+    return found
+
+
+@router.get("/doubts")
+def doubts(
+    request: Request,
+    kind: Literal["wrong", "missing"] | None = None,
+    n: Some = 60,
+    start: Number = 0,
+) -> Any:
+    """Tags that seem wrong, or missing."""
+    with review_of(request).readers.one() as catalogue:
+        return answers.doubts_answer(catalogue, kind, n, start)
+
+
+@router.get("/search")
+def search(
+    request: Request,
+    tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
+    untagged: bool = False,
+    name: Annotated[str | None, Query(max_length=200)] = None,
+    n: Some = 60,
+    after: Number = 0,
+) -> Any:
+    """Photographs by tag, by name, or without tags."""
+    with review_of(request).readers.one() as catalogue:
+        return answers.search_answer(
+            catalogue, tags=tag or [], untagged=untagged, name=name, n=n, after=after
+        )
+
+
+@router.get("/overview")
+def overview(request: Request) -> Any:
+    """How much is tagged, quality per tag, the last runs."""
+    with review_of(request).readers.one() as catalogue:
+        return answers.overview_answer(catalogue)
+
+
+@router.get("/runs")
+def runs(request: Request, n: Some = 50) -> Any:
+    """The last runs."""
+    with review_of(request).readers.one() as catalogue:
+        return {"runs": answers.runs_answer(history(catalogue, n))}
+
+
+def _cursor(text: str | None) -> Open | None:
+    if text is None:
+        return None
+    sure, _, content = text.partition(":")
+    try:
+        return Open(int(content), "", float(sure))
+    except ValueError:
+        raise InvalidInput("`after` is not where a part of the list ended.") from None
+
+
+# --- what is done ------------------------------------------------------------------------------
+
+
+@router.post("/decisions")
+def decide(request: Request, body: Decisions) -> Any:
+    """Decide on tags of photographs, in one step."""
+    return _decided(review_of(request), body.accept, body.reject, body.only_open)
+
+
+@router.post("/tags/{tag}/decisions")
+def decide_on_tag(request: Request, tag: Number, body: DecisionsOnTag) -> Any:
+    """Decide on suggestions of a tag, in one step; what was decided before stays as it is."""
+    yes, no = ([(content, tag) for content in some] for some in (body.accept, body.reject))
+    return _decided(review_of(request), yes, no, only_open=True)
+
+
+def _decided(review: Review, yes: Any, no: Any, only_open: bool) -> Any:
+    batch = review.decide(yes, no, only_open=only_open)
+    return {
+        "run": batch.run,
+        "accepted": len(batch.accepted),
+        "rejected": len(batch.rejected),
+        "already": batch.n_already,
+        "state": review.state(),
+    }
+
+
+@router.post("/undo")
+def undo(request: Request, body: Undo) -> Any:
+    """Take back the last step, or a run."""
+    review = review_of(request)
+    done = review.undo(body.run)
+    return {"run": done.run, "decisions": len(done), "kept": done.n_kept, "state": review.state()}
+
+
+@router.post("/redo")
+def redo(request: Request) -> Any:
+    """Let what was taken back last hold again."""
+    review = review_of(request)
+    done = review.redo()
+    return {"run": done.run, "decisions": len(done), "kept": done.n_kept, "state": review.state()}
+
+
+@router.post("/fit")
+def fit(request: Request) -> JSONResponse:
+    """Learn anew, in the background."""
+    review = review_of(request)
+    started = review.start_fit()
+    return JSONResponse({"started": started, "fit": review.fit.state()})

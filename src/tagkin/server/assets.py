@@ -1,0 +1,94 @@
+"""Templates and files of the page, read from the package once: no request names a path."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+__all__ = ["Asset", "assets", "assets_version", "render", "shown"]
+
+_KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+# what HTML, JSON or UTF-8 cannot hold: control characters and halves of surrogate pairs
+_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class Asset(NamedTuple):
+    """A file that pages use."""
+
+    content: bytes
+    kind: str
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """All files in ``static``, by name with / between folders."""
+    found = _files(resources.files("tagkin.server") / "static", "")
+    return {
+        name: Asset(file.read_bytes(), kind)
+        for name, file in found
+        if (kind := _KINDS.get(name[name.rfind(".") :])) is not None
+    }
+
+
+def _files(folder: Traversable, start: str) -> Iterator[tuple[str, Traversable]]:
+    for one in folder.iterdir():
+        if one.is_dir():
+            yield from _files(one, f"{start}{one.name}/")
+        else:
+            yield start + one.name, one
+
+
+@cache
+def assets_version() -> str:
+    """In the address of every asset: another one when any of them is another."""
+    content = hashlib.sha256()
+    for name, asset in sorted(assets().items()):
+        content.update(name.encode() + b"\0" + asset.content)
+    return content.hexdigest()[:12]
+
+
+def shown(text: str) -> str:
+    """A text as a page can hold it: a mark stands for what none can."""
+    return _UNFIT.sub("�", text)
+
+
+def render(template: str, **data: object) -> str:
+    """A page; every text that goes into it is escaped."""
+    return shown(_environment().get_template(template).render(data, static=_static))
+
+
+def _static(name: str) -> str:
+    """The address of an asset, which has to be there."""
+    if name not in assets():
+        raise LookupError(f"There is no file {name} for pages.")
+    return f"/static/{assets_version()}/{name}"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tagkin.server"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "percent": lambda share: "–" if share is None else f"{100 * share:.0f} %",
+        "thousands": lambda n: f"{n:,.0f}",
+    }
+    return environment

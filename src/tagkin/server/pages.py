@@ -1,0 +1,137 @@
+"""Routes that answer with pages, pictures and what pages are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import anyio
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from tagkin.server import answers
+from tagkin.server.api import Number, review_of
+from tagkin.server.assets import assets, assets_version, render
+from tagkin.server.thumbnails import SIZES, Picture
+
+__all__ = ["N_PICTURES", "router"]
+
+router = APIRouter()
+
+_FOREVER = "private, max-age=31536000, immutable"
+_SHORT = "private, max-age=60"
+N_PICTURES = 4  # that are made or read at once: other answers need not wait for them
+
+
+def _page(request: Request, mode: str, **data: Any) -> HTMLResponse:
+    state = review_of(request).state()
+    return HTMLResponse(render(f"{mode}.html.jinja", mode=mode, state=state, **data))
+
+
+@router.get("/")
+def home() -> RedirectResponse:
+    """The fast way is the first."""
+    return RedirectResponse("/tags", status_code=303)
+
+
+@router.get("/tags")
+def tags(request: Request) -> HTMLResponse:
+    """By tag: which one?"""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        found = answers.tags_answer(catalogue, review.order, 0, 200)
+    return _page(request, "tags", found=found)
+
+
+@router.get("/tags/{tag}")
+def tag(request: Request, tag: Number) -> HTMLResponse:
+    """By tag: its suggestions as a grid."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        found = answers.suggestions_answer(catalogue, review.order, tag, 60, None)
+    return _page(request, "tag", found=found)
+
+
+@router.get("/photographs")
+def next_photograph(request: Request, after: Number = 0) -> HTMLResponse:
+    """By photograph: the next one."""
+    with review_of(request).readers.one() as catalogue:
+        content = answers.next_photograph(catalogue, after)
+        found = None if content is None else answers.photograph_answer(catalogue, content)
+    return _page(request, "photograph", found=found)
+
+
+@router.get("/photographs/{content}")
+def photograph(request: Request, content: Number) -> HTMLResponse:
+    """By photograph: this one."""
+    with review_of(request).readers.one() as catalogue:
+        found = answers.photograph_answer(catalogue, content)
+    return _page(request, "photograph", found=found)
+
+
+@router.get("/doubtful")
+def doubtful(request: Request, kind: Literal["wrong", "missing"] | None = None) -> HTMLResponse:
+    """Tags that seem wrong, or missing."""
+    with review_of(request).readers.one() as catalogue:
+        found = answers.doubts_answer(catalogue, kind, 60, 0)
+    return _page(request, "doubtful", found=found, kind=kind)
+
+
+@router.get("/search")
+def search(
+    request: Request,
+    tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
+    untagged: bool = False,
+    name: Annotated[str, Query(max_length=200)] = "",
+) -> HTMLResponse:
+    """Photographs by tag, by name, or without tags."""
+    with review_of(request).readers.one() as catalogue:
+        found = answers.search_answer(
+            catalogue, tags=tag or [], untagged=untagged, name=name or None, n=60, after=0
+        )
+    asked = {"tags": tag or [], "untagged": untagged, "name": name}
+    return _page(request, "search", found=found, asked=asked)
+
+
+@router.get("/overview")
+def overview(request: Request) -> HTMLResponse:
+    """How the collection stands."""
+    with review_of(request).readers.one() as catalogue:
+        found = answers.overview_answer(catalogue)
+    return _page(request, "overview", found=found)
+
+
+# --- pictures, scripts, styles -----------------------------------------------------------------
+
+
+@router.get("/thumbnails/{size}/{content}-{digest}.jpg")
+async def thumbnail(
+    request: Request,
+    size: Number,
+    content: Number,
+    digest: Annotated[str, Path(pattern="^[0-9a-f]{16}$")],
+) -> Response:
+    """A picture of a photograph, which a browser keeps for good."""
+    limiter: anyio.CapacityLimiter = request.app.state.pictures
+    found = await run_sync(_picture, request, size, content, digest, limiter=limiter)
+    if found is None:
+        return Response("There is no such picture.", 404, media_type="text/plain")
+    caching = {"cache-control": _FOREVER if found.is_final else _SHORT}
+    return Response(found.jpeg, media_type="image/jpeg", headers=caching)
+
+
+def _picture(request: Request, size: int, content: int, digest: str) -> Picture | None:
+    review = review_of(request)
+    file = review.file_of(content) if size in SIZES else None
+    if file is None or not file[1].startswith(digest):
+        return None
+    return review.thumbnails.picture(*file, size)
+
+
+@router.get("/static/{version}/{name:path}")
+def static(version: str, name: str) -> Response:
+    """A script or a style, from memory."""
+    found = assets().get(name)
+    if found is None or version != assets_version():
+        return Response("There is no such file.", 404, media_type="text/plain")
+    return Response(found.content, media_type=found.kind, headers={"cache-control": _FOREVER})

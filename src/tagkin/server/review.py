@@ -1,0 +1,202 @@
+"""What a review holds while it runs: the catalogue, its readers, thumbnails, the fit."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tagkin.catalogue import (
+    Batch,
+    Catalogue,
+    Decided,
+    decide_batch,
+    last_batch,
+    last_undone,
+    needs_of,
+    pictured,
+    progress,
+    redo_batch,
+    take_back,
+    undo_batch,
+)
+from tagkin.catalogue.batches import Pair
+from tagkin.server.background import BackgroundFit
+from tagkin.server.order import Order, StoredOrder
+from tagkin.server.thumbnails import Thumbnails
+
+__all__ = ["Readers", "Review"]
+
+_N_READERS = 4  # connections that read at once
+_LOOKED_AT_EVERY = 20.0  # seconds between two looks at whether a new fit pays
+
+
+class Readers:
+    """Connections that read a catalogue, each used by one thread at a time.
+
+    Parameters
+    ----------
+    path : Path
+        Of the catalogue.
+    """
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._free: list[Catalogue] = []
+        self._turn = threading.BoundedSemaphore(_N_READERS)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[Catalogue]:
+        """A connection, for as long as an answer takes."""
+        with self._turn:
+            with self._lock:
+                reader = self._free.pop() if self._free else None
+            if reader is None:
+                reader = Catalogue(self._path, write=False)
+            try:
+                yield reader
+            finally:
+                with self._lock:
+                    self._free.append(reader)
+
+    def close(self) -> None:
+        """Close those that are not in use."""
+        with self._lock:
+            while self._free:
+                self._free.pop().close()
+
+
+class Review:
+    """A review of one collection, by any number of windows.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Open for writing: as long as the review runs, nobody else writes to it.
+    cache : Path
+        The folder of caches.
+    order : Order, optional
+        By default that of the stored confidences.
+    fits : bool, default True
+        Whether a new fit is started in the background when it pays.
+    """
+
+    def __init__(
+        self, catalogue: Catalogue, cache: Path, *, order: Order | None = None, fits: bool = True
+    ):
+        self._writer, self._fits = catalogue, fits
+        self._writing = threading.Lock()
+        self.readers = Readers(catalogue.path)
+        self.order = order or StoredOrder()
+        self.thumbnails = Thumbnails(cache)
+        self.fit = BackgroundFit(catalogue.path, self._fitted)
+        self._looked_at = 0.0
+        # another number after every change, and after a new start
+        self.version = time.time_ns() // 1000
+
+    def close(self) -> None:
+        """End what goes on in the background, and let the next writer in."""
+        self.fit.stop()
+        self.thumbnails.close()
+        self.readers.close()
+        self._writer.close()
+
+    # --- deciding ---------------------------------------------------------------------------
+
+    def decide(
+        self, accepted: Sequence[Pair], rejected: Sequence[Pair], *, only_open: bool
+    ) -> Batch:
+        """Decide in one step; it is on the disk when this returns."""
+        with self._writing:
+            batch = decide_batch(self._writer, accepted, rejected, only_open=only_open)
+            if batch.run is not None:
+                self.order.learn(self._writer, batch)
+                self._changed()
+        self._fit_if_due()
+        return batch
+
+    def undo(self, run: int | None = None) -> Decided:
+        """Take back a step, by default the last one."""
+        with self._writing:
+            return self._taken_back(
+                undo_batch(self._writer) if run is None else take_back(self._writer, run)
+            )
+
+    def redo(self) -> Decided:
+        """Let what was taken back last hold again."""
+        with self._writing:
+            return self._taken_back(redo_batch(self._writer))
+
+    def _taken_back(self, done: Decided) -> Decided:
+        if done.run is not None:
+            self.order.forget(self._writer)
+            self._changed()
+        return done
+
+    def _changed(self) -> None:
+        self.version += 1
+
+    # --- how it stands ----------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """The progress line, what can be undone, and what the background is at."""
+        self._fit_if_due()
+        with self.readers.one() as catalogue:
+            now = progress(catalogue)
+            return {
+                "version": self.version,
+                "photographs": now.n_photographs,
+                "suggestions": now.n_suggestions,
+                "to_review": now.n_to_review,
+                "expected": round(now.expected, 1),
+                "accepted": now.n_accepted,
+                "rejected": now.n_rejected,
+                "can_undo": last_batch(catalogue) is not None,
+                "can_redo": last_undone(catalogue) is not None,
+                "fit": self.fit.state(),
+            }
+
+    def file_of(self, content: int) -> tuple[str, str] | None:
+        """Where a photograph is and its digest; None where there is none of that number."""
+        with self.readers.one() as catalogue:
+            found = pictured(catalogue, [content]).get(content)
+            return None if found is None else (catalogue.absolute(found.path), found.digest)
+
+    def wish_for(self, contents: Sequence[int], size: int) -> None:
+        """Let thumbnails be made that the next page will ask for."""
+        with self.readers.one() as catalogue:
+            found = pictured(catalogue, contents)
+            wishes = [
+                (catalogue.absolute(found[c].path), found[c].digest, size)
+                for c in contents
+                if c in found
+            ]
+        self.thumbnails.wish(wishes)
+
+    # --- the fit ----------------------------------------------------------------------------
+
+    def _fit_if_due(self) -> None:
+        now = time.monotonic()
+        if not self._fits or now - self._looked_at < _LOOKED_AT_EVERY or self.fit.is_running:
+            return
+        self._looked_at = now
+        with self.readers.one() as catalogue:
+            needs = needs_of(catalogue)
+        if not needs.tags and (needs.is_due or needs.n_new) and not self.fit.failed_at(needs):
+            self.fit.start(needs)
+
+    def start_fit(self) -> bool:
+        """Start a fit now; False where one is running, or there is nothing to learn from."""
+        with self.readers.one() as catalogue:
+            needs = needs_of(catalogue)
+        return not needs.tags and self.fit.start(needs)
+
+    def _fitted(self) -> None:
+        """A fit has ended: there may be another model, and other suggestions."""
+        with self._writing:
+            self.order.forget(self._writer)
+            self._changed()

@@ -1,0 +1,111 @@
+"""A small folder of pictures, a catalogue with suggestions, and a review of it that runs."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.catalogue import Catalogue, Suggested, open_for_scan, put_suggestions, scan
+from tagkin.server import Review
+from tests.catalogue.photographs import sidecar_text
+
+from .browser import Browser, Running
+
+MARKUP = "<script>alert(1)</script>"
+TAGS = {"a.jpg": ["beach", "sea"], "b.jpg": ["beach"], "2024/c.jpg": ["dog"], "2024/d.jpg": []}
+OFFERED = {
+    "a.jpg": {"holiday": 0.95, "dog": 0.3},
+    "b.jpg": {"holiday": 0.7, "sea": 0.9, MARKUP: 0.2},
+    "2024/c.jpg": {"beach": 0.55},
+    "2024/d.jpg": {"beach": 0.92, "sea": 0.6, "dog": 0.2},
+}
+
+
+def put_photograph(path: Path, colour: int, tags: list[str]) -> None:
+    """A picture wider than high, that is stored upright and turned by its orientation."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.full((40, 60, 3), colour, np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(pixels).save(path, exif=exif)
+    if tags:
+        path.with_name(f"{path.name}.xmp").write_text(sidecar_text(tags))
+    moment = time.time() - 100
+    for one in path.parent.glob(f"{path.name}*"):
+        os.utime(one, (moment, moment))
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Catalogues and caches of a test are its own."""
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "data"))
+    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    for colour, (name, tags) in enumerate(TAGS.items()):
+        put_photograph(folder / name, 40 * colour + 20, tags)
+    (folder / f"{MARKUP.replace('/', '_')}.jpg").write_bytes(b"\xff\xd8 no picture \xff\xd9")
+    return folder
+
+
+def content(catalogue: Catalogue, path: str) -> int:
+    return catalogue.value("SELECT content FROM photographs WHERE path = ?", (path,))
+
+
+def tag(catalogue: Catalogue, name: str) -> int:
+    return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
+
+
+@pytest.fixture
+def catalogue(root: Path) -> Iterator[Catalogue]:
+    """Open for writing, with suggestions and doubts; the review closes it."""
+    opened = open_for_scan(root, command="review")
+    scan(opened)
+    kin = [(content(opened, "a.jpg"), 0.75), (content(opened, "b.jpg"), 0.25)]
+    with opened.run("suggest", model="f" * 64) as run:
+        each = [
+            (content(opened, path), [Suggested(t, p, kin) for t, p in tags.items()])
+            for path, tags in OFFERED.items()
+        ]
+        put_suggestions(opened, run.id, each)
+        with opened.transaction() as connection:
+            for path, name, kind, sure in (
+                ("a.jpg", "sea", "wrong", 0.9),
+                ("2024/d.jpg", "beach", "missing", 0.8),
+            ):
+                pair = content(opened, path), tag(opened, name)
+                connection.execute(
+                    "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, x'')", (*pair, run.id, kind, sure)
+                )
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def review(catalogue: Catalogue, tmp_path: Path) -> Iterator[Review]:
+    found = Review(catalogue, tmp_path / "cache", fits=False)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def running(review: Review) -> Iterator[Running]:
+    found = Running(review)
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def browser(running: Running) -> Browser:
+    """That of the person who started the review."""
+    found = Browser(running.port)
+    found.open(running.access)
+    return found

@@ -1,0 +1,240 @@
+"""What scripts ask and do: every answer against the catalogue itself."""
+
+import threading
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tests.catalogue.photographs import check_invariants
+from tests.catalogue.suggested import decisions, open_suggestions
+
+from .browser import Browser, Running
+from .conftest import OFFERED, content, tag
+
+N_OFFERED = sum(map(len, OFFERED.values()))
+
+
+def test_state(browser: Browser) -> None:
+    state = browser.get("/api/state").json
+    assert (state["suggestions"], state["to_review"], state["photographs"]) == (N_OFFERED, 4, 5)
+    assert state["expected"] == pytest.approx(
+        sum(p for row in OFFERED.values() for p in row.values()), abs=0.05
+    )
+    assert (state["can_undo"], state["can_redo"]) == (False, False)
+    assert state["fit"] == {"state": "idle"}
+
+
+def test_tags_and_pages_of_suggestions(browser: Browser, catalogue: Catalogue) -> None:
+    found = browser.get("/api/tags").json
+    worth = [one["expected"] for one in found["tags"]]
+    assert worth == sorted(worth, reverse=True)
+    assert {one["name"] for one in found["tags"]} == {t for row in OFFERED.values() for t in row}
+    for name in ("beach", "holiday"):
+        seen: list[tuple[int, float]] = []
+        after = ""
+        while True:
+            path = f"/api/tags/{tag(catalogue, name)}/suggestions?n=1{after}"
+            part = browser.get(path).json
+            seen += [(one["content"], one["confidence"]) for one in part["suggestions"]]
+            if part["next"] is None:
+                break
+            after = f"&after={part['next']}"
+        expected = sorted(
+            ((content(catalogue, p), row[name]) for p, row in OFFERED.items() if name in row),
+            key=lambda one: -one[1],
+        )
+        assert seen == expected
+
+
+def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
+    number = content(catalogue, "b.jpg")
+    found = browser.get(f"/api/photographs/{number}").json
+    assert (found["name"], found["folder"]) == ("b.jpg", "")
+    assert [one["name"] for one in found["suggestions"]][:2] == ["sea", "holiday"]
+    kin = found["suggestions"][0]["kin"]
+    assert [(one["name"], one["share"]) for one in kin] == [("a.jpg", 0.75), ("b.jpg", 0.25)]
+    (beach,) = found["tags"]
+    assert (beach["name"], beach["state"]) == ("beach", "found")
+    assert beach["said"][0]["text"] == "stands in b.jpg.xmp"
+
+
+def test_next_photographs_go_round(browser: Browser, catalogue: Catalogue) -> None:
+    seen, after = [], 0
+    for _ in range(5):
+        found = browser.get(f"/api/photographs/next?after={after}").json["photograph"]
+        seen.append(found["name"])
+        after = found["content"]
+    assert sorted(seen[:4]) == ["a.jpg", "b.jpg", "c.jpg", "d.jpg"]
+    assert seen[4] == seen[0]
+    every = [[content(catalogue, p), t] for p, row in OFFERED.items() for t in row]
+    browser.post("/api/decisions", {"accept": every})
+    assert browser.get("/api/photographs/next").json == {"photograph": None}
+
+
+# --- deciding --------------------------------------------------------------------------------
+
+
+def test_accept_all_but_exceptions_is_one_step(browser: Browser, catalogue: Catalogue) -> None:
+    holiday = tag(catalogue, "holiday")
+    a, b = content(catalogue, "a.jpg"), content(catalogue, "b.jpg")
+    before = browser.get("/api/state").json
+    done = browser.post(f"/api/tags/{holiday}/decisions", {"accept": [a], "reject": [b]}).json
+    assert (done["accepted"], done["rejected"], done["already"]) == (1, 1, 0)
+    assert done["state"]["suggestions"] == N_OFFERED - 2
+    assert done["state"]["version"] != before["version"]
+    assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
+    undone = browser.post("/api/undo").json
+    assert undone["decisions"] == 2
+    assert open_suggestions(catalogue) == OFFERED
+    assert decisions(catalogue) == {}
+    assert browser.post("/api/redo").json["decisions"] == 2
+    assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
+    check_invariants(catalogue)
+
+
+def test_undo_has_no_limit_and_redo_goes_back(browser: Browser, catalogue: Catalogue) -> None:
+    steps = []
+    for path, row in OFFERED.items():
+        for name in row:
+            pair = [content(catalogue, path), tag(catalogue, name)]
+            browser.post("/api/decisions", {"accept": [pair]})
+            steps.append(decisions(catalogue))
+    for expected in [*steps[-2::-1], {}]:
+        assert browser.post("/api/undo").json["decisions"] == 1
+        assert decisions(catalogue) == expected
+    assert browser.post("/api/undo").json["run"] is None
+    assert open_suggestions(catalogue) == OFFERED
+    for expected in steps[:3]:
+        browser.post("/api/redo")
+        assert decisions(catalogue) == expected
+    browser.post("/api/undo")
+    assert decisions(catalogue) == steps[1]
+    pair = [content(catalogue, "2024/d.jpg"), tag(catalogue, "dog")]
+    browser.post("/api/decisions", {"reject": [pair]})
+    assert browser.get("/api/state").json["can_redo"] is False
+    assert browser.post("/api/redo").json["run"] is None
+    check_invariants(catalogue)
+
+
+def test_a_run_by_number_is_taken_back(browser: Browser, catalogue: Catalogue) -> None:
+    first = browser.post("/api/decisions", {"accept": [[content(catalogue, "a.jpg"), "dog"]]}).json
+    browser.post("/api/decisions", {"accept": [[content(catalogue, "b.jpg"), "sea"]]})
+    assert browser.post("/api/undo", {"run": first["run"]}).json["decisions"] == 1
+    assert decisions(catalogue) == {("b.jpg", "sea"): 1}
+    runs = browser.get("/api/runs").json["runs"]
+    assert [(run["what"], run["can_undo"]) for run in runs[:3]] == [
+        ("undo", False),
+        ("review", True),
+        ("review", False),
+    ]
+    assert browser.post("/api/undo", {"run": 12345}).status == 400
+
+
+def test_tags_typed_by_hand(browser: Browser, catalogue: Catalogue) -> None:
+    number = content(catalogue, "2024/d.jpg")
+    assert browser.post("/api/decisions", {"accept": [[number, " Winter light "]]}).json["accepted"]
+    assert browser.post("/api/decisions", {"accept": [[number, "BEACH"]]}).json["accepted"] == 1
+    assert decisions(catalogue) == {("2024/d.jpg", "Winter light"): 1, ("2024/d.jpg", "beach"): 1}
+    assert browser.post("/api/decisions", {"accept": [[number, "   "]]}).status == 400
+    completed = browser.get("/api/tags/complete?text=E").json["tags"]
+    assert {"beach", "sea"} <= {one["name"] for one in completed}
+    assert completed[0]["name"] != "sea"  # of fewer photographs than beach
+    found = browser.get("/api/tags/complete?text=winter").json["tags"]
+    assert [one["name"] for one in found] == ["Winter light"]
+    check_invariants(catalogue)
+
+
+def test_doubts_are_removed_kept_and_added(browser: Browser, catalogue: Catalogue) -> None:
+    wrong, missing = browser.get("/api/doubts").json["doubts"]
+    assert (wrong["name"], wrong["tag_name"], wrong["kind"]) == ("a.jpg", "sea", "wrong")
+    assert browser.get("/api/doubts?kind=missing").json["doubts"] == [missing]
+    pair = [wrong["content"], wrong["tag"]]
+    for verdict in ("accept", "reject"):  # kept, then removed after all
+        assert browser.post("/api/decisions", {verdict: [pair]}).json["run"] is not None
+        left = browser.get("/api/doubts").json["doubts"]
+        assert [one["kind"] for one in left] == ["missing"]
+    assert decisions(catalogue) == {("a.jpg", "sea"): -1}
+    browser.post("/api/undo")
+    assert decisions(catalogue) == {("a.jpg", "sea"): 1}
+    browser.post("/api/undo")
+    assert len(browser.get("/api/doubts").json["doubts"]) == 2
+    browser.post("/api/decisions", {"accept": [[missing["content"], missing["tag"]]]})
+    assert [one["kind"] for one in browser.get("/api/doubts").json["doubts"]] == ["wrong"]
+
+
+def test_deciding_twice_is_harmless_and_told(
+    running: Running, browser: Browser, catalogue: Catalogue
+) -> None:
+    other = Browser(running.port)
+    other.open(running.access)
+    holiday = tag(catalogue, "holiday")
+    body = {"accept": [content(catalogue, "a.jpg")], "reject": [content(catalogue, "b.jpg")]}
+    answers = []
+    threads = [
+        threading.Thread(
+            target=lambda who=who: answers.append(
+                who.post(f"/api/tags/{holiday}/decisions", body).json
+            )
+        )
+        for who in (browser, other)
+    ]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(one["already"] for one in answers) == [0, 2]
+    # an old page does not turn around what was decided in another window
+    old = {"accept": [content(catalogue, "b.jpg")]}
+    done = other.post(f"/api/tags/{holiday}/decisions", old).json
+    assert (done["run"], done["already"]) == (None, 1)
+    assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
+
+
+def test_what_cannot_be_decided_changes_nothing(browser: Browser, catalogue: Catalogue) -> None:
+    a, holiday = content(catalogue, "a.jpg"), tag(catalogue, "holiday")
+    for body in (
+        {"accept": [[a, holiday]], "reject": [[a, holiday]]},
+        {"accept": [[a, holiday], [99999, holiday]]},
+        {"accept": [[a, 99999]]},
+    ):
+        found = browser.post("/api/decisions", body)
+        assert found.status == 400
+        assert found.json["error"].endswith(".")
+    odd: list[dict[str, object]] = [
+        {"accept": "all"},
+        {"accept": [[a]]},
+        {"accept": [[-1, 1]]},
+        {"drop": 1},
+    ]
+    for one in odd:
+        assert browser.post("/api/decisions", one).status == 422
+    assert decisions(catalogue) == {}
+
+
+# --- search and overview -----------------------------------------------------------------------
+
+
+def test_search(browser: Browser, catalogue: Catalogue) -> None:
+    def names(query: str) -> list[str]:
+        found = browser.get(f"/api/search?{query}").json["photographs"]
+        return sorted(one["name"] for one in found)
+
+    assert names(f"tag={tag(catalogue, 'beach')}") == ["a.jpg", "b.jpg"]
+    assert names(f"tag={tag(catalogue, 'beach')}&tag={tag(catalogue, 'sea')}") == ["a.jpg"]
+    assert names("name=2024/") == ["c.jpg", "d.jpg"]
+    assert names("name=C.JPG") == ["c.jpg"]
+    assert "d.jpg" in names("untagged=true")
+    assert names("untagged=true&name=d.j") == ["d.jpg"]
+    first = browser.get("/api/search?n=3").json
+    rest = browser.get(f"/api/search?n=3&after={first['next']}").json
+    assert len(first["photographs"]) == 3
+    assert len(rest["photographs"]) == 2
+    assert rest["next"] is None
+
+
+def test_overview(browser: Browser) -> None:
+    found = browser.get("/api/overview").json
+    assert (found["photographs"], found["untagged"], found["suggestions"]) == (5, 2, N_OFFERED)
+    by_name = {one["name"]: one for one in found["tags"]}
+    assert by_name["beach"]["found"] == 2
+    assert [run["what"] for run in found["runs"]] == ["suggest", "scan"]

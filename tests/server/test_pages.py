@@ -1,0 +1,105 @@
+"""Every mode as a page, and the pictures on it."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.catalogue import Catalogue
+from tagkin.server.thumbnails import SIZES
+
+from .browser import Browser
+from .conftest import MARKUP, content, tag
+
+PAGES = ["/tags", "/photographs", "/doubtful", "/doubtful?kind=wrong", "/search", "/overview"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_modes(browser: Browser, path: str) -> None:
+    found = browser.get(path)
+    assert found.status == 200, found.text
+    assert found.headers["content-type"] == "text/html; charset=utf-8"
+    assert "9 suggestions left for 4 photographs, about 5 right" in found.text
+    for asset in re.findall(r'(?:href|src)="(/static/[^"]+)"', found.text):
+        kept = browser.get(asset)
+        assert kept.status == 200
+        assert kept.headers["cache-control"] == "private, max-age=31536000, immutable"
+
+
+def test_home_leads_to_the_fast_way(browser: Browser) -> None:
+    assert browser.get("/").headers["location"] == "/tags"
+
+
+def test_what_is_shown(browser: Browser, catalogue: Catalogue) -> None:
+    tags = browser.get("/tags").text
+    assert tags.index("holiday") < tags.index("dog")  # 1.65 right against 0.5
+    grid = browser.get(f"/tags/{tag(catalogue, 'beach')}").text
+    first, second = (content(catalogue, f"2024/{name}.jpg") for name in "dc")
+    assert grid.index(f'data-content="{first}"') < grid.index(f'data-content="{second}"')
+    photograph = browser.get(f"/photographs/{first}").text
+    assert "d.jpg" in photograph
+    assert "75 %" in photograph  # the share of the first kin
+    assert "seems wrong (90 %)" in browser.get("/doubtful").text
+    assert "2 of them without tags" in browser.get("/overview").text
+
+
+def test_names_with_markup_are_text(browser: Browser, catalogue: Catalogue) -> None:
+    pages = [browser.get(path).text for path in (*PAGES, f"/tags/{tag(catalogue, MARKUP)}")]
+    assert any("&lt;script&gt;alert(1)&lt;/script&gt;" in page for page in pages)
+    assert any("&lt;script&gt;alert(1)&lt;_script&gt;" in page for page in pages)
+    assert not [page for page in pages if "<script>alert" in page]
+
+
+def test_what_is_not_there(browser: Browser) -> None:
+    for path in ("/nowhere", "/tags/99999", "/photographs/99999", "/static/x/review.js"):
+        assert browser.get(path).status == 404, path
+    assert browser.get("/tags/one").status == 422
+    assert browser.get("/api/tags/99999/suggestions").json == {
+        "error": "There is no tag with the number 99999."
+    }
+
+
+# --- pictures ------------------------------------------------------------------------------
+
+
+def pictures(browser: Browser, number: int) -> list[str]:
+    found = browser.get(f"/api/photographs/{number}").json
+    return [found["thumbnail"], found["picture"]]
+
+
+def test_thumbnails_stand_upright_and_are_kept_for_good(
+    browser: Browser, catalogue: Catalogue
+) -> None:
+    for path in pictures(browser, content(catalogue, "a.jpg")):
+        found = browser.get(path)
+        assert found.headers["content-type"] == "image/jpeg"
+        assert found.headers["cache-control"] == "private, max-age=31536000, immutable"
+        image = Image.open(io.BytesIO(found.body))
+        assert image.size == (40, 60)  # never larger than it is, and turned
+        assert abs(np.asarray(image).mean() - 20) < 3
+        assert not image.getexif()
+
+
+def test_one_that_cannot_be_decoded_has_a_placeholder(
+    browser: Browser, catalogue: Catalogue
+) -> None:
+    name = f"{MARKUP.replace('/', '_')}.jpg"
+    for size, path in zip(SIZES, pictures(browser, content(catalogue, name)), strict=True):
+        found = browser.get(path)
+        assert found.status == 200
+        assert found.headers["cache-control"] == "private, max-age=60"
+        assert Image.open(io.BytesIO(found.body)).size == (size, size)
+
+
+def test_pictures_need_the_right_digest_and_size(browser: Browser, catalogue: Catalogue) -> None:
+    small, _ = pictures(browser, content(catalogue, "a.jpg"))
+    other, _ = pictures(browser, content(catalogue, "b.jpg"))
+    digest = small.rpartition("-")[2]
+    for path in (
+        other.replace(other.rpartition("-")[2], digest),
+        small.replace("/256/", "/255/"),
+        f"/thumbnails/256/99999-{digest}",
+    ):
+        assert browser.get(path).status == 404, path

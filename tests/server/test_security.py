@@ -1,0 +1,279 @@
+"""Who may ask: every promise of the guard, through real HTTP."""
+
+import re
+import socket
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tagkin.errors import InvalidInput
+from tagkin.server import Access, Review, Server
+from tagkin.server.security import MAX_BODY
+from tests.catalogue.suggested import decisions
+
+from .browser import Browser, Running
+from .conftest import content, tag
+
+EVERYWHERE = [
+    "/",
+    "/tags",
+    "/photographs",
+    "/doubtful",
+    "/search",
+    "/overview",
+    "/api/state",
+    "/api/tags",
+    "/static/x/review.js",
+    "/thumbnails/256/1-0000000000000000.jpg",
+    "/nowhere",
+]
+
+
+# --- the secret ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", EVERYWHERE)
+def test_nothing_without_the_secret(running: Running, path: str) -> None:
+    stranger = Browser(running.port)
+    assert stranger.get(path).status == 403
+    stranger.cookie = f"{running.access.cookie}=wrong"
+    assert stranger.get(path).status == 403
+    assert stranger.get(f"{path}?key=wrong").status == 403
+
+
+def test_nothing_is_done_without_the_secret(running: Running, catalogue: Catalogue) -> None:
+    stranger = Browser(running.port)
+    body = {"accept": [[content(catalogue, "a.jpg"), "holiday"]]}
+    for path in ("/api/decisions", "/api/undo", "/api/redo", "/api/fit"):
+        assert stranger.post(path, body).status == 403
+        assert stranger.post(f"{path}?key={running.access.key}", body).status == 403
+    assert decisions(catalogue) == {}
+
+
+def test_the_secret_becomes_a_cookie_that_no_script_reads(running: Running) -> None:
+    person = Browser(running.port)
+    found = person.open(running.access)
+    assert (found.status, found.headers["location"]) == (303, "/")  # without the secret
+    name, *attributes = found.headers["set-cookie"].split("; ")
+    assert set(attributes) == {"HttpOnly", "SameSite=Strict", "Path=/"}
+    assert running.access.key not in name
+    assert person.get("/tags").status == 200
+
+
+def test_secrets_are_long_and_new_each_time() -> None:
+    one, other = Access(), Access()
+    assert len({one.key, one.session, other.key, other.session}) == 4
+    assert min(map(len, (one.key, one.session))) >= 43  # 256 bits
+    assert one.key not in repr(one)
+
+
+# --- the address ---------------------------------------------------------------------------
+
+
+def test_bound_to_loopback_only(running: Running) -> None:
+    assert running.server.address.startswith(f"http://127.0.0.1:{running.port}/?key=")
+    # another address of this machine, which a server on all addresses would answer at
+    with socket.socket() as own, pytest.raises(ConnectionRefusedError):
+        own.connect(("127.0.0.2", running.port))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "photos.example"])
+def test_another_address_needs_a_password(host: str) -> None:
+    with pytest.raises(InvalidInput, match="give a password"):
+        Access(host=host)
+    with pytest.raises(InvalidInput, match="fewer than 8"):
+        Access(host=host, password="short")
+    Access(host=host, password="long enough")
+
+
+def test_an_address_that_is_taken_is_a_sentence(review: Review, running: Running) -> None:
+    with pytest.raises(InvalidInput, match=rf"port {running.port}, cannot be used: .*--port"):
+        Server(review, Access(), running.port)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:80", "localhost.evil.example", "", "127.0.0.1.evil.example"],
+)
+def test_foreign_names_for_this_machine_are_refused(browser: Browser, host: str) -> None:
+    """DNS rebinding: a page of evil.example whose name comes to point to 127.0.0.1."""
+    assert browser.get("/tags", Host=host).status == 403
+
+
+@pytest.mark.parametrize("host", ["localhost:9000", "127.0.0.1:9000", "[::1]:9000", "LOCALHOST"])
+def test_own_names_are_not(browser: Browser, host: str) -> None:
+    assert browser.get("/tags", Host=host).status == 200
+
+
+# --- other pages ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": "null"},
+    ],
+)
+def test_other_pages_change_nothing(
+    browser: Browser, catalogue: Catalogue, headers: dict[str, str]
+) -> None:
+    body = {"accept": [[content(catalogue, "a.jpg"), "holiday"]]}
+    assert browser.post("/api/decisions", body, **headers).status == 403
+    assert decisions(catalogue) == {}
+
+
+def test_forms_of_other_pages_change_nothing(browser: Browser, catalogue: Catalogue) -> None:
+    """What a form sends without asking first is not JSON, whatever is in it."""
+    body = f'{{"accept": [[{content(catalogue, "a.jpg")}, "holiday"]]}}'.encode()
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        assert browser.ask("POST", "/api/decisions", body, {"Content-Type": kind}).status == 422
+    assert decisions(catalogue) == {}
+
+
+def test_other_pages_show_no_pictures(browser: Browser) -> None:
+    image = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    for path in ("/api/state", "/tags", "/thumbnails/256/1-0000000000000000.jpg"):
+        assert browser.get(path, **image).status == 403
+    assert browser.get("/api/state").headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_own_pages_do(browser: Browser, running: Running, catalogue: Catalogue) -> None:
+    body = {"accept": [[content(catalogue, "a.jpg"), "holiday"]]}
+    own = {"Origin": f"http://127.0.0.1:{running.port}", "Sec-Fetch-Site": "same-origin"}
+    assert browser.post("/api/decisions", body, **own).status == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_nothing_is_done_by_other_methods(
+    browser: Browser, catalogue: Catalogue, method: str
+) -> None:
+    found = browser.ask(method, "/api/decisions")
+    assert found.status in (403, 404, 405)
+    assert "access-control-allow-origin" not in found.headers
+    assert decisions(catalogue) == {}
+
+
+# --- what answers carry ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [*EVERYWHERE, "/tags/1", "/photographs/1"])
+@pytest.mark.parametrize("has_cookie", [True, False])
+def test_headers_of_every_answer(running: Running, path: str, has_cookie: bool) -> None:
+    person = Browser(running.port)
+    if has_cookie:
+        person.open(running.access)
+    headers = person.get(path).headers
+    policy = dict(
+        part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";")
+    )
+    assert policy["default-src"] == "'none'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert set(policy.values()) == {"'none'", "'self'"}  # nothing inline, nothing from elsewhere
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "server" not in headers
+    assert "x-powered-by" not in headers
+
+
+def test_pages_have_no_inline_script_or_style(browser: Browser, catalogue: Catalogue) -> None:
+    number = content(catalogue, "a.jpg")
+    for path in [*EVERYWHERE[1:6], f"/tags/{tag(catalogue, 'beach')}", f"/photographs/{number}"]:
+        page = browser.get(path).text
+        assert not re.findall(r"<script(?![^>]*\bsrc=)[^>]*>", page)
+        assert not re.findall(r"<style|\sstyle=|\son\w+=|javascript:", page)
+        assert not re.findall(r"(?:src|href|action)=\"(?!/)[^\"]*\"", page)  # from here alone
+
+
+def test_no_documentation_and_no_listing(browser: Browser) -> None:
+    for path in ("/docs", "/redoc", "/openapi.json", "/static", "/static/", "/thumbnails/256/"):
+        assert browser.get(path).status == 404, path
+
+
+# --- paths and sizes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["../app.py", "..%2fapp.py", "%2e%2e/app.py", "/etc/passwd", "%00"]
+)
+def test_no_path_reaches_the_file_system(browser: Browser, name: str) -> None:
+    version = re.findall(r"/static/(\w+)/", browser.get("/tags").text)[0]
+    for path in (
+        f"/static/{version}/{name}",
+        f"/thumbnails/256/{name}",
+        f"/thumbnails/{name}/1-0000000000000000.jpg",
+        f"/photographs/{name}",
+        f"/tags/{name}",
+        f"/{name}",
+    ):
+        found = browser.get(path)
+        assert found.status in (404, 422), path
+        assert b"root:" not in found.body
+        assert b"FastAPI" not in found.body
+
+
+def test_requests_have_a_limit(browser: Browser, catalogue: Catalogue) -> None:
+    large = b'{"accept": [' + b" " * MAX_BODY + b"]}"
+    headers = {"Content-Type": "application/json"}
+    assert browser.ask("POST", "/api/decisions", large, headers).status == 413
+    # in pieces, without a word on how many there will be
+    pieces = (b"%x\r\n%s\r\n" % (len(one), one) for one in [b" " * 65536] * 17)
+    request = (
+        f"POST /api/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {browser.cookie}\r\n"
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", browser.port), timeout=30) as connection:
+        connection.sendall(request.encode() + b"".join(pieces) + b"0\r\n\r\n")
+        assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
+    assert browser.get("/tags?" + "x" * 100_000).status in (400, 414, 431)
+    assert browser.get(f"/api/search?name={'x' * 1000}").status == 422
+    assert browser.get("/api/search?n=100000").status == 422
+    assert browser.get("/api/state").status == 200
+
+
+def test_numbers_that_are_none(browser: Browser) -> None:
+    for number in ("-1", "1e9", "99999999999999999999", "1;DROP TABLE tags", "0x10", "null"):
+        path = number.replace(" ", "%20")
+        assert browser.get(f"/api/photographs/{path}").status == 422, number
+        assert browser.get(f"/api/search?tag={path}").status == 422, number
+    assert browser.get("/api/tags/1/suggestions?after=x:y").status == 400
+
+
+# --- a password --------------------------------------------------------------------------------
+
+
+def test_with_a_password_others_type_it(review: Review) -> None:
+    access = Access(host="127.0.0.1", password="correct horse")
+    running = Running(review, access)
+    try:
+        other = Browser(running.port)
+        assert other.get("/tags").headers["location"] == "/login"
+        assert other.get("/api/state").status == 303
+        assert other.post("/api/undo").status == 403
+        page = other.get("/login")
+        assert 'type="password"' in page.text
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        wrong = other.ask("POST", "/login", b"password=wrong", kind)
+        assert (wrong.status, "set-cookie" in wrong.headers) == (403, False)
+        foreign = kind | {"Origin": "http://evil.example"}
+        assert other.ask("POST", "/login", b"password=correct+horse", foreign).status == 403
+        own = kind | {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+        right = other.ask("POST", "/login", b"password=correct+horse", own)
+        other.cookie = right.headers["set-cookie"].partition(";")[0]
+        assert other.get("/tags").status == 200
+    finally:
+        running.stop()
+
+
+def test_an_open_address_is_known_by_number_or_by_its_name() -> None:
+    access = Access(host="0.0.0.0", password="correct horse")
+    assert access.allows_host("192.0.2.7:8765")
+    assert access.allows_host("localhost")
+    assert not access.allows_host("evil.example")
+    assert Access(host="photos.lan", password="correct horse").allows_host("photos.lan:80")
+    assert access.address(80).startswith("http://127.0.0.1:80/?key=")
+    assert Access(host="::1").address(80).startswith("http://[::1]:80/?key=")
