@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks import against_peers, report
 from benchmarks.process import environment, run_json, say
 
-LIMIT = ((20_000, 1280, 1024), (100_000, 256, 2048), (20_000, 1280, 4096))
+LIMIT = tuple(report.LIMITS)
 GROWTH = (12_500, 25_000, 50_000, 100_000, 150_000, 200_000)
 
 

@@ -11,6 +11,17 @@ def test_mirror_lower(n, as_array):
     assert (np.asarray(arrays.mirror_lower(as_array(A.copy()))) == expected).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_add_gram_adds_to_the_lower_triangle(dtype):
+    rng = np.random.default_rng(0)
+    K = rng.standard_normal((40, 14)).astype(dtype)[:, :7]  # not contiguous
+    total = rng.standard_normal((7, 7)).astype(dtype)
+    expected = total.copy()
+    expected[np.tril_indices(7)] += (K.T @ K)[np.tril_indices(7)]
+    arrays.add_gram(total, K)
+    np.testing.assert_allclose(total, expected, rtol=2e-5 if dtype == np.float32 else 1e-13)
+
+
 def test_factorisations(as_array):
     A = np.random.default_rng(0).standard_normal((9, 5))
     B = np.eye(5)
@@ -21,6 +32,8 @@ def test_factorisations(as_array):
     solved = arrays.solve_triangular(L, as_array(B), transposed=True)
     np.testing.assert_allclose(L.T @ solved, B, atol=1e-12)
     assert arrays.cholesky(as_array(-spd)) is None
+    overwritten = arrays.cholesky(as_array(spd.copy()), overwrite=True)
+    np.testing.assert_allclose(overwritten, L, atol=1e-12)
 
 
 def test_kth_largest_counts_and_products(as_array):

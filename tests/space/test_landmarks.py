@@ -116,6 +116,49 @@ def test_rp_cholesky_approximates_as_well_as_greedy_pivots():
     assert residual("rpcholesky") < 0.7 * residual("uniform")
 
 
+def test_most_pivots_can_be_drawn_at_once():
+    """A quarter one after the other, the rest from what they leave: nearly as good."""
+    rng = np.random.default_rng(0)
+    X = 0.2 * rng.standard_normal((2000, 12))
+    X[:1800, 0] += 5
+    X[1800:] += 5 * rng.standard_normal((200, 12))
+    X[1000:1100] = X[0]  # of which one pivot leaves nothing
+    K = arc_cosine_kernel(X)
+
+    def residual(pivots):
+        L = np.linalg.cholesky(K[np.ix_(pivots, pivots)] + 1e-12 * np.eye(len(pivots)))
+        return np.trace(K) - (np.linalg.solve(L, K[pivots]) ** 2).sum()
+
+    found = {
+        n: rp_cholesky(ArcCosine(), X, 200, np.random.RandomState(0), n_pivots=n) for n in (50, 200)
+    }
+    assert all(len(set(pivots.tolist())) == 200 for pivots in found.values())
+    uniform = np.random.RandomState(0).choice(2000, 200, replace=False)
+    assert residual(found[50]) < 1.5 * residual(found[200])
+    assert residual(found[50]) < 0.5 * residual(uniform)
+    assert np.isin(found[50], [0, *range(1000, 1100)]).sum() <= 2
+
+
+def test_no_more_are_drawn_than_the_kernel_has_rank():
+    X = rows(300, 6)
+    pivots = rp_cholesky(Linear(), X, 100, np.random.RandomState(0), n_pivots=25)
+    assert len(pivots) == 6
+    chosen = Landmarks.choose(X, Linear(), 100, "rpcholesky", 0)
+    assert len(chosen.points) == 6
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_independent_landmarks_are_told_in_float32(copies):
+    """The Gram matrix is that of float64, and copies are found whichever way it is factored."""
+    X = np.repeat(np.maximum(rows(80, 30), 0), copies, axis=0)
+    landmarks = Landmarks.choose(X.astype(np.float32), "arc-cosine", 1000, "uniform", 0)
+    kept, gram = landmarks.independent()
+    assert len(kept.points) == 80
+    expected = arc_cosine_kernel(kept.points.astype(np.float64))
+    np.testing.assert_allclose(gram, expected, atol=7e-7)
+    assert gram.dtype == np.float64
+
+
 # --- the map ---
 
 

@@ -39,6 +39,7 @@ from tagkin.arrays.namespaces import (
     to_numpy,
 )
 from tagkin.arrays.operations import (
+    add_gram,
     bincount,
     cholesky,
     count_below,
@@ -63,6 +64,7 @@ __all__ = [
     "DEFAULT_BUDGET",
     "ROUND_TO_TF32",
     "Array",
+    "add_gram",
     "any_nonzero",
     "as_block",
     "bincount",

@@ -18,6 +18,7 @@ from tagkin.arrays.namespaces import Array, namespace, to_numpy
 from tagkin.arrays.threads import blas_threads_for
 
 __all__ = [
+    "add_gram",
     "bincount",
     "cholesky",
     "count_below",
@@ -48,6 +49,17 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
     # a product with a vector waits for memory, so that it takes longer for as much
     with blas_threads_for(n * A.shape[-1] * m * (_OF_A_VECTOR if min(n, m) == 1 else 1)):
         return np.matmul(A, B, out=None if out is None else np.asarray(out))
+
+
+def add_gram(total: np.ndarray, K: np.ndarray) -> None:
+    """Add KᵀK of K (n×r) to the lower triangle of the total (r×r), both of one dtype, in place.
+
+    The upper triangle is left as it is: half the products of KᵀK, and no pass to mirror them.
+    """
+    (syrk,) = scipy.linalg.get_blas_funcs(("syrk",), (total,))
+    with blas_threads_for(K.shape[0] * K.shape[1] ** 2 // 2):
+        # in Fortran's order the transposes are as they lie in memory, and lower is upper
+        syrk(1.0, np.ascontiguousarray(K).T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
 
 
 def bincount(values: Array, n: int) -> Array:
@@ -98,8 +110,11 @@ def kth_largest(rows: Array, k: int) -> Array:
     return np.partition(rows, place, axis=1)[:, place : place + 1]
 
 
-def cholesky(A: Array) -> Array | None:
-    """Lower Cholesky factor of a symmetric matrix, or None where it is not positive definite."""
+def cholesky(A: Array, *, overwrite: bool = False) -> Array | None:
+    """Lower Cholesky factor of a symmetric matrix, or None where it is not positive definite.
+
+    With `overwrite` the matrix is lost, and its memory may become the factor's.
+    """
     if is_torch_array(A):
         import torch
 
@@ -108,7 +123,7 @@ def cholesky(A: Array) -> Array | None:
     try:
         with _threads_to_factor(A):
             # the transpose of a symmetric C-ordered matrix is the same in Fortran order: no copy
-            return scipy.linalg.cholesky(A.T, lower=True, check_finite=False)
+            return scipy.linalg.cholesky(A.T, lower=True, overwrite_a=overwrite, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None
 

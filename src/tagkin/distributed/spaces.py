@@ -178,7 +178,7 @@ def _begun(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
     chosen = Landmarks.choose(
         rows, space.kernel, space.n_landmarks, space.selection, space.random_state
     )
-    landmarks, _, _ = chosen.precise(space.regularization).independent()
+    landmarks, _ = chosen.precise(space.regularization).independent()
     some = rows.held if len(rows.held) else landmarks.points
     shift = landmarks.columns(some[:: -(-len(some) // 256)]).mean(axis=0, dtype=np.float64)
     view = as_text_view(space.text_view)

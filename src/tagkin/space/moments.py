@@ -15,6 +15,7 @@ import scipy.sparse
 
 from tagkin.arrays import (
     Array,
+    add_gram,
     in_tf32,
     like,
     matmul,
@@ -31,6 +32,7 @@ __all__ = ["Moments"]
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
 _LONGEST, _PART = 32_768, 1024  # float32 sums over more rows would round too much
+_TILE, _ROWS = 256, 16
 _LONGEST_IN_TF32 = 4096  # tensor cores cut off what they add, always downwards
 
 
@@ -83,26 +85,21 @@ class Moments:
         A block is float32 where the features are; its products are added up in float64.
         """
         moments = cls.zeros(shift, text.shape[1])
+        text = _sparse_where_it_pays(text)
+        gram = _LowerGram(moments.kernel_gram)
         for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1]), X):
             K = landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
+            gram.add(K)
             moments._add_block(K, text[rows])
-        if on_accelerator(shift):
-            mirror_lower(moments.kernel_gram)
+        gram.finish()
         return moments
 
     def _add_block(self, K: Array, text: Array) -> None:
-        """Add kernel columns K (n×r), less the shift, and text features (n×q)."""
+        """Add all but KᵀK of kernel columns K (n×r), less the shift, and text features (n×q)."""
         xp = namespace(K)
         self.count += K.shape[0]
-        if on_accelerator(K):
-            longest = _LONGEST_IN_TF32 if in_tf32(K) else _LONGEST
-            for first in range(0, K.shape[0], longest):
-                rows = K[first : first + longest]
-                self.kernel_sum += xp.sum(rows, axis=0)
-                _add_lower_gram(self.kernel_gram, rows)
-        else:
-            self.kernel_sum += xp.sum(K, axis=0, dtype=xp.float64)
-            self.kernel_gram += matmul(K.T, K)
+        for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
+            self.kernel_sum += xp.sum(K[first : first + _PART], axis=0)
         self._add_text(K, text)
 
     def _add_text(self, K: Array, text: Any) -> None:
@@ -162,10 +159,13 @@ class Moments:
         Sums of products in TF32 are off by a matrix of norm 2⁻²² ‖KᵀK‖ at most (seen: half of
         that). That much is added to the diagonal, or it might not be positive definite.
         """
-        s = self.kernel_sum
-        gram = self.kernel_gram - s[:, None] * (s[None, :] / self.count)
+        s, xp = self.kernel_sum, namespace(self.kernel_gram)
+        gram = xp.asarray(self.kernel_gram, copy=True)
+        step = gram.shape[0] if on_accelerator(gram) else _ROWS  # that stay in a core's cache
+        for start in range(0, gram.shape[0], step):
+            part = slice(start, start + step)
+            gram[part] -= s[part, None] * (s[None, :] / self.count)
         if in_tf32(gram):
-            xp = namespace(gram)
             diagonal = xp.linalg.diagonal(gram)
             diagonal += 2.0**-22 * _norm(gram)
         return gram
@@ -191,6 +191,53 @@ def _tall_gram(A: Array) -> Array:
     return xp.sum(xp.permute_dims(parts, (0, 2, 1)) @ parts, axis=0) + rest.T @ rest
 
 
+class _LowerGram:
+    """Adds KᵀK of one block of columns after another to a float64 total (r×r).
+
+    The lower triangle is half the work. On the host, float32 products of many rows are added up
+    in float32 by BLAS, and those sums in float64.
+    """
+
+    def __init__(self, total: Array):
+        self._total = total
+        self._single: np.ndarray | None = None
+        self._rows = 0
+
+    def add(self, K: Array) -> None:
+        """Add the rows of K (n×r)."""
+        if on_accelerator(K):
+            longest = _LONGEST_IN_TF32 if in_tf32(K) else _LONGEST
+            for first in range(0, K.shape[0], longest):
+                _add_lower_gram(self._total, K[first : first + longest])
+        elif not isinstance(K, np.ndarray):
+            self._total += matmul(K.T, K)
+        elif K.dtype == np.float64:
+            add_gram(np.asarray(self._total), K)
+        else:
+            if self._single is None:
+                self._single = np.zeros(self._total.shape, dtype=np.float32)
+            for first in range(0, K.shape[0], _LONGEST // 2):
+                rows = K[first : first + _LONGEST // 2]
+                if self._rows + rows.shape[0] > _LONGEST // 2:
+                    self._flush()
+                add_gram(self._single, rows)
+                self._rows += rows.shape[0]
+
+    def _flush(self) -> None:
+        if self._single is not None and self._rows:
+            for start in range(0, len(self._single), _TILE):
+                stop = start + _TILE
+                self._total[start:stop, :stop] += self._single[start:stop, :stop]
+            self._single[:] = 0
+            self._rows = 0
+
+    def finish(self) -> None:
+        """Bring the total up to date, and its upper triangle."""
+        self._flush()
+        self._single = None
+        mirror_lower(self._total)
+
+
 def _add_lower_gram(total: Array, K: Array) -> None:
     """Add the lower triangle of KᵀK, and some of the upper one, on a device.
 
@@ -201,6 +248,16 @@ def _add_lower_gram(total: Array, K: Array) -> None:
     for start in range(0, r, width):
         stop = min(start + width, r)
         total[start:stop, :stop] += K[:, start:stop].T @ K[:, :stop]
+
+
+def _sparse_where_it_pays(text: Any) -> Any:
+    """Text features as a sparse matrix, if they are on the host and most are zero."""
+    if not isinstance(text, np.ndarray):
+        return text
+    some = text[:: -(-len(text) // 4096)]
+    if np.count_nonzero(some) >= _SPARSE_PAYS_BELOW * some.size:
+        return text
+    return scipy.sparse.csr_array(text)
 
 
 def _norm(A: Array) -> Array:

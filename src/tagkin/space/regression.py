@@ -99,7 +99,9 @@ class Root:
         Z itself, with its negative eigenvalues set to what they stand for, zero, always is.
         """
         xp = namespace(kernel_gram)
-        factor = cholesky(kernel_gram + regularization * landmark_gram)
+        whole = regularization * landmark_gram
+        whole += kernel_gram
+        factor = cholesky(whole, overwrite=True)
         if factor is not None:
             return cls(factor=factor)
         landmarks = cls.of(landmark_gram)

@@ -159,7 +159,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             solution, kept_text = solve_exactly(landmarks, text, **self._solving())
             self._keep(X, view, landmarks, None, kept_text, solution)
         else:
-            landmarks, gram, _ = landmarks.independent()
+            landmarks, gram = landmarks.independent()
             moments = self._first_sums(features, text, landmarks)
             solution = solve(landmarks, moments, gram, **self._solving())
             self._keep(X, view, landmarks, moments, None, solution)
@@ -172,7 +172,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         features, labels = self._validated(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
-        landmarks, _, _ = landmarks.independent()
+        landmarks, _ = landmarks.independent()
         moments = Moments.zeros(self._shift(features, landmarks), text.shape[1])
         self._keep(X, view, landmarks, moments, None, None)
         return self
@@ -188,7 +188,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         features, labels = self._validated(X, y, first=first)
         if first:
             view, text, landmarks = self._begin(features, labels)
-            landmarks, _, _ = landmarks.independent()
+            landmarks, _ = landmarks.independent()
             moments = self._first_sums(features, text, landmarks)
             self._keep(X, view, landmarks, moments, None, None)
         else:
@@ -329,7 +329,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.check_parameters()
         points = known[:: -(-known.shape[0] // self.n_landmarks)]
         landmarks = Landmarks.choose(points, self.kernel, self.n_landmarks, points, None)
-        landmarks, _, _ = landmarks.precise(self.regularization).independent()
+        landmarks, _ = landmarks.precise(self.regularization).independent()
         return Refits(landmarks, known, others, self.regularization)
 
     # --- sums that come from elsewhere ---------------------------------------------------
