@@ -47,6 +47,7 @@ from tagkin.catalogue.lookup import (
 from tagkin.catalogue.preparing import (
     SUGGESTED,
     Needs,
+    model_of,
     needs_of,
     refit,
     suggest_by_name,
@@ -139,6 +140,7 @@ __all__ = [
     "last_undone",
     "list_tags",
     "load_model",
+    "model_of",
     "near_duplicates",
     "needs_of",
     "open_catalogue",

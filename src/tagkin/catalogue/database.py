@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ __all__ = ["Database", "sql_text"]
 
 _APPLICATION = 0x7461676C  # "tagl": what an SQLite file of ours says of itself
 _WAIT = 5.0  # seconds for another process to end its transaction
+_TURN = 0.1  # seconds at most in which a writer by a lent right lets the other one write
 _LOG = 16 * 2**20  # bytes that the log takes before it goes into the database
 _PAGE = 4096
 
@@ -52,6 +54,7 @@ class Database:
         self.path, self.is_writer = path, write
         self._lock = threading.RLock()
         self._depth = 0
+        self._is_lent = is_lent
         self._writer = WriterLock(path, command) if write and not is_lent else None
         try:
             with self.named_errors("opened"):
@@ -74,11 +77,14 @@ class Database:
                 return
             self._connection.execute("BEGIN IMMEDIATE")
             self._depth += 1
+            start = time.monotonic()
             try:
                 with self._connection:
                     yield self._connection
             finally:
                 self._depth -= 1
+                if self._is_lent:  # whoever lent the right to write has a turn
+                    time.sleep(min(time.monotonic() - start, _TURN))
 
     def rows(
         self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()

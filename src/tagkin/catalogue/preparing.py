@@ -14,7 +14,7 @@ from tagkin.collection import Collection, Progress
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["SUGGESTED", "Needs", "needs_of", "refit", "suggest_by_name"]
+__all__ = ["SUGGESTED", "Needs", "model_of", "needs_of", "refit", "suggest_by_name"]
 
 SUGGESTED: dict[str, Any] = {"threshold": 0.1, "precision": None, "n": 20, "n_kin": 5}
 """What is suggested for a review: a person looks at all of it, so doubtful ones as well."""
@@ -60,6 +60,15 @@ def needs_of(catalogue: Catalogue) -> Needs:
         n_decided=n_decided,
         is_due=n_decided >= max(_MANY, _SHARE * n_tags),
     )
+
+
+def model_of(catalogue: Catalogue) -> str | None:
+    """Fingerprint of the model that was learned last; None where there is none."""
+    found: str | None = catalogue.value(
+        "SELECT model FROM runs WHERE what = 'train' AND ended_at IS NOT NULL "
+        "ORDER BY id DESC LIMIT 1"
+    )
+    return found if catalogue.model_folder.is_dir() else None
 
 
 def refit(

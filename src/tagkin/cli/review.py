@@ -159,7 +159,6 @@ def _prepared(
 
 def _suggested(catalogue: Catalogue, vocabulary: str, step: Step) -> list[Any]:
     """Suggest where nothing was suggested yet; what could not be read."""
-    from tagkin.annotator import Annotator
     from tagkin.catalogue import SUGGESTED, load_model, needs_of, refit, suggest, suggest_by_name
     from tagkin.errors import MissingExtra
 
@@ -170,6 +169,8 @@ def _suggested(catalogue: Catalogue, vocabulary: str, step: Step) -> list[Any]:
         if needs.model:
             return refit(catalogue, progress=step).failures
         return suggest(catalogue, *load_model(catalogue), SUGGESTED, progress=step).failures
+    from tagkin.annotator import Annotator
+
     try:
         found = suggest_by_name(catalogue, Annotator(), words_of(vocabulary), progress=step)
     except MissingExtra as error:

@@ -36,6 +36,7 @@ __all__ = [
     "overview_answer",
     "photograph_answer",
     "search_answer",
+    "similar_answer",
     "suggestions_answer",
     "tags_answer",
 ]
@@ -204,6 +205,18 @@ def search_answer(
         "photographs": [_result(path, one) for _, path, one in rows],
         "next": found[-1][0] if len(found) == n else None,
     }
+
+
+def similar_answer(
+    catalogue: Catalogue, found: Sequence[tuple[int, float]]
+) -> list[dict[str, Any]]:
+    """Photographs with how similar each is, those that are there."""
+    there = pictured(catalogue, [content for content, _ in found])
+    return [
+        card(there[content]) | {"similarity": round(cosine, 4)}
+        for content, cosine in found
+        if content in there
+    ]
 
 
 def _result(path: str, one: Pictured | None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ _MOST = 2**53  # a whole number that scripts hold as well
 Number = Annotated[int, Field(ge=0, le=_MOST)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Some = Annotated[int, Query(ge=1, le=500)]
+NOT_PLACED = "There is no map of this photograph yet: it is made after the next fit."
 _MANY = 20_000  # decisions in one step
 
 
@@ -121,6 +122,23 @@ def photograph(request: Request, content: Number) -> Any:
     if found["next"] is not None:
         review.wish_for([found["next"]], SIZES[1])
     return found
+
+
+@router.get("/photographs/{content}/similar")
+def similar(request: Request, content: Number, n: Some = 60) -> Any:
+    """Photographs nearest to this one in the semantic space."""
+    review = review_of(request)
+    found = review.map.similar(content, n)
+    if found is None:
+        raise InvalidInput(NOT_PLACED)
+    with review.readers.one() as catalogue:
+        return {"photographs": answers.similar_answer(catalogue, found)}
+
+
+@router.get("/map")
+def collection_map(request: Request) -> Any:
+    """The collection in the plane; null where nothing was learned yet."""
+    return {"map": review_of(request).map.drawn()}
 
 
 @router.get("/doubts")

@@ -37,6 +37,7 @@ class BackgroundFit:
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._tried: Needs | None = None
+        self._job = "fit"
         self._is_stopped = False
         self._told: dict[str, Any] = {"state": "idle"}
 
@@ -49,8 +50,8 @@ class BackgroundFit:
     def state(self) -> dict[str, Any]:
         """What a page tells of it.
 
-        ``state`` is idle, running, done or failed; a running one has ``what``, ``done`` and
-        ``total``, one that failed has a sentence, ``error``.
+        ``state`` is idle, running, done or failed; a running one has its ``job``,
+        ``what``, ``done`` and ``total``; one that failed has a sentence, ``error``.
         """
         with self._lock:
             return dict(self._told)
@@ -59,15 +60,16 @@ class BackgroundFit:
         """Whether a fit failed with no more decisions than now: it would fail again."""
         return self.state()["state"] == "failed" and self._tried == needs
 
-    def start(self, needs: Needs) -> bool:
-        """Start a fit; False where one goes on."""
+    def start(self, needs: Needs, job: str = "fit") -> bool:
+        """Start a fit, or let the map alone be drawn; False where one of them goes on."""
         with self._lock:
             if self._process is not None or self._is_stopped:
                 return False
             self._tried = needs
-            self._told = {"state": "running", "what": "Starting", "done": 0, "total": 1}
+            self._job = job
+            self._told = self._running("Starting", 0, 1)
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
-                [sys.executable, "-m", "tagkin.server.fitting", str(self._catalogue)],
+                [sys.executable, "-m", "tagkin.server.fitting", str(self._catalogue), job],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -77,6 +79,10 @@ class BackgroundFit:
             self._thread = threading.Thread(target=self._follow, args=(self._process,), daemon=True)
             self._thread.start()
         return True
+
+    def _running(self, what: str, done: int, total: int) -> dict[str, Any]:
+        told = {"what": what, "done": done, "total": total}
+        return {"state": "running", "job": self._job} | told
 
     def stop(self) -> None:
         """End a fit that goes on, and start no other."""
@@ -110,7 +116,7 @@ class BackgroundFit:
             error = told.get("error", error)
             with self._lock:
                 if "what" in told:
-                    self._told = {"state": "running"} | told
+                    self._told = self._running(**told)
         code = process.wait()
         aside.join()
         for pipe in (process.stdin, process.stdout, process.stderr):

@@ -1,4 +1,7 @@
-"""What the process of a background fit does: ``python -m tagkin.server.fitting CATALOGUE``.
+"""What the process in the background does: ``python -m tagkin.server.fitting CATALOGUE JOB``.
+
+The job is ``fit``, which learns, suggests and draws the map; ``suggest``, which does not learn; or
+``map``, which draws it alone.
 
 It tells how far it is in lines of JSON, and ends when standard input does: whoever started it has
 ended then.
@@ -12,22 +15,27 @@ import sys
 import threading
 from pathlib import Path
 
-from tagkin.catalogue import Catalogue, refit
+from tagkin.catalogue import SUGGESTED, Catalogue, load_model, refit, suggest
 from tagkin.errors import TagkinError
+from tagkin.server.mapping import write_map
 
 __all__ = ["main"]
 
 _NICE = 19
 
 
-def main(path: str) -> int:
-    """Learn from a catalogue and suggest; the exit code."""
+def main(path: str, job: str) -> int:
+    """Learn from a catalogue and suggest, or draw its map alone; the exit code."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(_NICE)
     try:
         with Catalogue(Path(path), write=True, is_lent=True) as catalogue:
-            refit(catalogue, progress=_tell)
+            if job == "fit":
+                refit(catalogue, progress=_tell)
+            elif job == "suggest":
+                suggest(catalogue, *load_model(catalogue), SUGGESTED, progress=_tell)
+            write_map(catalogue, *load_model(catalogue), progress=_tell)
     except TagkinError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return 1
@@ -44,4 +52,4 @@ def _end_with_input() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

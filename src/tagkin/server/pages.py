@@ -9,8 +9,10 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from tagkin.catalogue import tag_name
+from tagkin.errors import InvalidInput
 from tagkin.server import answers
-from tagkin.server.api import Number, review_of
+from tagkin.server.api import NOT_PLACED, Number, review_of
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.thumbnails import SIZES, Picture
 
@@ -83,13 +85,22 @@ def search(
     tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
     untagged: bool = False,
     name: Annotated[str, Query(max_length=200)] = "",
+    similar: Number | None = None,
 ) -> HTMLResponse:
-    """Photographs by tag, by name, or without tags."""
-    with review_of(request).readers.one() as catalogue:
-        found = answers.search_answer(
-            catalogue, tags=tag or [], untagged=untagged, name=name or None, n=60, after=0
-        )
-    asked = {"tags": tag or [], "untagged": untagged, "name": name}
+    """Photographs by tag, by name, without tags, or similar to one."""
+    review = review_of(request)
+    near = None if similar is None else review.map.similar(similar, 60)
+    if similar is not None and near is None:
+        raise InvalidInput(NOT_PLACED)
+    with review.readers.one() as catalogue:
+        if near is not None:
+            found = {"photographs": answers.similar_answer(catalogue, near), "next": None}
+        else:
+            found = answers.search_answer(
+                catalogue, tags=tag or [], untagged=untagged, name=name or None, n=60, after=0
+            )
+        names = [{"id": one, "name": tag_name(catalogue, one)} for one in tag or []]
+    asked = {"tags": names, "untagged": untagged, "name": name, "similar": similar}
     return _page(request, "search", found=found, asked=asked)
 
 

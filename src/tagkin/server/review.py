@@ -16,6 +16,7 @@ from tagkin.catalogue import (
     decide_batch,
     last_batch,
     last_undone,
+    model_of,
     needs_of,
     pictured,
     progress,
@@ -25,6 +26,7 @@ from tagkin.catalogue import (
 )
 from tagkin.catalogue.batches import Pair
 from tagkin.server.background import BackgroundFit
+from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order, StoredOrder
 from tagkin.server.thumbnails import Thumbnails
 
@@ -93,6 +95,7 @@ class Review:
         self.readers = Readers(catalogue.path)
         self.order = order or StoredOrder()
         self.thumbnails = Thumbnails(cache)
+        self.map = CollectionMap(catalogue.path)
         self.fit = BackgroundFit(catalogue.path, self._fitted)
         self._looked_at = 0.0
         # another number after every change, and after a new start
@@ -185,9 +188,15 @@ class Review:
             return
         self._looked_at = now
         with self.readers.one() as catalogue:
-            needs = needs_of(catalogue)
-        if not needs.tags and (needs.is_due or needs.n_new) and not self.fit.failed_at(needs):
+            needs, model = needs_of(catalogue), model_of(catalogue)
+        if self.fit.failed_at(needs):
+            return
+        if needs.is_due and not needs.tags:
             self.fit.start(needs)
+        elif model is not None and needs.n_new:
+            self.fit.start(needs, "suggest")
+        elif model is not None and self.map.model != model:
+            self.fit.start(needs, "map")
 
     def start_fit(self) -> bool:
         """Start a fit now; False where one is running, or there is nothing to learn from."""

@@ -1,0 +1,117 @@
+"""Steps of a review: one run each, taken back whole, and nothing decided twice."""
+
+import pytest
+
+from tagkin.catalogue import (
+    decide_batch,
+    last_batch,
+    last_undone,
+    needs_of,
+    redo_batch,
+    search,
+    tag_numbers,
+    undo_batch,
+    undo_run,
+)
+from tagkin.errors import InvalidInput
+
+from .photographs import check_invariants
+from .suggested import OFFERED, content, decisions, offer, open_suggestions
+
+
+def pair(catalogue, path, tag):
+    return content(catalogue, path), tag_numbers(catalogue, [tag])[0]
+
+
+def test_one_step_is_one_run_and_the_command_line_takes_it_back_too(catalogue):
+    offer(catalogue)
+    yes = [pair(catalogue, "a.jpg", "holiday"), pair(catalogue, "b.jpg", "sea")]
+    no = [pair(catalogue, "a.jpg", "dog")]
+    batch = decide_batch(catalogue, yes, no)
+    assert (batch.accepted, batch.rejected, len(batch)) == (yes, no, 3)
+    assert decisions(catalogue) == {
+        ("a.jpg", "holiday"): 1,
+        ("b.jpg", "sea"): 1,
+        ("a.jpg", "dog"): -1,
+    }
+    check_invariants(catalogue)
+    assert undo_run(catalogue).undoes.id == batch.run
+    assert open_suggestions(catalogue) == OFFERED
+    check_invariants(catalogue)
+
+
+def test_evidence_stays_with_a_decision(catalogue):
+    offer(catalogue)
+    decide_batch(catalogue, [pair(catalogue, "a.jpg", "holiday")])
+    (row,) = catalogue.rows("SELECT confidence, length(kin), suggested_by FROM decisions")
+    assert row[:2] == (0.95, 12)
+    assert row[2] is not None
+
+
+def test_a_later_decision_takes_the_place_of_an_earlier_one(catalogue):
+    offer(catalogue)
+    one = pair(catalogue, "a.jpg", "holiday")
+    first = decide_batch(catalogue, [one])
+    assert decide_batch(catalogue, [one]).n_already == 1
+    assert decide_batch(catalogue, rejected=[one], only_open=True).n_already == 1
+    second = decide_batch(catalogue, rejected=[one])
+    assert decisions(catalogue) == {("a.jpg", "holiday"): -1}
+    assert last_batch(catalogue) == second.run
+    undo_batch(catalogue)
+    assert decisions(catalogue) == {("a.jpg", "holiday"): 1}
+    assert last_batch(catalogue) == first.run
+    undo_batch(catalogue)
+    assert open_suggestions(catalogue) == OFFERED
+    assert last_undone(catalogue) is not None
+    redo_batch(catalogue)
+    redo_batch(catalogue)
+    assert decisions(catalogue) == {("a.jpg", "holiday"): -1}
+    assert redo_batch(catalogue).run is None
+    check_invariants(catalogue)
+
+
+def test_a_tag_that_stands_in_files_is_confirmed_where_it_was_doubted(catalogue):
+    one = pair(catalogue, "a.jpg", "sea")
+    assert decide_batch(catalogue, [one]).run is None  # no news
+    with catalogue.run("train") as run, catalogue.transaction() as connection:
+        connection.execute("INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.9, x'')", (*one, run.id))
+    assert len(decide_batch(catalogue, [one])) == 1
+    assert [path for _, path in search(catalogue, [one[1]])] == ["a.jpg"]
+    check_invariants(catalogue)
+
+
+def test_names_in_any_spelling_and_new_ones(catalogue):
+    number = content(catalogue, "2024/d.jpg")
+    decide_batch(catalogue, [(number, "Beach"), (number, "Évening")])
+    assert set(decisions(catalogue)) == {("2024/d.jpg", "beach"), ("2024/d.jpg", "Évening")}
+    assert decide_batch(catalogue, [(number, " évening ")]).n_already == 1
+    check_invariants(catalogue)
+
+
+@pytest.mark.parametrize("tag", ["", "  ", "\n"])
+def test_a_tag_has_a_name(catalogue, tag):
+    with pytest.raises(InvalidInput, match="A tag has a name"):
+        decide_batch(catalogue, [(content(catalogue, "a.jpg"), tag)])
+    assert decisions(catalogue) == {}
+
+
+def test_renamed_tags_are_what_they_were_renamed_to(catalogue):
+    from tagkin.catalogue import change_tags
+
+    old = tag_numbers(catalogue, ["dog"])[0]
+    change_tags(catalogue, "rename", ["dog"], "hound")
+    decide_batch(catalogue, [(content(catalogue, "a.jpg"), old)])
+    assert decisions(catalogue) == {("a.jpg", "hound"): 1}
+    check_invariants(catalogue)
+
+
+def test_what_a_review_lacks(catalogue):
+    needs = needs_of(catalogue)
+    assert (needs.tags, needs.model, needs.suggestions, needs.n_new) == (False, True, True, 0)
+    offer(catalogue)
+    assert not needs_of(catalogue).suggestions
+    decide_batch(catalogue, [pair(catalogue, "a.jpg", "holiday")])
+    assert (needs_of(catalogue).n_decided, needs_of(catalogue).is_due) == (1, False)
+    number = content(catalogue, "a.jpg")
+    decide_batch(catalogue, [(number, f"tag {k}") for k in range(250)])
+    assert needs_of(catalogue).is_due

@@ -1,0 +1,130 @@
+"""tagkin review: started, killed, started again, and ended, with a person's decisions kept."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tests.catalogue.photographs import check_invariants
+from tests.catalogue.suggested import decisions
+from tests.server.browser import Browser
+
+
+def opened(process: subprocess.Popen) -> Browser:
+    """A browser at the address that the command has printed."""
+    line = process.stdout.readline()
+    assert line, process.stderr.read()
+    address = urlsplit(json.loads(line)["address"])
+    browser = Browser(int(address.port or 0))
+    found = browser.get(f"/?{address.query}")
+    browser.cookie = found.headers["set-cookie"].partition(";")[0]
+    return browser
+
+
+def end(process: subprocess.Popen) -> str:
+    """As Ctrl-C does."""
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    return said
+
+
+def kept(catalogue: Path) -> dict[tuple[str, str], int]:
+    with Catalogue(catalogue, write=False) as one:
+        check_invariants(one)
+        return decisions(one)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, run):
+    command = ("review", "--catalogue", catalogue, "--no-browser", "--port", 0, "--json")
+    first = start(*command)
+    try:
+        browser = opened(first)
+        tag = browser.get("/api/tags").json["tags"][0]
+        shown = browser.get(f"/api/tags/{tag['id']}/suggestions?n=5").json["suggestions"]
+        numbers = [one["content"] for one in shown]
+        done = browser.post(
+            f"/api/tags/{tag['id']}/decisions", {"accept": numbers[1:], "reject": numbers[:1]}
+        ).json
+        assert done["accepted"] + done["rejected"] == len(numbers) > 2
+        said = run("accept", "--all", "--catalogue", catalogue)
+        assert said.exit_code == 1
+        assert "`tagkin review` (process " in said.stderr
+        assert run("status", "--catalogue", catalogue).exit_code == 0  # who reads need not wait
+    finally:
+        first.kill()
+        first.communicate()
+    assert sorted(kept(catalogue).values()) == [-1] + [1] * (len(numbers) - 1)
+
+    second = start(*command)
+    try:
+        browser = opened(second)
+        assert browser.get("/api/state").json["accepted"] == len(numbers) - 1
+        assert browser.post("/api/undo").json["decisions"] == len(numbers)
+        assert end(second) == ""
+    finally:
+        second.kill()
+        second.communicate()
+    assert kept(catalogue) == {}
+    assert run("accept", "--all", "--dry-run", "--catalogue", catalogue).exit_code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+def test_a_fit_in_the_background(catalogue, start):
+    before = catalogue.with_suffix(".model").stat().st_mtime_ns
+    process = start("review", "--catalogue", catalogue, "--no-browser", "--port", 0, "--json")
+    try:
+        browser = opened(process)
+        assert browser.post("/api/fit").json["started"]
+        assert not browser.post("/api/fit").json["started"]  # one at a time
+        version = browser.get("/api/state").json["version"]
+        photograph = browser.get("/api/photographs/next").json["photograph"]
+        deadline = time.monotonic() + 100
+        while (fit := browser.get("/api/state").json["fit"])["state"] == "running":
+            assert time.monotonic() < deadline, fit
+            # a person goes on deciding meanwhile
+            for verdict in ("reject", "accept"):
+                pair = [photograph["content"], "quite new"]
+                assert browser.post("/api/decisions", {verdict: [pair]}).status == 200
+            time.sleep(0.3)
+        assert fit["state"] == "done", fit
+        assert browser.get("/api/state").json["version"] > version
+        runs = [one["what"] for one in browser.get("/api/runs?n=500").json["runs"]]
+        assert {"train", "suggest", "review"} <= set(runs)
+        found = browser.get("/api/map").json["map"]
+        assert len(found["contents"]) == len(found["x"]) > 10
+        near = browser.get(f"/api/photographs/{photograph['content']}/similar?n=3").json
+        assert len(near["photographs"]) == 3
+        assert end(process) == ""
+    finally:
+        process.kill()
+        process.communicate()
+    assert catalogue.with_suffix(".model").stat().st_mtime_ns != before
+    assert len(kept(catalogue)) == 1
+
+
+def test_what_is_refused(catalogue, run):
+    said = run("review", "--catalogue", catalogue, "--host", "0.0.0.0")
+    assert said.exit_code == 1
+    assert "give a password with --password" in said.stderr
+
+
+def test_a_missing_package_is_a_sentence(start, environment):
+    """As where the optional part is not installed."""
+    code = (
+        "import sys; sys.modules['fastapi'] = None\n"
+        "from tagkin.cli import app\n"
+        "app(['review', '.'])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert said.returncode == 1
+    assert "Error: The review page needs more packages: pip install fastapi uvicorn" in said.stderr

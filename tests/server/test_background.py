@@ -1,0 +1,68 @@
+"""The fit beside the pages: what goes wrong with it is told, and stops nothing."""
+
+import threading
+from pathlib import Path
+
+from tagkin.catalogue import Catalogue, needs_of
+from tagkin.server import Review
+from tagkin.server.background import BackgroundFit
+
+from .browser import Browser, Running
+
+
+def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) -> None:
+    for sidecar in root.rglob("*.xmp"):
+        sidecar.unlink()
+    for photograph in root.rglob("*.jpg"):
+        photograph.unlink()  # nothing is left to look at
+    assert browser.post("/api/fit").json["started"]
+    review.fit.wait(60)
+    state = browser.get("/api/state").json
+    assert state["fit"]["state"] == "failed"
+    assert state["fit"]["error"]
+    assert "Traceback" not in state["fit"]["error"]
+    page = browser.get("/tags")
+    assert page.status == 200
+
+
+def test_nothing_to_learn_from_is_not_tried(review: Review, browser: Browser) -> None:
+    review._writer.rows("SELECT 1")
+    with review._writer.transaction() as connection:
+        connection.execute("DELETE FROM found")
+    assert not browser.post("/api/fit").json["started"]
+    assert browser.get("/api/state").json["fit"] == {"state": "idle"}
+
+
+def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
+    ended = threading.Event()
+    fit = BackgroundFit(catalogue.path, ended.set)
+    assert fit.start(needs_of(catalogue))
+    process = fit._process
+    assert process is not None
+    assert not fit.start(needs_of(catalogue))
+    fit.stop()
+    assert process.poll() is not None
+    assert not ended.is_set()
+    assert not fit.start(needs_of(catalogue))
+
+
+def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
+    """The process of a fit writes by the right of the review, while a person decides."""
+    person = Browser(running.port)
+    person.open(running.access)
+    number = catalogue.value("SELECT min(id) FROM contents")
+    with Catalogue(catalogue.path, write=True, is_lent=True) as lent:
+
+        def fit() -> None:
+            for _ in range(30):
+                with lent.run("suggest"):
+                    pass
+
+        other = threading.Thread(target=fit)
+        other.start()
+        for k in range(20):
+            found = person.post("/api/decisions", {"accept": [[number, f"tag {k}"]]})
+            assert found.status == 200, found.text
+        other.join()
+    assert catalogue.value("SELECT count(*) FROM decisions") == 20
+    assert catalogue.value("SELECT count(*) FROM runs WHERE what = 'suggest'") == 31

@@ -1,0 +1,64 @@
+"""Where photographs are: neighbours against a plain loop, and files that are no map."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save
+
+from tagkin.server.mapping import CollectionMap, map_path
+
+
+def put_map(catalogue: Path, n: int = 50) -> np.ndarray:
+    embeddings = np.random.default_rng(0).normal(size=(n, 8))
+    embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
+    arrays = {
+        "contents": np.arange(n) + 100,
+        "embeddings": embeddings.astype(np.float16),
+        "drawn": np.array([3, 1]),
+        "semantic": np.array([[0, 1], [1, 0]], np.float32),
+        "visual": np.array([[0, 0], [1, 1]], np.float32),
+        "colours": np.array([0, -1]),
+    }
+    map_path(catalogue).write_bytes(save(arrays, {"model": "f", "tags": json.dumps(["dog"])}))
+    return embeddings
+
+
+def test_similar_photographs(tmp_path: Path) -> None:
+    embeddings = put_map(tmp_path / "one.sqlite")
+    found = CollectionMap(tmp_path / "one.sqlite").similar(107, 5)
+    cosines = embeddings @ embeddings[7]
+    expected = [i for i in np.argsort(-cosines) if i != 7][:5]
+    assert found is not None
+    assert [content for content, _ in found] == [100 + i for i in expected]
+    np.testing.assert_allclose(
+        [c for _, c in found], cosines[expected], atol=2e-3
+    )  # half precision
+    every = CollectionMap(tmp_path / "one.sqlite").similar(100, 500)
+    assert every is not None
+    assert len(every) == 49
+
+
+def test_what_is_drawn(tmp_path: Path) -> None:
+    put_map(tmp_path / "one.sqlite")
+    one = CollectionMap(tmp_path / "one.sqlite")
+    assert one.model == "f"
+    assert one.drawn() == {
+        "tags": ["dog"],
+        "contents": [103, 101],
+        "x": [0, 1],
+        "y": [1, 0],
+        "visual_x": [0, 1],
+        "visual_y": [0, 1],
+        "colours": [0, -1],
+    }
+
+
+def test_no_map_yet_or_a_damaged_one(tmp_path: Path) -> None:
+    one = CollectionMap(tmp_path / "one.sqlite")
+    assert (one.model, one.drawn(), one.similar(1, 5)) == (None, None, None)
+    map_path(tmp_path / "one.sqlite").write_bytes(b"no map")
+    assert one.drawn() is None
+    put_map(tmp_path / "one.sqlite")
+    assert one.similar(1, 5) is None  # a photograph that came later
+    assert one.similar(101, 5) is not None

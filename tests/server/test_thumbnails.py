@@ -1,0 +1,102 @@
+"""Thumbnails: made once, kept by content, limited, and never in the way."""
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from tagkin.images import content_digest
+from tagkin.server.thumbnails import SIZES, Thumbnails
+
+from .conftest import put_photograph
+
+SMALL = SIZES[0]
+
+
+@pytest.fixture
+def photograph(tmp_path: Path) -> tuple[str, str]:
+    path = tmp_path / "one.jpg"
+    put_photograph(path, 100, [])
+    return str(path), content_digest(path.read_bytes())
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "thumbnails-cache"
+
+
+def stored(cache: Path) -> int:
+    with sqlite3.connect(cache / "thumbnails.sqlite") as database:
+        return int(database.execute("SELECT count(*) FROM thumbnails").fetchone()[0])
+
+
+def test_made_once(cache: Path, photograph: tuple[str, str]) -> None:
+    file, digest = photograph
+    kept = Thumbnails(cache)
+    first = kept.picture(file, digest, SMALL)
+    kept.close()
+    Path(file).unlink()
+    again = Thumbnails(cache)
+    assert again.picture(file, digest, SMALL) == first
+    assert first.is_final
+    assert not again.picture(file, digest, SIZES[1]).is_final  # that one was never made
+    again.close()
+
+
+def test_one_that_changed_since_the_scan_is_shown_and_not_kept(
+    cache: Path, photograph: tuple[str, str]
+) -> None:
+    kept = Thumbnails(cache)
+    found = kept.picture(photograph[0], "0" * 64, SMALL)
+    assert found.jpeg.startswith(b"\xff\xd8")
+    assert not found.is_final
+    kept.close()
+    assert stored(cache) == 0
+
+
+def test_made_ahead(cache: Path, photograph: tuple[str, str]) -> None:
+    kept = Thumbnails(cache)
+    kept.wish([(*photograph, SMALL), ("/nowhere.jpg", "1" * 64, SMALL)])
+    for _ in range(200):
+        if stored(cache):
+            break
+        threading.Event().wait(0.05)
+    kept.close()
+    assert stored(cache) == 1
+
+
+def test_the_oldest_make_room(cache: Path, tmp_path: Path) -> None:
+    kept = Thumbnails(cache, max_bytes=200_000)
+    for number in range(1100):
+        # content is what counts: the same picture with other bytes behind it
+        path = tmp_path / f"{number}.jpg"
+        if not number:
+            put_photograph(path, 100, [])
+            data = path.read_bytes()
+        path.write_bytes(data + b"%d" % number)
+        kept.picture(str(path), content_digest(path.read_bytes()), SMALL)
+    kept.close()
+    assert 0 < stored(cache) < 1000
+    with sqlite3.connect(cache / "thumbnails.sqlite") as database:
+        first, last = database.execute("SELECT min(id), max(id) FROM thumbnails").fetchone()
+    assert first > 1
+    assert last == 1100
+
+
+def test_a_damaged_cache_is_made_again(cache: Path, photograph: tuple[str, str]) -> None:
+    cache.mkdir()
+    (cache / "thumbnails.sqlite").write_bytes(b"no database" * 1000)
+    kept = Thumbnails(cache)
+    assert kept.picture(*photograph, SMALL).is_final
+    kept.close()
+    assert stored(cache) == 1
+
+
+def test_a_cache_that_cannot_be_made_is_done_without(
+    tmp_path: Path, photograph: tuple[str, str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    kept = Thumbnails(tmp_path / "file")  # nobody makes a folder of a file
+    assert kept.picture(*photograph, SMALL).is_final
+    kept.close()
