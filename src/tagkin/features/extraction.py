@@ -7,7 +7,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,12 @@ from tagkin.features.cache import FeatureCache
 from tagkin.features.registry import get_backbone
 from tagkin.features.runs import Extraction, ExtractionRun, same_state, status_of
 from tagkin.images import UnreadableImage, content_digest, decode, read_bytes
+from tagkin.images.memory import decoding_memory
 
 __all__ = ["extract"]
+
+_LARGE_FILE = 64 << 20  # bytes
+_large_files = threading.Lock()
 
 
 def extract(
@@ -110,19 +115,37 @@ def _look_at(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int
         if stop.is_set():
             return 0
         try:
-            data, statuses[i] = _read(run.files[i])
-            digest = content_digest(data)
-            if run.is_first(i, digest) and not run.take_content_from_cache(i, digest):
-                pixels = decode(data, min_side=run.backbone.min_side)
-                squares.append(run.backbone.prepare(pixels))
-                contents.append(i)
+            square, statuses[i] = _prepared(run, i)
         except UnreadableImage as error:
             run.fail(i, str(error))
-            statuses.pop(i, None)
+        except MemoryError:
+            run.fail(i, "not enough memory for it")
+        else:
+            if square is not None:
+                squares.append(square)
+                contents.append(i)
     if contents:
         run.store(contents, run.backbone(np.stack(squares)))
     run.remember(list(statuses), list(statuses.values()))
     return len(batch)
+
+
+def _prepared(run: ExtractionRun, i: int) -> tuple[np.ndarray | None, os.stat_result]:
+    """A file as the network wants it, None if its features are known; and its status."""
+    with _one_at_a_time(run.files[i]):
+        data, status = _read(run.files[i])
+        digest = content_digest(data)
+        if not run.is_first(i, digest) or run.take_content_from_cache(i, digest):
+            return None, status
+        pixels = decode(data, min_side=run.backbone.min_side)
+        with decoding_memory.taking(4 * pixels[..., 0].size):  # Pillow's copy of them
+            return run.backbone.prepare(pixels), status
+
+
+def _one_at_a_time(file: str) -> AbstractContextManager[Any]:
+    """Files are read whole: of very large ones, no two are in memory."""
+    status = status_of(file)
+    return nullcontext() if status is None or status.st_size < _LARGE_FILE else _large_files
 
 
 def _read(file: str) -> tuple[bytes, os.stat_result]:

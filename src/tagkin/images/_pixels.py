@@ -1,25 +1,68 @@
-"""Every kind of pixel that Pillow knows, as 8-bit RGB."""
+"""Every kind of pixel that Pillow knows, as 8-bit RGB, a strip at a time."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageCms
 
-__all__ = ["as_rgb"]
+__all__ = ["rgb_pixels"]
 
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _MAX_SAMPLE_VALUE = 258, 262, 281  # tags of TIFF
 _WHITE_IS_ZERO = 0
+_STRIP = 1 << 20  # pixels that are converted at a time: intermediate ones take up to 40 bytes each
 
 
-def as_rgb(image: Image.Image) -> Image.Image:
-    """A loaded image in mode RGB: alpha over white, deep greys scaled to 8 bits."""
+def rgb_pixels(image: Image.Image, factor: int = 1, strip: int = _STRIP) -> np.ndarray:
+    """Pixels of a loaded image: alpha over white, deep greys scaled to 8 bits.
+
+    Parameters
+    ----------
+    image : Image
+    factor : int
+        That many times smaller, by the means of squares of pixels.
+    strip : int
+        How many pixels are converted at a time; nothing else depends on it.
+
+    Returns
+    -------
+    (height, width, 3) array of uint8
+    """
+    as_rgb = _conversion(image, strip)
+    width, height = image.size
+    pixels = np.empty((-(-height // factor), -(-width // factor), 3), dtype=np.uint8)
+    done = 0
+    for part in _strips(image, factor, strip):
+        rgb = as_rgb(part)
+        rows = np.asarray(rgb if factor == 1 else rgb.reduce(factor))
+        pixels[done : done + len(rows)] = rows
+        done += len(rows)
+    return pixels
+
+
+def _strips(image: Image.Image, factor: int, strip: int) -> Iterator[Image.Image]:
+    """An image cut into parts of all its width; their heights are multiples of the factor."""
+    width, height = image.size
+    rows = max(1, strip // (width * factor)) * factor
+    if rows >= height:
+        yield image
+        return
+    for top in range(0, height, rows):
+        yield image.crop((0, top, width, min(top + rows, height)))
+
+
+def _conversion(image: Image.Image, strip: int) -> Callable[[Image.Image], Image.Image]:
+    """What makes RGB of an image, or of a part of it."""
     if image.mode.startswith(("I", "F")):
-        return _from_deep_grey(image)
+        return _of_deep_grey(image, strip)
     if image.has_transparency_data:
-        return _over_white(image.convert("RGBA"))
+        return lambda part: _over_white(part.convert("RGBA"))
     if image.mode == "LAB":
-        return _from_lab(image)
-    return image if image.mode == "RGB" else image.convert("RGB")
+        return _of_lab()
+    return lambda part: part if part.mode == "RGB" else part.convert("RGB")
 
 
 def _over_white(image: Image.Image) -> Image.Image:
@@ -28,17 +71,24 @@ def _over_white(image: Image.Image) -> Image.Image:
     return paper
 
 
-def _from_lab(image: Image.Image) -> Image.Image:
+def _of_lab() -> Callable[[Image.Image], Image.Image]:
     lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
     transform = ImageCms.buildTransform(lab, srgb, "LAB", "RGB")
-    converted = ImageCms.applyTransform(image, transform)
-    if converted is None:
-        raise ValueError("no conversion from L*a*b*")
-    return converted
+
+    def convert(image: Image.Image) -> Image.Image:
+        converted = ImageCms.applyTransform(image, transform)
+        if converted is None:
+            raise ValueError("no conversion from L*a*b*")
+        return converted
+
+    return convert
 
 
-def _from_deep_grey(image: Image.Image) -> Image.Image:
-    """Greys of 16 and 32 bits and floating point.
+# --- greys of 16 and 32 bits and floating point ------------------------------------------
+
+
+def _of_deep_grey(image: Image.Image, strip: int) -> Callable[[Image.Image], Image.Image]:
+    """Scale deep greys.
 
     16 bits: white is the largest number that the file's bits can hold, or that it says it has.
     Others do not say what is white: 1 if no float is larger, else 255, else 65,535; numbers
@@ -46,22 +96,41 @@ def _from_deep_grey(image: Image.Image) -> Image.Image:
     """
     tags = getattr(image, "tag_v2", {})
     if image.mode.startswith("I;16"):
-        values = np.asarray(image).astype(np.float32)
         low, high = 0.0, float(_white_of_16_bits(tags))
     else:
-        values = np.nan_to_num(np.asarray(image, np.float64), posinf=0, neginf=0)
-        low, high = _range(values, ones=image.mode == "F")
+        ends = [(v.min(), v.max()) for v in map(_values, _strips(image, 1, strip))]
+        lowest, highest = min(low for low, _ in ends), max(high for _, high in ends)
+        low, high = _range(float(lowest), float(highest), ones=image.mode == "F")
+    transparent = image.info.get("transparency")
+    return partial(
+        _from_deep_grey,
+        low=low,
+        high=high,
+        white_is_zero=tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO,
+        transparent=transparent if isinstance(transparent, int) else None,
+    )
+
+
+def _from_deep_grey(
+    image: Image.Image, *, low: float, high: float, white_is_zero: bool, transparent: int | None
+) -> Image.Image:
+    values = _values(image)
     scaled = (np.clip(values, low, high) - low) * (255 / (high - low))
     grey = np.rint(scaled).astype(np.uint8)
-    if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO:
+    if white_is_zero:
         grey = 255 - grey
-    transparent = image.info.get("transparency")
-    if isinstance(transparent, int):
+    if transparent is not None:
         grey[values == transparent] = 255
     return Image.fromarray(grey).convert("RGB")
 
 
-def _white_of_16_bits(tags: dict[int, object]) -> int:
+def _values(image: Image.Image) -> np.ndarray:
+    if image.mode.startswith("I;16"):
+        return np.asarray(image).astype(np.float32)
+    return np.nan_to_num(np.asarray(image, np.float64), posinf=0, neginf=0)
+
+
+def _white_of_16_bits(tags: Any) -> int:
     told = tags.get(_MAX_SAMPLE_VALUE)
     told = told[0] if isinstance(told, tuple) and told else told
     if isinstance(told, int) and 0 < told <= 0xFFFF:
@@ -69,8 +138,7 @@ def _white_of_16_bits(tags: dict[int, object]) -> int:
     return 0xFFF if tags.get(_BITS_PER_SAMPLE) == (12,) else 0xFFFF
 
 
-def _range(values: np.ndarray, *, ones: bool) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
+def _range(low: float, high: float, *, ones: bool) -> tuple[float, float]:
     for white in (1.0,) * ones + (255.0, 65535.0):
         if low >= 0 and high <= white:
             return 0.0, white

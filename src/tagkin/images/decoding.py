@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
-from tagkin.images._pixels import as_rgb
+from tagkin.images._pixels import rgb_pixels
 from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of_file, open_header
-from tagkin.images.jpeg import scan_start
+from tagkin.images.jpeg import Scan, TooManySegments, first_scan
+from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_warnings import quiet
 from tagkin.images.raw import RAW, developed, preview
 
@@ -23,15 +25,18 @@ __all__ = ["MAX_PIXELS", "decode"]
 # Telephones take 200 megapixels. Pillow itself stops at 179 in TIFF and WebP.
 MAX_PIXELS = 256_000_000
 
-# What brings a picture with that EXIF orientation upright.
-_UPRIGHT = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
+# Pictures of more pixels that a decoder cannot make smaller are made so before anything else.
+_LARGE = 48_000_000
+
+# What brings pixels with that EXIF orientation upright.
+_UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {
+    2: lambda pixels: pixels[:, ::-1],
+    3: lambda pixels: pixels[::-1, ::-1],
+    4: lambda pixels: pixels[::-1],
+    5: lambda pixels: pixels.swapaxes(0, 1),
+    6: lambda pixels: pixels.swapaxes(0, 1)[:, ::-1],
+    7: lambda pixels: pixels[::-1, ::-1].swapaxes(0, 1),
+    8: lambda pixels: pixels.swapaxes(0, 1)[::-1],
 }
 
 
@@ -41,6 +46,9 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     Transparent parts are white. Greys of more than 8 bits are scaled to 8. Orientation is
     applied, colour profiles are not.
 
+    Several threads may decode at once. What they take of the memory is limited together, see
+    `tagkin.images.memory`: a huge photograph waits, and then goes alone.
+
     Parameters
     ----------
     data : bytes
@@ -49,7 +57,8 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
         the preview that the camera put into it, unless that is missing or too small.
     min_side : int
         If positive, a JPEG may come out 2, 4 or 8 times smaller, with its shorter side at least
-        this long: far faster when it is made smaller afterwards anyway.
+        this long: far faster when it is made smaller afterwards anyway. So may others of more
+        than 48 megapixels, any whole number of times: that takes less memory.
     max_pixels : int
         More are refused. The header is asked, before any pixel is decoded.
 
@@ -70,27 +79,50 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     image = None
     with quiet():
         try:
+            scan = first_scan(io.BytesIO(data)) if found == "JPEG" else None
             image = open_header(io.BytesIO(data), found)
             _check_size(image, max_pixels)
-            if found == "JPEG":
-                _refuse_hollow(data, image.size)
-                if min_side > 0:
-                    image.draft(None, (min_side, min_side))
-            image.load()
-            _check_size(image, max_pixels)
-            rgb = as_rgb(image)
+            if scan is not None:
+                _refuse_hollow(data, image.size, scan)
+            return _pixels_of(image, found, scan, min_side, max_pixels)
         except UnreadableImage:
             raise
         except Image.DecompressionBombError as error:
-            raise UnreadableImage(
-                f"too many pixels: {one_line(str(error)).split(',')[0]}"
-            ) from error
+            said = one_line(str(error)).split(",")[0]
+            raise UnreadableImage(f"too many pixels: {said}") from error
+        except TooManySegments as error:
+            raise UnreadableImage(str(error)) from error
         except MemoryError as error:
             raise UnreadableImage("not enough memory to decode it") from error
         except Exception as error:  # Pillow raises nearly everything on damaged files
             raise UnreadableImage(_damage(found, data, image, error)) from error
+
+
+def _pixels_of(
+    image: ImageFile.ImageFile, found: str, scan: Scan | None, min_side: int, max_pixels: int
+) -> np.ndarray:
+    """Decode an image of which the header was read."""
+    kept = 0 if scan is None or scan.is_all else 6 * image.width * image.height  # coefficients
+    factor = 1
+    if scan is not None and min_side > 0:
+        image.draft(None, (min_side, min_side))
+    elif min_side > 0 and image.width * image.height > _LARGE:
+        factor = max(1, min(image.size) // min_side)
+    n_pixels = image.width * image.height
+    with decoding_memory.taking(_bytes_per_pixel(found, image.mode, factor) * n_pixels + kept):
+        image.load()
+        _check_size(image, max_pixels)
+        pixels = rgb_pixels(image, factor)
         turn = _UPRIGHT.get(_orientation(image))
-    return np.array(rgb if turn is None else rgb.transpose(turn))
+        return pixels if turn is None else np.ascontiguousarray(turn(pixels))
+
+
+def _bytes_per_pixel(found: str, mode: str, factor: int) -> int:
+    """How much memory decoding takes at its peak, for each pixel."""
+    loaded = 1 if mode in ("1", "L", "P") else 2 if mode.startswith("I;16") else 4
+    # of the decoder beside it: a strip of TIFF can be all of it; WebP draws on a canvas
+    beside = {"TIFF": loaded, "WebP": 12, "HEIF": 12, "AVIF": 12}.get(found, 0)
+    return loaded + max(beside, 3 if factor == 1 else 0)  # the answer, when the decoder is done
 
 
 def _from_raw(data: bytes, min_side: int, max_pixels: int) -> np.ndarray:
@@ -129,20 +161,19 @@ def _orientation(image: Image.Image) -> int:
 # --- what is wrong with it ---------------------------------------------------------------
 
 
-def _refuse_hollow(data: bytes, size: tuple[int, int]) -> None:
+def _refuse_hollow(data: bytes, size: tuple[int, int], scan: Scan) -> None:
     """A JPEG decoder paints grey where the picture is missing before the file ends.
 
     That is seen in two cases: an interrupted copy ends in zeros, and no file is smaller than
     one bit for each 8 × 8 pixels.
     """
-    start, huffman = scan_start(io.BytesIO(data))
-    if huffman and size[0] * size[1] / 64 > 8 * (len(data) - start):
+    if scan.huffman and size[0] * size[1] / 64 > 8 * (len(data) - scan.start):
         what = f"{amount(len(data))} cannot hold {size[0]:,} × {size[1]:,} pixels"
         raise UnreadableImage(f"truncated: {what}")
     if not data.endswith(bytes(64)):
         return
     written = data.rstrip(b"\0")
-    if b"\xff\xd9" not in written[start:]:
+    if b"\xff\xd9" not in written[scan.start :]:
         zeros = amount(len(data) - len(written))
         raise UnreadableImage(f"truncated: the last {zeros} of {amount(len(data))} are zeros")
 

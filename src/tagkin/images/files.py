@@ -50,7 +50,11 @@ def read_bytes(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> byte
     """
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
-        data = b"" if size > max_bytes else file.read(max_bytes + 1)
+        data = b"" if size > max_bytes else file.read(size + 1)
+        while len(data) > size and len(data) <= max_bytes and (more := file.read(1 << 20)):
+            data += (
+                more  # it grows; asked for all that is allowed at once, Python would take it all
+            )
     if max(size, len(data)) > max_bytes:
         found = amount(max(size, len(data)))
         raise UnreadableImage(f"{found}, above the cap of {amount(max_bytes)}")

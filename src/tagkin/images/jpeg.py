@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-__all__ = ["MAX_HEADER", "scan_start", "segments"]
+__all__ = ["MAX_HEADER", "MAX_SEGMENTS", "Scan", "first_scan", "segments"]
 
 MAX_HEADER = 64 << 20  # what stands before the picture is far smaller
+MAX_SEGMENTS = 1 << 14  # a profile has up to 255, a long XMP packet a thousand
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+_SCAN, _END = 0xDA, 0xD9
+
+
+class TooManySegments(ValueError):
+    """More segments than anybody writes; each takes time, and says nothing."""
 
 
 def segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Marker and length of each segment up to the first scan, with the file at its content."""
+    """Marker and length of each segment up to the first scan, with the file at its content.
+
+    Raises
+    ------
+    TooManySegments
+        After `MAX_SEGMENTS` of them.
+    """
     file.seek(2)
-    while file.tell() < MAX_HEADER and file.read(1) == b"\xff":
-        while (code := file.read(1)) == b"\xff":  # markers may be padded
-            pass
-        if not code or code == b"\xd9":
+    for _ in range(MAX_SEGMENTS):
+        if file.tell() >= MAX_HEADER or file.read(1) != b"\xff":
+            return
+        code = file.read(1)
+        if code == b"\xff":  # markers may be padded
+            file.seek(-1, 1)
+            continue
+        if not code or code[0] == _END:
             return
         marker = code[0]
         if marker == 0x01 or 0xD0 <= marker <= 0xD7:  # these have no content
@@ -27,19 +44,39 @@ def segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
         length = max(0, int.from_bytes(size, "big") - 2)
         after = file.tell() + length
         yield marker, length
-        if marker == 0xDA:
+        if marker == _SCAN:
             return
         file.seek(after)
+    raise TooManySegments(f"more than {MAX_SEGMENTS:,} segments before its picture")
 
 
-def scan_start(file: BinaryIO) -> tuple[int, bool]:
-    """Where the picture itself starts in a JPEG file, and whether it is in Huffman's code.
+class Scan(NamedTuple):
+    """Where the picture itself starts in a JPEG file, and how it is kept there."""
 
-    The start is 0 if it is not found: decoders forgive more than is forgiven here.
+    start: int
+    """0 if it is not found: decoders forgive more than is forgiven here."""
+    huffman: bool
+    """Whether it is in Huffman's code."""
+    is_all: bool
+    """Whether it is the only scan. Of a picture in several, decoders keep all coefficients."""
+
+
+def first_scan(file: BinaryIO) -> Scan:
+    """The first scan of a JPEG file.
+
+    Raises
+    ------
+    TooManySegments
     """
-    huffman = False
+    huffman, n_components, progressive = False, 0, False
     for marker, _ in segments(file):
-        huffman = huffman or 0xC0 <= marker <= 0xC2
-        if marker == 0xDA:
-            return file.tell(), huffman
-    return 0, huffman
+        if marker in _FRAMES:
+            huffman = huffman or marker <= 0xC2
+            progressive = progressive or marker in (0xC2, 0xC6, 0xCA, 0xCE)
+            frame = file.read(6)
+            n_components = frame[5] if len(frame) == 6 else 0
+        elif marker == _SCAN:
+            start = file.tell()
+            n_in_scan = (file.read(1) or b"\0")[0]
+            return Scan(start, huffman, not progressive and n_in_scan >= n_components)
+    return Scan(0, huffman, False)

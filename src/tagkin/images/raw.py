@@ -12,6 +12,7 @@ import numpy as np
 
 from tagkin.errors import UnreadableImage, pip_install
 from tagkin.images.files import one_line
+from tagkin.images.memory import decoding_memory
 from tagkin.images.tiff import directories
 
 __all__ = ["RAW", "developed", "has_rawpy", "is_raw_tiff", "preview", "raw_suffixes"]
@@ -22,6 +23,7 @@ _SUFFIXES = (
     "raw rw2 rwl sr2 srf srw x3f"
 )
 _PHOTOMETRIC, _SUB_DIRECTORIES, _DNG_VERSION = 262, 330, 50706
+_BYTES_PER_PIXEL = 8  # of the sensor: itself, and four channels at half its size
 _MOSAIC, _LINEAR = 32803, 34892  # of the sensor, as it is or per pixel
 
 
@@ -66,7 +68,9 @@ def preview(data: bytes, max_pixels: int) -> bytes | None:
 def developed(data: bytes, max_pixels: int) -> np.ndarray:
     """The picture of the sensor at half its size: upright, (height, width, 3) of uint8."""
     with _opened(data, max_pixels) as raw:
-        return np.array(raw.postprocess(half_size=True, use_camera_wb=True, output_bps=8))
+        n_pixels = raw.sizes.raw_width * raw.sizes.raw_height
+        with decoding_memory.taking(_BYTES_PER_PIXEL * n_pixels):
+            return np.array(raw.postprocess(half_size=True, use_camera_wb=True, output_bps=8))
 
 
 @contextmanager

@@ -1,0 +1,80 @@
+"""Photographs that ask for far more memory than they weigh."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.features import Backbone, Preprocessing, extract
+from tagkin.images import UnreadableImage, decode
+from tests.forking import needs_fork
+from tests.hardening import hostile
+from tests.hardening.limits import within
+from tests.hardening.samples import photographs
+
+MB = 1 << 20
+
+
+@needs_fork
+@pytest.mark.parametrize(
+    ("make", "bytes_per_pixel"),
+    [
+        (lambda: hostile.float_tiff(7000, 7000), 4),
+        (lambda: hostile.bomb_png(7000, 7000), 4),
+        (lambda: hostile.small_bomb_png(7000, 7000), 1),
+    ],
+    ids=["a TIFF of floats", "a PNG with alpha", "a PNG of bits"],
+)
+def test_no_more_memory_than_the_decoder_itself_needs(make, bytes_per_pixel):
+    """49 megapixels in the memory that Pillow has them in, and a little beside it.
+
+    They once took 29, 14 and 10 bytes per pixel.
+    """
+    data = make()
+    assert len(data) < 200_000
+    decode(photographs()["tiff"])  # whatever is loaded at first use is no part of it
+
+    def work():
+        pixels = decode(data, min_side=384)
+        assert min(pixels.shape[:2]) >= 384
+        assert pixels.size < 10**7
+
+    within(49_000_000 * bytes_per_pixel + 96 * MB, work)
+
+
+class Means(Backbone):
+    """A network that needs no memory: the mean colour."""
+
+    name, dimension, fingerprint = "means", 3, "0"
+    preprocessing = Preprocessing(8)
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        return batch.mean(axis=(1, 2)).astype(np.float32)
+
+
+@needs_fork
+def test_what_does_not_fit_costs_one_photograph(tmp_path):
+    """Where the memory is limited, a huge photograph fails, by name, and the run goes on."""
+    Image.new("RGB", (64, 48), "red").save(tmp_path / "a.png")
+    (tmp_path / "b.png").write_bytes(hostile.small_bomb_png(15_900, 15_900))
+    Image.new("RGB", (64, 48), "blue").save(tmp_path / "c.png")
+    files = [str(tmp_path / name) for name in ("a.png", "b.png", "c.png")]
+
+    def work():
+        found = extract(files, Means())
+        assert found.files == [files[0], files[2]]
+        assert [one.file for one in found.failures] == [files[1]]
+        assert "memory" in found.failures[0].reason
+        np.testing.assert_allclose(found.features, [[255, 0, 0], [0, 0, 255]])
+
+    within(200 * MB, work)
+
+
+def test_a_file_of_many_empty_segments_is_refused_at_once():
+    data = hostile.empty_segments(1_000_000)
+    with pytest.raises(UnreadableImage, match="more than 16,384 segments before its picture"):
+        decode(data)
+
+
+def test_padding_is_no_way_around_it():
+    with pytest.raises(UnreadableImage, match="segments"):
+        decode(b"\xff\xd8" + b"\xff" * 10**6 + photographs()["jpeg"][2:])

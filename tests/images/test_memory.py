@@ -1,0 +1,113 @@
+"""What decoding takes of the memory, over all threads, and for one photograph."""
+
+import threading
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.images import UnreadableImage
+from tagkin.images._pixels import rgb_pixels
+from tagkin.images.memory import DecodingMemory, memory_at_hand
+
+
+class Decoding(threading.Thread):
+    """A thread that takes memory until it is told to give it back."""
+
+    def __init__(self, memory: DecodingMemory, n_bytes: int):
+        super().__init__(daemon=True)
+        self.memory, self.n_bytes = memory, n_bytes
+        self.has_it, self.may_end = threading.Event(), threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        with self.memory.taking(self.n_bytes):
+            self.has_it.set()
+            self.may_end.wait(30)
+
+    def end(self) -> None:
+        self.may_end.set()
+        self.join(30)
+
+
+def test_photographs_wait_for_memory():
+    memory = DecodingMemory(100)
+    first, second = Decoding(memory, 60), Decoding(memory, 40)
+    assert first.has_it.wait(30)
+    assert second.has_it.wait(30)
+    third = Decoding(memory, 50)
+    assert not third.has_it.wait(0.05)
+    first.end()
+    assert third.has_it.wait(30)
+    second.end()
+    third.end()
+
+
+def test_a_huge_one_goes_alone_and_is_not_overtaken_for_ever():
+    memory = DecodingMemory(100)
+    small = Decoding(memory, 10)
+    assert small.has_it.wait(30)
+    huge = Decoding(memory, 5000)
+    assert not huge.has_it.wait(0.05)
+    late = Decoding(memory, 10)  # there is room for it, but the huge one came first
+    assert not late.has_it.wait(0.05)
+    small.end()
+    assert huge.has_it.wait(30)
+    assert not late.has_it.wait(0.05)
+    huge.end()
+    assert late.has_it.wait(30)
+    late.end()
+
+
+def test_memory_comes_back_after_a_failure():
+    memory = DecodingMemory(100)
+    with pytest.raises(OSError, match="damaged"), memory.taking(100):
+        raise OSError("damaged")
+    with memory.taking(100):
+        pass
+
+
+def test_more_than_the_machine_has_is_refused():
+    memory = DecodingMemory(100, at_hand=1000)
+    with memory.taking(1000):
+        pass
+    with pytest.raises(UnreadableImage, match="takes 5 GB of memory; this machine has 1 KB"):
+        memory.taking(5 * 10**9).__enter__()
+
+
+def test_the_machine_says_how_much_it_has():
+    found = memory_at_hand()
+    assert found is None or found > 1 << 20
+
+
+def image_of(mode: str) -> Image.Image:
+    """An image of 53 × 37 pixels, with all that its mode can have."""
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 256, (37, 53, 4)).astype(np.uint8)
+    if mode == "F":
+        return Image.fromarray((values[..., 0] - 20.0).astype(np.float32) * 300)
+    if mode == "I":
+        return Image.fromarray(values[..., 0].astype(np.int32) * 99)
+    if mode == "I;16":
+        image = Image.fromarray(values[..., 0].astype(np.uint16) * 257)
+        image.info["transparency"] = 257 * 7
+        return image
+    if mode == "transparent P":
+        image = Image.fromarray(values[..., :3]).convert("P")
+        image.info["transparency"] = 3
+        return image
+    return Image.fromarray(values).convert(mode)
+
+
+@pytest.mark.parametrize(
+    "mode", "1 L LA P RGB RGBA RGBa RGBX CMYK YCbCr LAB HSV I F I;16".split() + ["transparent P"]
+)
+def test_strips_change_nothing(mode):
+    image = image_of(mode)
+    whole = rgb_pixels(image)
+    np.testing.assert_array_equal(rgb_pixels(image, strip=53 * 5), whole)
+    np.testing.assert_array_equal(rgb_pixels(image, strip=1), whole)
+    # a smaller one is the mean of squares, as Pillow makes it of the whole
+    smaller = np.asarray(Image.fromarray(whole).reduce(4))
+    np.testing.assert_array_equal(rgb_pixels(image, 4), smaller)
+    np.testing.assert_array_equal(rgb_pixels(image, 4, strip=53 * 9), smaller)
