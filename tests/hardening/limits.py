@@ -19,18 +19,22 @@ def addresses_in_use() -> int:
         pytest.skip("how much memory a process has cannot be asked here")
 
 
-def within(n_bytes: int, work: Callable[[], object]) -> None:
+def within(n_bytes: int, work: Callable[[], object], cpu_seconds: int | None = None) -> None:
     """Do work in a child that gets so many bytes of memory more than it starts with.
+
+    Where `cpu_seconds` are given, it is ended when it has computed for so long.
 
     Raises
     ------
     AssertionError
-        If the work fails; its traceback is on standard error.
+        If the work fails, or is ended; its traceback is on standard error.
     """
     limit = addresses_in_use() + n_bytes
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        if cpu_seconds is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
         work()
 
     status = os.waitpid(in_child(limited), 0)[1]

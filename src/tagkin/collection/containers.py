@@ -1,25 +1,32 @@
 """Where image files keep their metadata: XMP, IPTC and EXIF blocks, found without any pixel.
 
-Only headers of blocks and the blocks themselves are read; what lies between is jumped over.
+Only headers of blocks and the blocks themselves are read; what lies between is jumped over. A file
+can claim any number of blocks of any size: how much of them is read has a limit, and so has how
+often anything is tried.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.files import one_line
+from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of, open_header
-from tagkin.images.jpeg import segments
+from tagkin.images.jpeg import TooManySegments, segments
 from tagkin.images.pillow_warnings import quiet
 from tagkin.images.tiff import directories, first_directory
 
-__all__ = ["CAMERA", "MAX_BLOCK", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
+__all__ = ["CAMERA", "MAX_BYTES", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
 
-MAX_BLOCK = 64 << 20  # metadata are far smaller
+MAX_BYTES = 16 << 20  # of all metadata of a file; they are far smaller
+_MAX_CHUNKS = 1 << 16  # of a PNG or WebP file
+_MAX_EXIF = 4  # blocks; there should be one
+_MAX_RESOURCES = 1 << 12  # of Photoshop's; it writes about thirty
+_MAX_WHOLE = 64 << 20  # bytes of a file that its decoder reads whole, before it knows the metadata
 
 _XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9E
 _EXIF_DIRECTORY = 0x8769
@@ -42,6 +49,18 @@ class Metadata:
     iptc: list[bytes] = field(default_factory=list)
     xp_keywords: list[bytes] = field(default_factory=list)
     capture: dict[int, bytes] = field(default_factory=dict)
+    problem: str = ""
+    """What was not read, and why; empty if all was."""
+    _n_bytes: int = 0
+    _n_exif: int = 0
+
+    def read(self, file: BinaryIO, length: int) -> bytes:
+        """A block of a file; nothing, where there were too many bytes of blocks already."""
+        if self._n_bytes + length > MAX_BYTES:
+            self.problem = f"its metadata are more than {amount(MAX_BYTES)}: not all were read"
+            return b""
+        self._n_bytes += length
+        return file.read(length)
 
     def add_directory(self, tags: dict[int, bytes]) -> None:
         """Take what an image directory of TIFF or EXIF has."""
@@ -56,6 +75,9 @@ class Metadata:
 
     def add_exif(self, block: bytes) -> None:
         """Take what an EXIF block has."""
+        self._n_exif += 1
+        if self._n_exif > _MAX_EXIF:
+            return
         block = block.removeprefix(_EXIF)
         self.add_directory(first_directory(block, {_XP_KEYWORDS_TAG}))
         self.add_capture(block)
@@ -72,7 +94,7 @@ def find_metadata(file: BinaryIO) -> Metadata:
     Raises
     ------
     UnreadableImage
-        If it is HEIF or AVIF, and damaged, or a package is missing for it.
+        If it is HEIF or AVIF, and damaged or too large, or a package is missing for it.
     """
     head = file.read(1024)
     file.seek(0)
@@ -99,34 +121,47 @@ def find_metadata(file: BinaryIO) -> Metadata:
 def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
     photoshop: list[bytes] = []
     more: dict[bytes, dict[int, bytes]] = {}
-    for marker, length in segments(file):
-        if marker not in (0xE1, 0xED):
-            continue
-        content = file.read(length)
-        if content.startswith(_XMP):
-            metadata.xmp.append(content.removeprefix(_XMP))
-        elif content.startswith(_EXIF):
-            metadata.add_exif(content)
-        elif content.startswith(_PHOTOSHOP):  # long ones go on in the next segment
-            photoshop.append(content.removeprefix(_PHOTOSHOP))
-        elif content.startswith(_MORE_XMP) and len(content) >= len(_MORE_XMP) + 40:
-            content = content.removeprefix(_MORE_XMP)
-            more.setdefault(content[:32], {})[int.from_bytes(content[36:40], "big")] = content[40:]
+    try:
+        for marker, length in segments(file):
+            if marker in (0xE1, 0xED):
+                _add_segment(metadata.read(file, length), metadata, photoshop, more)
+    except TooManySegments as error:
+        metadata.problem = f"its metadata were not all read: {error}"
     metadata.iptc += _iptc_of_photoshop(b"".join(photoshop))
     metadata.xmp += [b"".join(parts[at] for at in sorted(parts)) for parts in more.values()]
+
+
+def _add_segment(
+    content: bytes,
+    metadata: Metadata,
+    photoshop: list[bytes],
+    more: dict[bytes, dict[int, bytes]],
+) -> None:
+    """Take what a segment has, or a part of it that goes on in others."""
+    if content.startswith(_XMP):
+        metadata.xmp.append(content.removeprefix(_XMP))
+    elif content.startswith(_EXIF):
+        metadata.add_exif(content)
+    elif content.startswith(_PHOTOSHOP):  # long ones go on in the next segment
+        photoshop.append(content.removeprefix(_PHOTOSHOP))
+    elif content.startswith(_MORE_XMP) and len(content) >= len(_MORE_XMP) + 40:
+        content = content.removeprefix(_MORE_XMP)
+        more.setdefault(content[:32], {})[int.from_bytes(content[36:40], "big")] = content[40:]
 
 
 def _iptc_of_photoshop(block: bytes) -> list[bytes]:
     """The IPTC blocks among Photoshop's image resources."""
     found, at = [], 0
-    while block[at : at + 4] == b"8BIM" and at + 12 <= len(block):
+    for _ in range(_MAX_RESOURCES):
+        if block[at : at + 4] != b"8BIM" or at + 12 > len(block):
+            break
         kind = int.from_bytes(block[at + 4 : at + 6], "big")
         at += 6 + _even(1 + block[at + 6])  # past its name
         size = int.from_bytes(block[at : at + 4], "big")
         if kind == 0x0404:
             found.append(block[at + 4 : at + 4 + size])
         at += 4 + _even(size)
-    return found
+    return found[:_MAX_EXIF]
 
 
 def _even(n: int) -> int:
@@ -138,16 +173,18 @@ def _even(n: int) -> int:
 
 def _from_png(file: BinaryIO, metadata: Metadata) -> None:
     file.seek(8)
-    while len(head := file.read(8)) == 8:
+    for _ in range(_MAX_CHUNKS):
+        head = file.read(8)
+        if len(head) < 8 or not head[4:].isalpha() or head[4:] == b"IEND":
+            return
         length, kind = struct.unpack(">I4s", head)
         after = file.tell() + length + 4
-        if kind == b"IEND":
-            return
-        if kind == b"eXIf" and length <= MAX_BLOCK:
-            metadata.add_exif(file.read(length))
-        elif kind == b"iTXt" and length <= MAX_BLOCK and not metadata.xmp:
-            metadata.xmp += _xmp_of_text(file.read(length))
+        if kind == b"eXIf":
+            metadata.add_exif(metadata.read(file, length))
+        elif kind == b"iTXt" and not metadata.xmp:
+            metadata.xmp += _xmp_of_text(metadata.read(file, length))
         file.seek(after)
+    metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} chunks"
 
 
 def _xmp_of_text(content: bytes) -> list[bytes]:
@@ -159,21 +196,25 @@ def _xmp_of_text(content: bytes) -> list[bytes]:
     if rest[0] == 0:
         return [text]
     try:
-        return [zlib.decompressobj().decompress(text, MAX_BLOCK)]
+        return [zlib.decompressobj().decompress(text, MAX_BYTES)]
     except zlib.error:
         return [text]  # not XML: whoever reads it says so
 
 
 def _from_webp(file: BinaryIO, metadata: Metadata) -> None:
     file.seek(12)
-    while len(head := file.read(8)) == 8:
+    for _ in range(_MAX_CHUNKS):
+        head = file.read(8)
+        if len(head) < 8 or not head[:4].strip().isalnum():
+            return
         kind, length = struct.unpack("<4sI", head)
         after = file.tell() + _even(length)
-        if kind == b"XMP " and length <= MAX_BLOCK:
-            metadata.xmp.append(file.read(length))
-        elif kind == b"EXIF" and length <= MAX_BLOCK:
-            metadata.add_exif(file.read(length))
+        if kind == b"XMP ":
+            metadata.xmp.append(metadata.read(file, length))
+        elif kind == b"EXIF":
+            metadata.add_exif(metadata.read(file, length))
         file.seek(after)
+    metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} chunks"
 
 
 # --- HEIF and AVIF -----------------------------------------------------------------------
@@ -181,6 +222,10 @@ def _from_webp(file: BinaryIO, metadata: Metadata) -> None:
 
 def _from_heif(file: BinaryIO, found: str, metadata: Metadata) -> None:
     """Their boxes are left to their decoders, which look at the pixels only when asked to."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if size > _MAX_WHOLE:
+        raise UnreadableImage(f"{found} of {amount(size)}, above the cap of {amount(_MAX_WHOLE)}")
     try:
         with quiet():
             info = open_header(file, found).info
@@ -188,5 +233,6 @@ def _from_heif(file: BinaryIO, found: str, metadata: Metadata) -> None:
         raise
     except Exception as error:  # as in decoding: nearly everything
         raise UnreadableImage(f"a damaged {found} file ({one_line(str(error))})") from error
-    metadata.xmp += [info["xmp"]] if info.get("xmp") else []
-    metadata.add_exif(info.get("exif") or b"")
+    xmp, exif = info.get("xmp") or b"", info.get("exif") or b""
+    metadata.xmp += [xmp] if xmp else []
+    metadata.add_exif(exif)

@@ -7,6 +7,7 @@ __all__ = ["iptc_keywords"]
 _MARK = 0x1C
 _CHARACTER_SET, _KEYWORD = (1, 90), (2, 25)
 _LATIN_1 = {b"\x1b.A", b"\x1b-A", b"\x1b,A"}
+_MAX_FIELDS = 1 << 16
 _LONGEST = 64  # bytes that IPTC allows a keyword; some writers leave one for a zero
 
 
@@ -47,14 +48,18 @@ def _is_cut(value: bytes, whole: bytes) -> bool:
 def _in_order(block: bytes) -> bytes:
     """TIFF files may have it as 32-bit numbers, with the bytes of each turned round."""
     if block[:1] != bytes([_MARK]) and block[3:4] == bytes([_MARK]):
-        return b"".join(block[i : i + 4][::-1] for i in range(0, len(block), 4))
+        whole = len(block) // 4 * 4
+        turned = bytearray(whole)
+        for i in range(4):
+            turned[i::4] = block[3 - i : whole : 4]
+        return bytes(turned) + block[whole:][::-1]
     return block
 
 
 def _fields(block: bytes) -> list[tuple[tuple[int, int], bytes]]:
     """((record, dataset), value) for each field, up to where the block makes no sense."""
     fields, at = [], 0
-    while at + 5 <= len(block) and block[at] == _MARK:
+    while at + 5 <= len(block) and block[at] == _MARK and len(fields) < _MAX_FIELDS:
         key = block[at + 1], block[at + 2]
         size = int.from_bytes(block[at + 3 : at + 5], "big")
         at += 5

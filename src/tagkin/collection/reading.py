@@ -294,7 +294,8 @@ def match_table(
 
 
 def _add(row: list[str], tags: Iterable[str]) -> None:
-    row += [tag for tag in dict.fromkeys(tags) if tag not in row]
+    there = set(row)
+    row += [tag for tag in dict.fromkeys(tags) if tag not in there]
 
 
 def _spellings(name: str) -> list[str]:

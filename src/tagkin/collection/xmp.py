@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from lxml import etree
+
+from tagkin.images.files import amount
 
 __all__ = [
     "FIELDS",
@@ -25,7 +28,9 @@ __all__ = [
     "xmp_keywords",
 ]
 
-MAX_BYTES = 64 << 20  # of a packet or a sidecar; they are far smaller
+MAX_BYTES = 8 << 20  # of a packet or a sidecar; they are far smaller
+_MAX_MARKUP = 200_000  # elements and attributes: 10,000 keywords in every field are 60,000
+_LARGE = 1 << 20  # bytes of a packet that is first looked through for names of fields
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -132,7 +137,8 @@ def parse(text: str) -> Any:
     """The root element of XML that refers to nothing outside and declares nothing of its own.
 
     A document type is refused, and with it entities, which can be made to fill the memory or to
-    name other files: nobody writes XMP so. Elements deeper than 2,048 levels are refused as well.
+    name other files: nobody writes XMP so. Elements deeper than 256 levels are refused as well, and
+    so are more than 200,000 elements and attributes, each of which takes a hundred bytes and more.
 
     Raises
     ------
@@ -141,12 +147,13 @@ def parse(text: str) -> Any:
     if _DOCUMENT_TYPE.match(text):
         what = "declares entities" if "<!ENTITY" in text else "has a document type"
         raise _Refused(f"{what} and was not read")
+    if text.count("<") + (text.count('"') + text.count("'")) // 2 > _MAX_MARKUP:
+        raise _Refused(f"has more than {_MAX_MARKUP:,} elements and was not read")
     parser = etree.XMLParser(
         encoding="utf-8",  # whatever it declares: it is text already
         resolve_entities=False,
         load_dtd=False,
         no_network=True,
-        huge_tree=True,  # long texts are common, such as previews; their length is limited before
         strip_cdata=False,
     )
     try:
@@ -163,8 +170,14 @@ def parse(text: str) -> Any:
 def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
     """The keywords of a packet, levels parted by ``|``, and what is wrong with it, if anything.
 
-    XML that is not well-formed is searched as text for what can be saved.
+    XML that is not well-formed is searched as text for what can be saved. Of a packet larger than
+    `MAX_BYTES` nothing is read; large ones without the name of a field, such as those in which
+    telephones keep a second picture, have none.
     """
+    if len(packet) > _LARGE and not any(name in packet for name in _names_of_fields()):
+        return [], None
+    if len(packet) > MAX_BYTES:
+        return [], f"its XMP is more than {amount(MAX_BYTES)} and was not read"
     text = _NOT_XML.sub("", _decoded(packet))
     text = text[max(0, text.find("<")) : text.rfind(">") + 1]
     if not text:
@@ -176,6 +189,13 @@ def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
     except NotXml as error:
         what = f"its XMP is not well-formed ({error}); what could be saved of it was read"
         return list(_from_text(text)), what
+
+
+@functools.cache
+def _names_of_fields() -> list[bytes]:
+    """The names of fields in every encoding that a packet can be in."""
+    encodings = ("utf-8", *(encoding for _, encoding in _MARKS[:4]))
+    return [field.local.encode(encoding) for field in FIELDS for encoding in encodings]
 
 
 def _decoded(packet: bytes) -> str:
@@ -199,13 +219,27 @@ def keywords_of(root: Any) -> Iterator[str]:
 
 def descriptions(root: Any) -> Iterator[Any]:
     """The elements that hold the properties of the photograph."""
-    for rdf in root.iter(f"{{{RDF}}}RDF"):
+    for rdf in _outermost(root, f"{{{RDF}}}RDF"):
         yield from rdf.iterchildren(etree.Element)
 
 
 def items_of(found: Any) -> list[Any]:
-    """The items of a property that is a list, of any kind."""
-    return list(found.iter(f"{{{RDF}}}li"))
+    """The items of a property that is a list, of any kind; not items inside of others."""
+    return list(_outermost(found, f"{{{RDF}}}li"))
+
+
+def _outermost(top: Any, tag: str) -> Iterator[Any]:
+    """Elements of that name, `top` or below it, that are in no other such element.
+
+    So whoever looks through each of them sees no element twice.
+    """
+    left = [top]
+    while left:
+        node = left.pop()
+        if node.tag == tag:
+            yield node
+        else:
+            left += reversed(node)
 
 
 def value_of(item: Any) -> str:

@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 __all__ = ["directories", "first_directory"]
 
-_MAX_VALUE = 64 << 20  # metadata are far smaller
-_MAX_ENTRIES = 0xFFFF  # what TIFF can count; BigTIFF could claim as many as would fill the memory
+_MAX_VALUE = 16 << 20  # bytes of the values of a directory together; metadata are far smaller
+_MAX_ENTRIES = 1 << 12  # of a directory; cameras write some hundred
 _MAX_BELOW = 16  # raw files have up to five
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  # by type
 
@@ -80,7 +80,8 @@ def _directory(
     if start >= layout.end:
         return {}
     count, entry, offset = (layout.order + form for form in layout.forms)
-    entries, values = [], {}
+    entries, left = [], _MAX_VALUE
+    values: dict[int, bytes] = {}
     file.seek(start)
     with suppress(struct.error):
         (n,) = _unpacked(file, count)
@@ -88,8 +89,9 @@ def _directory(
             entries.append(_unpacked(file, entry))
     for tag, kind, length, value in entries:
         size = _SIZES.get(kind, 0) * length
-        if tag not in wanted or not 0 < size <= _MAX_VALUE:
+        if tag not in wanted or tag in values or not 0 < size <= left:
             continue
+        left -= size
         if size <= len(value):
             values[tag] = value[:size]
         elif (position := struct.unpack(offset, value)[0]) < layout.end:

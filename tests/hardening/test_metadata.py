@@ -1,0 +1,61 @@
+"""Metadata that ask for far more time or memory than they weigh: read in a moment, or left."""
+
+import os
+
+import pytest
+
+from tagkin.collection import find_keywords, read_capture
+from tagkin.collection.keywords import MAX_KEYWORDS, MAX_LENGTH
+from tests.forking import needs_fork
+from tests.hardening.hostile_metadata import CASES
+from tests.hardening.limits import within
+from tests.hardening.samples import photographs, xmp_packet
+
+MB = 1 << 20
+CPU_SECONDS = 20  # each takes a fifth of one; several took a hundred, or had no end
+
+
+@needs_fork
+@pytest.mark.parametrize("name", CASES)
+def test_in_a_moment_and_in_little_memory(name, tmp_path):
+    if name.endswith(".heic"):
+        pytest.importorskip("pillow_heif")
+    path = tmp_path / name
+    for sample in ("jpeg", "avif", "heif"):  # whatever is loaded at first use is no part of it
+        path.write_bytes(photographs().get(sample, b""))
+        find_keywords(path)
+    CASES[name](path)
+
+    def work():
+        words, problems = find_keywords(path)
+        read_capture(path)
+        assert len(words) <= MAX_KEYWORDS
+        assert all(str(path) == one.file and one.reason.isprintable() for one in problems)
+
+    within(96 * MB, work, cpu_seconds=CPU_SECONDS)
+
+
+def test_what_is_left_out_is_told(tmp_path):
+    path = tmp_path / "a.xmp.jpg"
+    path.write_bytes(photographs()["jpeg-grey"])
+    sidecar = tmp_path / "a.xmp.xmp"
+    sidecar.write_bytes(xmp_packet("sea", "x" * (MAX_LENGTH + 1), "y" * MAX_LENGTH))
+    words, problems = find_keywords(path)
+    assert words == ["place|sea", "y" * MAX_LENGTH]
+    assert [one.reason for one in problems] == [
+        f"keywords of more than {MAX_LENGTH} characters were left out"
+    ]
+    sidecar.write_bytes(xmp_packet(*(str(k) for k in range(MAX_KEYWORDS + 5))))
+    words, problems = find_keywords(path)
+    assert len(words) == MAX_KEYWORDS
+    assert problems[0].file == os.fspath(sidecar)
+    assert "more than 10,000 keywords" in problems[0].reason
+
+
+def test_a_second_picture_in_the_metadata_is_no_problem(tmp_path):
+    """Telephones put megabytes of it into XMP; it has no keywords, and nothing is said of it."""
+    path = tmp_path / "a.jpg"
+    path.write_bytes(photographs()["jpeg-grey"])
+    picture = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>" + b"QUJD" * (3 << 20) + b"</x:xmpmeta>"
+    (tmp_path / "a.jpg.xmp").write_bytes(picture[: 8 << 20])
+    assert find_keywords(path) == ([], [])
