@@ -10,7 +10,7 @@ __all__ = [
 ]
 
 
-def _chunk(kind: bytes, content: bytes) -> bytes:
+def chunk(kind: bytes, content: bytes) -> bytes:
     check = zlib.crc32(kind + content)
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
 
@@ -29,7 +29,7 @@ def deflated(n: int, byte: bytes = b"\0", head: bytes = b"") -> bytes:
 def png(width: int, height: int, bits: int, colour: int, pixels: bytes, *more: bytes) -> bytes:
     """A PNG file of packed pixels, with further chunks before them."""
     header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
-    chunks = [_chunk(b"IHDR", header), *more, _chunk(b"IDAT", pixels), _chunk(b"IEND", b"")]
+    chunks = [chunk(b"IHDR", header), *more, chunk(b"IDAT", pixels), chunk(b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 

@@ -4,7 +4,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from tests.hardening.hostile import _chunk, deflated, empty_segments, png
+from tests.hardening.hostile import chunk, deflated, empty_segments, png
 from tests.hardening.samples import iptc_block, photographs, with_segments
 
 __all__ = ["CASES"]
@@ -32,7 +32,7 @@ def jpeg_with_xmp(*packets: bytes) -> bytes:
 
 def png_with_text(packed: bytes) -> bytes:
     """A PNG file of one pixel with compressed XMP."""
-    text = _chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + packed)
+    text = chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + packed)
     return png(1, 1, 8, 0, zlib.compress(b"\0\0"), text)
 
 
@@ -122,7 +122,7 @@ def malformed_words() -> bytes:
 
 def png_of_empty_chunks() -> bytes:
     """A PNG file of empty chunks: 12 bytes each, 24 MB."""
-    return photographs()["png"][:33] + _chunk(b"teSt", b"") * 2_000_000
+    return photographs()["png"][:33] + chunk(b"teSt", b"") * 2_000_000
 
 
 def _sparse(head: bytes, size: int):

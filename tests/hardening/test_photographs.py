@@ -78,3 +78,30 @@ def test_a_file_of_many_empty_segments_is_refused_at_once():
 def test_padding_is_no_way_around_it():
     with pytest.raises(UnreadableImage, match="segments"):
         decode(b"\xff\xd8" + b"\xff" * 10**6 + photographs()["jpeg"][2:])
+
+
+def shredded_gif(n: int, piece: bytes) -> bytes:
+    data = photographs()["gif"]
+    at = 13 + 3 * (2 << (data[10] & 7))
+    return data[:at] + piece * n + b"\0" + data[at:]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: photographs()["png"][:33] + hostile.chunk(b"teSt", b"") * n,
+        lambda n: shredded_gif(n, b"\x21\xff\x01a\0"),
+        lambda n: shredded_gif(1, b"\x21\xfe" + b"\x01a" * n),
+        lambda n: shredded_gif(n, b"\0"),
+    ],
+    ids=["PNG", "GIF of extensions", "GIF of one comment", "GIF of padding"],
+)
+def test_shredded_files_are_refused_at_once(make):
+    """Pillow takes seconds and hundreds of bytes of memory for each few bytes of these."""
+    with pytest.raises(UnreadableImage, match="shredded into more than 262,144 blocks"):
+        decode(make(300_000))
+
+
+@pytest.mark.parametrize("piece", [b"\x21\xff\x01a\0", b"\x21\xfe\x03abc\0", b"\0"])
+def test_some_blocks_are_no_matter(piece):
+    np.testing.assert_array_equal(decode(shredded_gif(50, piece)), decode(photographs()["gif"]))

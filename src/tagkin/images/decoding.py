@@ -13,6 +13,7 @@ from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
 from tagkin.images._pixels import rgb_pixels
+from tagkin.images.blocks import refuse_shredded
 from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of_file, open_header
 from tagkin.images.jpeg import Scan, TooManySegments, first_scan
@@ -79,6 +80,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     image = None
     with quiet():
         try:
+            refuse_shredded(found, data)
             scan = first_scan(io.BytesIO(data)) if found == "JPEG" else None
             image = open_header(io.BytesIO(data), found)
             _check_size(image, max_pixels)
