@@ -99,9 +99,10 @@ def image_of(mode: str) -> Image.Image:
     return Image.fromarray(values).convert(mode)
 
 
-@pytest.mark.parametrize(
-    "mode", "1 L LA P RGB RGBA RGBa RGBX CMYK YCbCr LAB HSV I F I;16".split() + ["transparent P"]
-)
+MODES = "1,L,LA,P,RGB,RGBA,RGBa,RGBX,CMYK,YCbCr,LAB,HSV,I,F,I;16,transparent P"
+
+
+@pytest.mark.parametrize("mode", MODES.split(","))
 def test_strips_change_nothing(mode):
     image = image_of(mode)
     whole = rgb_pixels(image)
