@@ -1,9 +1,9 @@
 """Run benchmarks and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
-Sections are space, search, transfer, tags, features, threads, scale, distributed and catalogue; the
-default is all of them, which takes an hour on two cores. Other sections of the page do not change.
-``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from `benchmarks.gpu`, which
-needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
+Sections are space, search, transfer, tags, features, threads, scale, distributed, catalogue and
+review; the default is all of them, which takes an hour on two cores. Other sections of the page do
+not change. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from
+`benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
 `benchmarks.distributed`.
 """
 
@@ -45,8 +45,9 @@ SECTIONS = {
     "scale": lambda: {"scale": run_json("-m", "benchmarks.scale", "--full")},
     "distributed": lambda: {"distributed": run_json("-m", "benchmarks.distributed")},
     "catalogue": lambda: {"catalogue": run_json("-m", "benchmarks.catalogue")},
+    "review": lambda: {"review": run_json("-m", "benchmarks.review")},
 }
-ELSEWHERE = ("gpu", "threads", "scale", "distributed", "catalogue")
+ELSEWHERE = ("gpu", "threads", "scale", "distributed", "catalogue", "review")
 
 
 def main(*sections: str) -> None:

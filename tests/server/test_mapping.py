@@ -12,7 +12,7 @@ from tagkin.server.mapping import CollectionMap, map_path
 def put_map(catalogue: Path, n: int = 50) -> np.ndarray:
     embeddings = np.random.default_rng(0).normal(size=(n, 8))
     embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "contents": np.arange(n) + 100,
         "embeddings": embeddings.astype(np.float16),
         "drawn": np.array([3, 1]),

@@ -1,0 +1,229 @@
+"""The review page at 100,000 photographs, while a fit runs in the background.
+
+``python -m benchmarks.review [PHOTOGRAPHS [REPEATS]]`` prints JSON. The catalogue is that of
+`benchmarks.catalogue`; features of the photographs, which are a few bytes each, are put into the
+cache, so that a whole fit runs. Then `tagkin review` is started as a person would, a fit is asked
+for, and every page and every request of a script is asked for a hundred times over HTTP, each time
+for another tag or photograph. Thumbnails are those of 12-megapixel photographs.
+"""
+
+import http.client
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.catalogue import make_folder, put_everything
+from benchmarks.process import say
+from tagkin.catalogue import Catalogue, carried_tags, list_tags, open_for_scan, scan
+from tagkin.features import FeatureCache, get_backbone
+from tagkin.images import content_digest
+from tagkin.server import Thumbnails
+
+N_PHOTOS = 40
+SIZE = (4000, 3000)  # 12 megapixels
+
+
+class Person:
+    """A browser with one connection that stays open."""
+
+    def __init__(self, address: str, process: int):
+        self._threads = Path(f"/proc/{process}/task")
+        parts = urlsplit(address)
+        self.connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        self.headers: dict[str, str] = {}
+        self.connection.request("GET", f"/?{parts.query}")
+        answer = self.connection.getresponse()
+        answer.read()
+        self.headers = {"Cookie": (answer.getheader("set-cookie") or "").partition(";")[0]}
+
+    def ask(self, path: str, body: Any = None) -> bytes:
+        """A page, or what came of a request with a body."""
+        headers = dict(self.headers)
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        self.connection.request("GET" if data is None else "POST", path, data, headers)
+        answer = self.connection.getresponse()
+        found = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{path}: {answer.status} {found[:200]!r}")
+        return found
+
+    def cpu(self) -> float:
+        """Seconds in which a processor was at work for the server."""
+        return (
+            sum(int((one / "schedstat").read_text().split()[0]) for one in self._threads.iterdir())
+            / 1e9
+        )
+
+    def json(self, path: str, body: Any = None) -> Any:
+        """The same, read."""
+        return json.loads(self.ask(path, body))
+
+
+def put_features(catalogue: Catalogue, cache: Path) -> None:
+    """Features that have to do with the tags, for every photograph."""
+    rng = np.random.default_rng(2)
+    backbone = get_backbone("efficientnet-lite0")
+    every = carried_tags(catalogue)
+    of_tag: dict[str, np.ndarray] = {}
+    with FeatureCache(cache) as kept:
+        for start in range(0, len(every), 2000):
+            block = every[start : start + 2000]
+            rows = rng.normal(size=(len(block), backbone.dimension)).astype(np.float32)
+            for row, one in zip(rows, block, strict=True):
+                for tag in one.tags:
+                    if tag not in of_tag:
+                        of_tag[tag] = rng.normal(size=backbone.dimension).astype(np.float32)
+                    row += of_tag[tag]
+            kept.store(backbone, [one.digest for one in block], np.maximum(rows, 0))
+
+
+@contextmanager
+def reviewed(catalogue: Path) -> Iterator[tuple[Person, float]]:
+    """`tagkin review` in a process of its own, and the seconds until it answers."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "tagkin", "review", "--no-browser", "--port", "0", "--json"]
+    process = subprocess.Popen(
+        [*command, "--catalogue", str(catalogue)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        person = Person(json.loads(line)["address"], process.pid)
+        person.ask("/tags")
+        yield person, time.perf_counter() - start
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+
+
+def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
+    """What a browser asks, each time for something else."""
+    rng = random.Random(0)  # noqa: S311
+    contents = [content for (content,) in catalogue.rows("SELECT id FROM contents")]
+    tags = [tag.id for tag in list_tags(catalogue)]
+    often = tags[:20]
+    grid: dict[str, Any] = {}
+
+    def next_grid() -> None:
+        grid["tag"] = rng.choice(often)
+        shown = person.json(f"/api/tags/{grid['tag']}/suggestions")["suggestions"]
+        numbers = [one["content"] for one in shown]
+        grid["body"] = {"accept": numbers[2:], "reject": numbers[:2]}
+
+    def decide() -> None:
+        person.ask(f"/api/tags/{grid['tag']}/decisions", grid["body"])
+
+    return {
+        "page: by tag": lambda: person.ask("/tags"),
+        "page: one tag, 60 photographs": lambda: person.ask(f"/tags/{rng.choice(often)}"),
+        "page: one photograph": lambda: person.ask(f"/photographs/{rng.choice(contents)}"),
+        "page: doubtful": lambda: person.ask("/doubtful"),
+        "page: search, a tag": lambda: person.ask(f"/search?tag={rng.choice(tags)}"),
+        "page: overview": lambda: person.ask("/overview"),
+        "state": lambda: person.ask("/api/state"),
+        "tags": lambda: person.ask("/api/tags"),
+        "60 suggestions": next_grid,
+        "58 accepted, 2 rejected": decide,
+        "undo of them": lambda: person.ask("/api/undo", {}),
+        "completion of a tag": lambda: person.ask(f"/api/tags/complete?text={rng.randint(1, 99)}"),
+        "next photograph": lambda: person.ask(
+            f"/api/photographs/next?after={rng.choice(contents)}"
+        ),
+        "60 doubts": lambda: person.ask("/api/doubts"),
+        "search by name": lambda: person.ask(f"/api/search?name=IMG_0{rng.randint(10, 99)}"),
+        "search without tags": lambda: person.ask("/api/search?untagged=true"),
+    }
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Seconds of some work."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def asked(person: Person, catalogue: Catalogue, repeats: int) -> dict[str, dict[str, list[float]]]:
+    """Every call many times, in turn, so that all of them meet all parts of a fit."""
+    every = calls(person, catalogue)
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in every}
+    for work in every.values():
+        work()
+    for _ in range(repeats):
+        for name, work in every.items():
+            before = person.cpu()
+            seconds = timed(work)
+            times[name].append((seconds, person.cpu() - before))
+    return {
+        name: {
+            kind: np.quantile(np.array(some)[:, column], [0.5, 0.95]).tolist()
+            for column, kind in enumerate(("seconds", "cpu_seconds"))
+        }
+        for name, some in times.items()
+    }
+
+
+def thumbnails(folder: Path) -> dict[str, float]:
+    """Thumbnails per second: made, and served again."""
+    small = np.random.default_rng(0).integers(0, 255, (60, 80, 3), np.uint8)
+    path = folder / "one.jpg"
+    Image.fromarray(small).resize(SIZE, Image.Resampling.BICUBIC).save(path, quality=90)
+    data = path.read_bytes()
+    wanted = []
+    for number in range(N_PHOTOS):
+        file = folder / f"{number}.jpg"
+        file.write_bytes(data + b"%d" % number)
+        wanted.append((str(file), content_digest(file.read_bytes()), 256))
+    kept = Thumbnails(folder / "cache")
+    made = timed(lambda: [kept.picture(*one) for one in wanted])
+    again = timed(lambda: [kept.picture(*one) for _ in range(20) for one in wanted])
+    kept.close()
+    return {"made": N_PHOTOS / made, "again": 20 * N_PHOTOS / again, "bytes": float(len(data))}
+
+
+def measure(n: int = 100_000, repeats: int = 100) -> dict[str, Any]:
+    """The second start, every call while a fit runs, thumbnails."""
+    with tempfile.TemporaryDirectory() as home:
+        root, path = Path(home, "photographs"), Path(home, "catalogue.sqlite")
+        os.environ["TAGKIN_CATALOGUES"] = home
+        os.environ["TAGKIN_CACHE"] = str(Path(home, "cache"))
+        say(f"making {n:,} photographs")
+        make_folder(root, n)
+        with open_for_scan(root, path) as catalogue:
+            scan(catalogue)
+            found: dict[str, Any] = {"photographs": n, "suggestions": put_everything(catalogue)}
+            say(f"{found['suggestions']:,} suggestions; features")
+            put_features(catalogue, Path(home, "cache"))
+        with reviewed(path) as (person, started), Catalogue(path, write=False) as catalogue:
+            found["start_seconds"] = started
+            say(f"answers after {started:.1f} s")
+            person.ask("/api/fit", {})
+            start = time.perf_counter()
+            found["calls"] = asked(person, catalogue, repeats)
+            found["seconds"] = time.perf_counter() - start
+            found["fit"] = person.json("/api/state")["fit"]
+            for name, one in found["calls"].items():
+                wall, cpu = (1000 * one[kind][1] for kind in ("seconds", "cpu_seconds"))
+                say(f"{name}: {wall:.0f} ms (95 of 100), CPU {cpu:.0f} ms")
+            say(f"the fit: {found['fit']}")
+        Path(home, "large").mkdir()
+        found["thumbnails"] = thumbnails(Path(home, "large"))
+        say(f"thumbnails: {found['thumbnails']}")
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*map(int, sys.argv[1:]))))
