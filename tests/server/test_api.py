@@ -211,6 +211,15 @@ def test_what_cannot_be_decided_changes_nothing(browser: Browser, catalogue: Cat
     assert decisions(catalogue) == {}
 
 
+def test_what_cannot_be_kept_is_a_sentence(browser: Browser, catalogue: Catalogue) -> None:
+    number = content(catalogue, "a.jpg")
+    catalogue.close()  # as good as a disk that is gone
+    found = browser.post("/api/decisions", {"accept": [[number, "holiday"]]})
+    assert found.status == 503
+    assert found.json["error"].startswith(f"The catalogue {catalogue.path} cannot be written: ")
+    assert browser.get("/api/state").json["accepted"] == 0
+
+
 # --- search and overview -----------------------------------------------------------------------
 
 

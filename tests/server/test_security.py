@@ -60,9 +60,27 @@ def test_the_secret_becomes_a_cookie_that_no_script_reads(running: Running) -> N
     assert person.get("/tags").status == 200
 
 
+def test_whoever_comes_from_elsewhere_is_led_on_by_a_page_of_ours(running: Running) -> None:
+    """A redirect would still come from there, and the browser would keep the cookie back."""
+    person = Browser(running.port)
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    found = person.get(f"/?key={running.access.key}", **link)
+    assert (found.status, "set-cookie" in found.headers) == (200, True)
+    assert 'http-equiv="refresh" content="0; url=/"' in found.text
+    assert running.access.key not in found.text
+
+
+def test_the_secret_that_a_browser_is_started_with_opens_once(running: Running) -> None:
+    path = f"/?key={running.access.first_key}"
+    assert running.server.first_address.endswith(path)
+    assert Browser(running.port).get(path).status == 303
+    assert Browser(running.port).get(path).status == 403
+    assert Browser(running.port).get(f"/?key={running.access.key}").status == 303
+
+
 def test_secrets_are_long_and_new_each_time() -> None:
     one, other = Access(), Access()
-    assert len({one.key, one.session, other.key, other.session}) == 4
+    assert len({one.key, one.first_key, one.session, other.key, other.session}) == 5
     assert min(map(len, (one.key, one.session))) >= 43  # 256 bits
     assert one.key not in repr(one)
 

@@ -118,7 +118,7 @@ def run(
         server = Server(review, access, port)
         _tell(server.address, one, as_json)
         if not no_browser:
-            webbrowser.open(server.address)
+            webbrowser.open(server.first_address)
         server.run()
     finally:
         review.close()

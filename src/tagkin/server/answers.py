@@ -235,8 +235,8 @@ def _result(path: str, one: Pictured | None) -> dict[str, Any]:
 # --- overview ------------------------------------------------------------------------------
 
 
-def overview_answer(catalogue: Catalogue, n_runs: int = 30) -> dict[str, Any]:
-    """How much is tagged, how good each tag is, and the last runs."""
+def overview_answer(catalogue: Catalogue, n_tags: int = 300, n_runs: int = 30) -> dict[str, Any]:
+    """How much is tagged, how good each of the most frequent tags is, and the last runs."""
     status = status_of(catalogue)
     return {
         "folder": shown(status.root),
@@ -250,7 +250,7 @@ def overview_answer(catalogue: Catalogue, n_runs: int = 30) -> dict[str, Any]:
         "rejected": status.n_rejected,
         "to_write": status.n_to_write,
         "model": status.model,
-        "tags": [tag_row(one) for one in list_tags(catalogue)],
+        "tags": [tag_row(one) for one in list_tags(catalogue)[:n_tags]],
         "runs": runs_answer(history(catalogue, n_runs)),
     }
 

@@ -74,6 +74,7 @@ class BackgroundFit:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),  # of Windows
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             )
             self._thread = threading.Thread(target=self._follow, args=(self._process,), daemon=True)

@@ -70,6 +70,8 @@ class Access:
     """For an address that others can reach."""
     key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     """The secret in the address that is opened."""
+    first_key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    """One that opens it once: programs that are started can be seen by other users."""
     session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     """The secret in the cookie that it is exchanged for."""
 
@@ -87,10 +89,11 @@ class Access:
         """The name of the cookie: several reviews run side by side."""
         return f"tagkin-{hmac.new(self.session.encode(), b'name', 'sha256').hexdigest()[:8]}"
 
-    def address(self, port: int) -> str:
-        """What to open: with the secret in it."""
+    def address(self, port: int, *, once: bool = False) -> str:
+        """What to open: with a secret in it, that of the first opening or one for all."""
+        key = self.first_key if once else self.key
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}/?key={self.key}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}/?key={key}"
 
     def allows_host(self, given: str) -> bool:
         """Whether a Host header names this machine, and not a foreign name that points here."""
@@ -122,6 +125,7 @@ class Guard:
     def __init__(self, app: App, access: Access):
         self.app, self.access = app, access
         self._attempt = asyncio.Lock()  # passwords are tried one at a time
+        self._keys = {access.key, access.first_key}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -140,10 +144,7 @@ class Guard:
             await _answer(send, *refusal)
             return
         if self._has_key(scope):
-            cookie = (
-                f"{self.access.cookie}={self.access.session}; HttpOnly; SameSite=Strict; Path=/"
-            )
-            await _answer(send, 303, "", location="/", **{"set-cookie": cookie})
+            await self._let_in(send, headers)
             return
         is_login = self.access.password is not None and scope["path"] == _LOGIN
         if not is_login and not self._has_cookie(headers) and not self._is_open(scope):
@@ -174,7 +175,9 @@ class Guard:
         if scope["path"] != "/" or scope["method"] != "GET":
             return False
         given = parse_qs(scope["query_string"].decode("latin-1")).get("key", [""])[0]
-        return _same(given, self.access.key)
+        found = [key for key in self._keys if _same(given, key)]
+        self._keys.difference_update({self.access.first_key}.intersection(found))
+        return bool(found)
 
     def _has_cookie(self, headers: dict[str, str]) -> bool:
         for part in headers.get("cookie", "").split(";"):
@@ -193,25 +196,40 @@ class Guard:
         else:
             await _answer(send, 403, "Open the address that `tagkin review` has printed.")
 
-    # --- the password ---------------------------------------------------------------------
+    # --- who comes in -----------------------------------------------------------------------
+
+    async def _let_in(self, send: Send, headers: dict[str, str]) -> None:
+        """Give out the cookie, and go to the first page.
+
+        A browser that comes from elsewhere sends the cookie only when a page of ours leads on.
+        """
+        name = f"{self.access.cookie}={self.access.session}"
+        cookie = {"set-cookie": f"{name}; HttpOnly; SameSite=Strict; Path=/"}
+        if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+            await _answer(send, 303, "", location="/", **cookie)
+        else:
+            await _answer(send, 200, _ENTRANCE, kind=_HTML, **cookie)
 
     async def _login(self, method: str, body: bytes, send: Send) -> None:
         if method != "POST":
-            await _answer(send, 200, _LOGIN_PAGE.format(""), kind="text/html; charset=utf-8")
+            await _answer(send, 200, _LOGIN_PAGE.format(""), kind=_HTML)
             return
         given = parse_qs(body.decode("utf-8", "replace")).get("password", [""])[0]
         async with self._attempt:
             if _same(given, self.access.password or ""):
-                cookie = (
-                    f"{self.access.cookie}={self.access.session}; HttpOnly; SameSite=Strict; Path=/"
-                )
-                await _answer(send, 303, "", location="/", **{"set-cookie": cookie})
+                await self._let_in(send, {})
                 return
             await asyncio.sleep(1)
         wrong = "<p role=alert>That is not the password.</p>"
-        await _answer(send, 403, _LOGIN_PAGE.format(wrong), kind="text/html; charset=utf-8")
+        await _answer(send, 403, _LOGIN_PAGE.format(wrong), kind=_HTML)
 
 
+_HTML = "text/html; charset=utf-8"
+_ENTRANCE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
+<meta http-equiv="refresh" content="0; url=/"></head>
+<body><p><a href="/">To the review</a></p></body></html>
+"""
 _LOGIN_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"></head>

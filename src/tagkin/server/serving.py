@@ -38,6 +38,7 @@ class Server:
         self._socket = _listening(access.host, port)
         self.port = int(self._socket.getsockname()[1])
         self.address = access.address(self.port)
+        self.first_address = access.address(self.port, once=True)
         config = uvicorn.Config(
             create_app(review, access),
             log_level="error",
