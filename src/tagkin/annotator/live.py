@@ -1,0 +1,86 @@
+"""Scores that follow decisions, on top of what an annotator has learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.transfer.live import LiveScores
+
+__all__ = ["LiveScores", "live_scores", "principal_components"]
+
+_COMPONENTS = 256
+_SAMPLE = 20_000  # images that directions are estimated from, at most
+_SUPPORT = 2000  # images learned from that stand for all of them, at most
+_TEMPERATURE = 10.0  # where the method has none
+
+
+def live_scores(
+    estimator: Any, features: Array, candidates: scipy.sparse.sparray, **parameters: float
+) -> LiveScores:
+    """What an annotator suggests for images, ready to follow decisions.
+
+    Parameters
+    ----------
+    estimator : FeatureAnnotator
+        Fitted.
+    features : array of shape (N, d)
+        Of the images that are decided on.
+    candidates : sparse array of shape (N, D)
+        Probabilities of the labels that each image may get; columns need not be the estimator's.
+    **parameters
+        Of `LiveScores`.
+    """
+    embeddings = to_numpy(estimator.space_.transform(features))
+    method = estimator.method_
+    temperature = float(getattr(method, "temperature", _TEMPERATURE))
+    if hasattr(method.index_, "points_"):
+        support = _support(embeddings, to_numpy(method.index_.points_), temperature)
+    else:  # an index that keeps its points to itself
+        distances = to_numpy(method.kneighbors(embeddings).distances)
+        support = np.exp(-temperature * distances).sum(axis=1)
+    visual = principal_components(to_numpy(features))
+    given = {"temperature": temperature} | parameters
+    return LiveScores(candidates, embeddings, visual, support, **given)
+
+
+def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.ndarray:
+    """Images by the leading directions of their features, shape (N, r), float32.
+
+    Features are of unit length before they are centred, and so that the mean of ‖φ‖² is 1 after.
+    """
+    n, d = X.shape
+    unit = np.empty((n, d), dtype=np.float32)
+    for rows in row_blocks(n, 16 * d, X):
+        block = np.asarray(X[rows], dtype=np.float32)
+        norms = np.linalg.norm(block, axis=1, keepdims=True)
+        unit[rows] = block / np.where(norms > 0, norms, 1)
+    unit -= unit.mean(axis=0)
+    sample = unit[:: max(1, -(-n // _SAMPLE))]
+    _, vectors = np.linalg.eigh((sample.T @ sample).astype(np.float64))
+    leading = vectors[:, ::-1][:, :n_components]
+    # which way a direction points is arbitrary, and not the same on all processors
+    largest = np.argmax(np.abs(leading), axis=0)
+    leading = leading * np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1, 1)
+    projected = unit @ leading.astype(np.float32)
+    scale = float(np.sqrt(np.mean(np.sum(projected.astype(np.float64) ** 2, axis=1))))
+    return projected / np.float32(scale if scale > 0 else 1)
+
+
+def _support(embeddings: np.ndarray, learned: np.ndarray, temperature: float) -> np.ndarray:
+    """Σ exp(τ (cos − 1)) over the images learned from (by a sample of them), shape (N,)."""
+    step = max(1, -(-len(learned) // _SUPPORT))
+    some = _unit(learned[::step])
+    total = np.empty(len(embeddings))
+    for rows in row_blocks(len(embeddings), 16 * len(some), embeddings):
+        cosines = _unit(embeddings[rows]) @ some.T
+        total[rows] = np.exp(temperature * (cosines - 1)).sum(axis=1, dtype=np.float64)
+    return total * (len(learned) / len(some))
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)

@@ -1,0 +1,209 @@
+"""Suggestions of a catalogue that follow decisions while a person works."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.annotator.asking import Page, best_page
+from tagkin.annotator.live import live_scores
+from tagkin.catalogue.catalogue import Catalogue
+from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
+    from tagkin.annotator.live import LiveScores
+
+__all__ = ["LiveReview", "Question"]
+
+
+class Question(NamedTuple):
+    """A page to ask: one tag, and photographs that may show it."""
+
+    tag: int
+    """The tag's number in the catalogue."""
+    contents: Sequence[int]
+    """The surest first."""
+    confidences: Sequence[float]
+    expected_right: float
+    """How many of them are likely to show it."""
+    expected_actions: float
+    """Keys and clicks that the page is likely to take; see `tagkin.annotator.asking`."""
+
+
+class LiveReview:
+    """The open suggestions of a catalogue, in an order that follows decisions.
+
+    It holds every suggestion that was open when it was opened. `learn` takes decisions as they
+    are made, and changes the confidences of the tags that they are about: votes of the decided
+    photographs count for their kin, and what was learned of the tag is corrected. That takes a
+    part of a second at 10,000 photographs. A new fit makes better ones: open it anew then.
+
+    Tags and photographs go by their numbers in the catalogue (``tags.id``, ``contents.id``).
+    Any thread may call any method at any time. Nothing is read from the catalogue after `open`,
+    and nothing is ever written to it.
+
+    Parameters
+    ----------
+    scores : LiveScores
+        One row for each content, one column for each tag.
+    contents, tags : sequences of int
+        The numbers of rows and of columns, ascending.
+
+    Examples
+    --------
+    >>> from tagkin.catalogue import LiveReview
+    >>> live = LiveReview.open(catalogue, annotator)              # doctest: +SKIP
+    >>> question = live.questions(1)[0]                           # doctest: +SKIP
+    >>> live.learn([(c, question.tag, True) for c in question.contents])  # doctest: +SKIP
+    """
+
+    def __init__(self, scores: LiveScores, contents: Sequence[int], tags: Sequence[int]):
+        if scores.shape != (len(contents), len(tags)):
+            raise InvalidInput(
+                f"Scores of the shape {scores.shape} are not of {len(contents)} photographs and "
+                f"{len(tags)} tags."
+            )
+        self._scores = scores
+        self._contents = np.asarray(contents, dtype=np.int64)
+        self._tags = np.asarray(tags, dtype=np.int64)
+        self._row = {int(content): i for i, content in enumerate(contents)}
+        self._column = {int(tag): i for i, tag in enumerate(tags)}
+        self._lock = threading.RLock()
+        self._pages: dict[str, list[Page | None]] = {}
+
+    @classmethod
+    def open(cls, catalogue: Catalogue, annotator: Annotator) -> Self:
+        """Take the open suggestions of a catalogue, and the features of their photographs.
+
+        Features come from the cache; photographs that cannot be read are left out. Decisions
+        that were made before are in what the annotator has learned, or are learned from here.
+        """
+        suggested = catalogue.rows(
+            "SELECT s.content, s.tag, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
+            "WHERE NOT t.forgotten"
+        )
+        decided = catalogue.rows(
+            "SELECT d.content, d.tag, d.verdict, d.confidence FROM decisions d "
+            "JOIN tags t ON t.id = d.tag WHERE d.holds AND d.confidence IS NOT NULL "
+            "AND NOT t.forgotten AND d.suggested_by = (SELECT max(run) FROM suggestions)"
+        )
+        files = {
+            content: catalogue.absolute(path)
+            for content, path in catalogue.rows(
+                "SELECT content, min(path) FROM photographs "
+                "WHERE gone IS NULL AND content IS NOT NULL GROUP BY content"
+            )
+        }
+        wanted = sorted({row[0] for row in suggested} | {row[0] for row in decided})
+        wanted = [content for content in wanted if content in files]
+        seen = annotator.look([files[content] for content in wanted])
+        content_of = {files[content]: content for content in wanted}
+        contents = [content_of[file] for file in seen.files]
+        order = np.argsort(contents, kind="stable")
+        contents = [contents[i] for i in order]
+        tags = sorted({row[1] for row in suggested} | {row[1] for row in decided})
+        row, column = ({one: i for i, one in enumerate(some)} for some in (contents, tags))
+        entries = [(row[c], column[t], p) for c, t, p in suggested if c in row]
+        entries += [(row[c], column[t], p) for c, t, _, p in decided if c in row]
+        live = cls(
+            live_scores(
+                annotator.estimator_,
+                seen.features[order],
+                _sparse(entries, (len(contents), len(tags))),
+            ),
+            contents,
+            tags,
+        )
+        live.learn((c, t, verdict > 0) for c, t, verdict, _ in decided)
+        return live
+
+    # --- learning ------------------------------------------------------------------------
+
+    def learn(self, decisions: Iterable[tuple[int, int, bool | None]]) -> None:
+        """Take decisions into account.
+
+        Parameters
+        ----------
+        decisions : iterable of (content, tag, accepted)
+            True for accepted, False for rejected, and None for one that was taken back: its
+            suggestion is open again. Photographs and tags that it does not know are passed over:
+            they are learned from by the next fit.
+        """
+        verdicts: dict[int, dict[int, int]] = {}
+        for content, tag, accepted in decisions:
+            row, column = self._row.get(int(content)), self._column.get(int(tag))
+            if row is not None and column is not None:
+                verdict = 0 if accepted is None else 1 if accepted else -1
+                verdicts.setdefault(column, {})[row] = verdict
+        with self._lock:
+            for column, of_column in sorted(verdicts.items()):
+                rows = np.array(sorted(of_column))
+                self._scores.learn(column, rows, np.array([of_column[int(r)] for r in rows]))
+                for strategy, pages in self._pages.items():
+                    pages[column] = self._page(column, strategy)
+
+    # --- asking --------------------------------------------------------------------------
+
+    def questions(self, n: int = 1, strategy: str = "most-right") -> list[Question]:
+        """The pages to ask next, each of another tag, the one that is worth most first.
+
+        Parameters
+        ----------
+        n : int, default 1
+            How many, at most.
+        strategy : "most-right" or "learn-most"
+            The most right tags per action, or where decisions teach most.
+        """
+        with self._lock:
+            pages = self._pages.get(strategy)
+            if pages is None:
+                pages = [self._page(column, strategy) for column in range(len(self._tags))]
+                self._pages[strategy] = pages
+            some = [(column, page) for column, page in enumerate(pages) if page is not None]
+            some.sort(key=lambda pair: (-pair[1].value, pair[0]))
+            return [self._question(column, page) for column, page in some[:n]]
+
+    def for_tag(self, tag: int, n: int | None = None) -> list[tuple[int, float]]:
+        """Photographs that may show a tag and the confidences, the surest first; n at most."""
+        column = self._column.get(int(tag))
+        if column is None:
+            return []
+        with self._lock:
+            rows, p = self._scores.open(column)
+        return list(zip(self._contents[rows[:n]].tolist(), p[:n].tolist(), strict=True))
+
+    def for_photograph(self, content: int) -> list[tuple[int, float]]:
+        """Tags that a photograph may show and the confidences, the surest first."""
+        row = self._row.get(int(content))
+        if row is None:
+            return []
+        with self._lock:
+            found = self._scores.of_image(row)
+        return [(int(self._tags[column]), p) for column, p in found]
+
+    def _page(self, column: int, strategy: str) -> Page | None:
+        _, p = self._scores.open(column)
+        return best_page(p, strategy, self._scores.n_decided(column))
+
+    def _question(self, column: int, page: Page) -> Question:
+        rows, p = self._scores.open(column)
+        return Question(
+            int(self._tags[column]),
+            self._contents[rows[page.shown]].tolist(),
+            p[page.shown].tolist(),
+            page.expected_right,
+            page.expected_actions,
+        )
+
+
+def _sparse(
+    entries: list[tuple[int, int, float]], shape: tuple[int, int]
+) -> scipy.sparse.csc_array:
+    """Confidences (contents × tags)."""
+    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
+    return scipy.sparse.csc_array((np.array(values, dtype=np.float64), (rows, columns)), shape)

@@ -1,0 +1,150 @@
+"""Suggestions that follow decisions, on photographs that are looked at in earnest."""
+
+import threading
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.annotator import Annotator
+from tagkin.catalogue import (
+    ACCEPTED,
+    REJECTED,
+    SUGGESTED,
+    Filters,
+    decide,
+    load_model,
+    open_for_scan,
+    scan,
+    suggest,
+    train,
+)
+from tagkin.catalogue.live_review import LiveReview
+from tagkin.errors import InvalidInput
+
+from .photographs import sidecar_text
+
+WORDS = ("red", "blue")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """Sixteen red and sixteen blue pictures; ten of each are tagged."""
+    folder, rng = tmp_path_factory.mktemp("photos"), np.random.default_rng(0)
+    for i in range(32):
+        pixels = rng.integers(0, 120, (48, 48, 3)).astype(np.uint8)
+        pixels[..., 2 * (i % 2)] = 255
+        path = folder / f"{i:02}.png"
+        Image.fromarray(pixels).save(path)
+        if i < 20:
+            path.with_name(f"{path.name}.xmp").write_text(sidecar_text([WORDS[i % 2]]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def learned(root, tmp_path_factory):
+    """A catalogue with a model, and suggestions as the review has them."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGKIN_CATALOGUES", str(home / "data"))
+        patch.setenv("TAGKIN_CACHE", str(home / "cache"))
+        with open_for_scan(root) as catalogue:
+            scan(catalogue)
+            train(catalogue, Annotator(names=False), {})
+            suggest(catalogue, *load_model(catalogue), SUGGESTED | {"threshold": 0.0})
+            yield catalogue
+
+
+def numbers(catalogue):
+    tags = dict(catalogue.rows("SELECT name, id FROM tags"))
+    contents = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    return tags, contents
+
+
+def opened(catalogue):
+    return LiveReview.open(catalogue, load_model(catalogue)[0])
+
+
+def test_it_opens_with_what_was_suggested(learned):
+    live, (tags, contents) = opened(learned), numbers(learned)
+    for name in WORDS:
+        stored = learned.rows(
+            "SELECT content, confidence FROM suggestions WHERE tag = ?", (tags[name],)
+        )
+        assert dict(live.for_tag(tags[name])) == pytest.approx(dict(stored), abs=1e-4)
+    untagged = contents["20.png"]
+    assert live.for_photograph(untagged)[0][0] == tags["red"]
+    assert live.for_photograph(-1) == live.for_tag(-1) == []
+
+
+def test_a_question_is_one_tag_with_its_surest_photographs(learned):
+    live, (tags, _) = opened(learned), numbers(learned)
+    first, second = live.questions(5)
+    assert {first.tag, second.tag} == {tags[name] for name in WORDS}
+    some = live.for_tag(first.tag, len(first.contents))
+    assert list(zip(first.contents, first.confidences, strict=True)) == some
+    assert first.expected_right == pytest.approx(sum(first.confidences))
+    assert 1 <= first.expected_actions <= 1 + len(first.contents)
+    assert live.questions(1) == [first]
+    assert live.questions(0) == []
+
+
+def test_decisions_change_what_remains_and_can_be_taken_back(learned):
+    live, (tags, contents) = opened(learned), numbers(learned)
+    red = tags["red"]
+    before = live.for_tag(red)
+    decided = [contents[f"{i}.png"] for i in (20, 21, 22, 23)]
+    live.learn([(c, red, i % 2 == 0) for i, c in enumerate(decided)])
+    after = dict(live.for_tag(red))
+    assert not set(decided) & set(after)
+    asked = {one.tag: one.contents for one in live.questions(2, "learn-most")}
+    assert not set(decided) & set(asked[red])
+    reds, blues = ([after[contents[f"{i}.png"]] for i in some] for some in ((24, 26), (25, 27)))
+    assert min(reds) > max(blues)
+    live.learn([(c, red, None) for c in decided])
+    assert live.for_tag(red) == [(c, pytest.approx(p, abs=1e-5)) for c, p in before]
+    live.learn([(-1, red, True), (decided[0], -1, True)])  # what it does not know
+    assert live.for_tag(red) == [(c, pytest.approx(p, abs=1e-5)) for c, p in before]
+
+
+def test_a_new_start_remembers_what_was_decided(learned):
+    live, (tags, contents) = opened(learned), numbers(learned)
+    decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["20.png"]))
+    decide(learned, REJECTED, Filters(tags=["red"], photographs=["21.png"]))
+    live.learn([(contents["20.png"], tags["red"], True), (contents["21.png"], tags["red"], False)])
+    again = dict(opened(learned).for_tag(tags["red"]))
+    assert again == pytest.approx(dict(live.for_tag(tags["red"])), abs=1e-4)
+
+
+def test_many_threads_at_once(learned):
+    live, (tags, contents) = opened(learned), numbers(learned)
+    each = [(contents[f"{i}.png"], tags[name], i % 2 == 0) for i in range(24, 32) for name in WORDS]
+    errors = []
+
+    def work(own):
+        try:
+            for one in own:
+                live.learn([one])
+                live.questions(2)
+                live.for_photograph(one[0])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(each[k::4],)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    at_once = opened(learned)
+    at_once.learn(each)
+    for name in WORDS:
+        assert dict(live.for_tag(tags[name])) == pytest.approx(
+            dict(at_once.for_tag(tags[name])), abs=1e-3
+        )
+
+
+def test_shapes_that_do_not_fit_are_refused(learned):
+    live = opened(learned)
+    with pytest.raises(InvalidInput, match="not of 1 photographs"):
+        LiveReview(live._scores, [1], [1])
