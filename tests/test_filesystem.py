@@ -1,4 +1,4 @@
-"""Files and folders take their place whole or not at all, also where Windows' rules hold."""
+"""Files take their place whole or not at all, also where Windows' rules hold."""
 
 import errno
 import os
@@ -8,12 +8,10 @@ import pytest
 
 from tagkin.errors import StorageError
 from tagkin.filesystem import (
-    aside_prefix,
     check_parent,
     is_litter,
     is_scratch,
     put_file,
-    put_folder,
     remove_file,
     sync,
     whole_file,
@@ -157,40 +155,6 @@ def test_a_file_is_flushed_through_a_handle_that_may_write(system, tmp_path):
     (tmp_path / "file").write_text("kept")
     sync(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "kept"
-
-
-@pytest.mark.parametrize("there", [None, {}, {"old": "1"}], ids=["none", "empty", "full"])
-def test_a_folder_takes_its_place(there, system, tmp_path):
-    folder, asked = tmp_path / "model", []
-    if there is not None:
-        folder_with(folder, **there)
-    fresh = folder_with(tmp_path / "fresh", new="2")
-    put_folder(fresh, folder, lambda old: asked.append(contents(old)))
-    assert contents(folder) == {"new": "2"}
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-    if there:
-        assert asked == [there]
-
-
-def test_a_folder_that_has_to_stay_stays(system, tmp_path):
-    def stays(old):
-        assert old.name.startswith(aside_prefix(folder))
-        raise StorageError("it is precious")
-
-    folder = folder_with(tmp_path / "model", old="1")
-    fresh = folder_with(tmp_path / "fresh", new="2")
-    with pytest.raises(StorageError, match="precious"):
-        put_folder(fresh, folder, stays)
-    assert contents(folder) == {"old": "1"}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["fresh", "model"]
-
-
-def test_a_file_is_no_folder_to_replace(system, tmp_path):
-    (tmp_path / "model").write_text("mine")
-    fresh = folder_with(tmp_path / "fresh", new="2")
-    with pytest.raises((NotADirectoryError, FileExistsError)):
-        put_folder(fresh, tmp_path / "model", lambda old: None)
-    assert (tmp_path / "model").read_text() == "mine"
 
 
 def test_where_nothing_can_be_written_is_known_before(tmp_path):

@@ -1,7 +1,7 @@
-"""Files and folders that are written whole or not at all, on every system.
+"""Files that are written whole or not at all, on every system.
 
 The one home of what systems do differently. Windows flushes a file to the disk only through a
-handle that may write to it, and renames no folder onto another, not even onto an empty one.
+handle that may write to it, and neither replaces nor removes a file that is open.
 Systems put files of their own into a person's folders.
 """
 
@@ -12,21 +12,24 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 __all__ = [
-    "aside_prefix",
+    "alone_in",
     "check_parent",
     "is_litter",
     "is_scratch",
     "keep_copy",
     "put_back",
     "put_file",
-    "put_folder",
     "remove_file",
     "sync",
+    "sync_folder",
+    "try_lock",
     "whole_file",
     "write_whole",
 ]
@@ -81,7 +84,7 @@ def put_file(scratch: Path, path: Path, check: Callable[[], None] | None = None)
     if check is not None:
         check()
     os.replace(scratch, path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def keep_copy(path: Path, copy: Path) -> None:
@@ -96,22 +99,22 @@ def keep_copy(path: Path, copy: Path) -> None:
     except OSError:
         with whole_file(copy) as scratch:
             shutil.copy2(path, scratch)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def put_back(copy: Path, path: Path) -> None:
     """Give a file that was kept its first name again."""
     os.replace(copy, path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def remove_file(path: Path) -> None:
     """Remove a file, and wait until it is gone from the disk."""
     path.unlink()
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder are on the disk; some systems know no such thing."""
     try:
         number = os.open(folder, os.O_RDONLY)
@@ -153,34 +156,84 @@ def write_whole(path: Path, data: bytes, check: Callable[[], None] | None = None
         file.write(data)
 
 
-def put_folder(fresh: Path, folder: Path, check: Callable[[Path], None]) -> None:
-    """Give a finished folder its name; a folder that has it goes when that has succeeded.
+# --- one at a time -----------------------------------------------------------------------
+
+_AT = 1 << 30  # the byte that is locked on Windows, where nobody reads: what is locked cannot be
+_ASKED_AGAIN = 0.02  # seconds
+
+
+def try_lock(file: BinaryIO) -> bool | None:
+    """Take the system's own lock on an open file; it ends with the process, however that ends.
+
+    Returns
+    -------
+    ours : bool or None
+        False where another process has it; None where the file system knows no locks.
+    """
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            file.seek(_AT)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return False if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK) else None
+    return True
+
+
+@contextmanager
+def alone_in(folder: Path, name: str, patience: float = 300.0) -> Iterator[bool]:
+    """Wait until no other process is at work in a folder, which is made where there is none.
 
     Parameters
     ----------
-    fresh, folder : paths on one file system
-    check : function of a path
-        Gets the folder that had the name, at a path where nobody else looks for it, and raises
-        where it has to stay: between a look before and this one anything may have been put there.
+    folder : Path
+    name : str
+        Of the file that is locked; it goes at the end.
+    patience : float
+        Seconds to wait before `TimeoutError`.
+
+    Yields
+    ------
+    alone : bool
+        False where the file system knows no locks, so that nobody can tell.
     """
+    file, ours = _locked_file(folder, folder / name, patience)
     try:
-        os.rename(fresh, folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-    else:
-        return
-    aside = folder.with_name(f"{aside_prefix(folder)}{secrets.token_hex(8)}")
-    os.rename(folder, aside)
-    try:
-        check(aside)
-        os.rename(fresh, folder)
-    except BaseException:
-        os.rename(aside, folder)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+        yield ours is True
+    finally:
+        # while it is locked, so that whoever waits for it finds it gone and makes another;
+        # Windows removes no file that is open
+        with suppress(OSError):
+            (folder / name).unlink()
+        file.close()
+        if os.name == "nt":
+            with suppress(OSError):
+                (folder / name).unlink()
 
 
-def aside_prefix(folder: Path) -> str:
-    """How the name of a folder begins that is being replaced, until that has succeeded."""
-    return f".{folder.name}-replaced-"
+def _locked_file(folder: Path, path: Path, patience: float) -> tuple[BinaryIO, bool | None]:
+    deadline = time.monotonic() + patience
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # the one before has removed the folder that it made
+            file = path.open("a+b")
+            ours = try_lock(file)
+            if ours is not False and _is_same(file, path):
+                return file, ours
+            file.close()
+        if time.monotonic() > deadline:
+            raise TimeoutError(errno.ETIMEDOUT, "another process is writing there", str(folder))
+        time.sleep(_ASKED_AGAIN)
+
+
+def _is_same(file: BinaryIO, path: Path) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

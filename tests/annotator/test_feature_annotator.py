@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -19,8 +17,8 @@ from tagkin import (
 from tagkin.annotator.learning import Recipe
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.storage import folders
 from tests.conftest import assert_same
+from tests.hardening.crafting import Crafted
 
 from .conftest import NAMES, seen
 
@@ -398,14 +396,13 @@ def test_a_saved_one_suggests_the_same(form, synthetic, X, Y, tmp_path):
 def test_a_model_that_kept_all_at_the_annotator_loads(fitted, synthetic, X, tmp_path):
     """As models were stored before there was an estimator in them."""
     folder = fitted.save(tmp_path / "model")
-    document = json.loads((folder / "model.json").read_text())
-    state = document["content"]["state"]
-    held = state.pop("estimator_")["state"]
+    crafted = Crafted(folder)
+    state = crafted.document["content"]["state"]
+    held = state.pop("estimator_")
+    held = held["state"] | held["apart"]
     for name in ("blend_", "calibrator_", "held_out_", "method_", "space_", "tags_", "vocabulary_"):
         state[name] = held[name]
-    document["content_sha256"] = folders._content_sha256(document["content"])
-    (folder / "model.json").write_text(json.dumps(document))
-    loaded = Annotator.load(folder)
+    loaded = Annotator.load(crafted.write_version_1(folder))
     assert loaded.suggest(seen(X[N:], first=N)) == fitted.suggest(seen(X[N:], first=N))
     assert loaded.estimator_.get_params()["denoise"] is True
     loaded.add(seen(X[N : N + 5], first=N), synthetic.tags[N : N + 5])

@@ -17,6 +17,7 @@ from tagkin.annotator.naming import LearnedNames, counted_names
 from tagkin.annotator.suggesting import similar_to, without_itself
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, to_numpy
+from tagkin.arrays.deferring import Deferring
 from tagkin.arrays.labels import checked_names
 from tagkin.calibration import LabelCalibrator, LabelErrors
 from tagkin.errors import InvalidInput
@@ -28,7 +29,7 @@ from tagkin.transfer.evidence import label_lists
 __all__ = ["FeatureScores"]
 
 
-class FeatureScores(BaseEstimator):
+class FeatureScores(Deferring, BaseEstimator):
     """The part of a `FeatureAnnotator` that uses what was learned, one image at a time."""
 
     method_: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -19,6 +19,13 @@ class LearnedAttributes:
     """The part of an `Annotator` that shows the attributes of its estimator as its own."""
 
     estimator_: FeatureAnnotator
+    backbone: str
+    fingerprint_: str
+
+    if TYPE_CHECKING:  # of the annotator itself
+
+        def describe(self) -> list[str]:
+            """What the annotator is, in a few sentences."""
 
     @property
     def tags_(self) -> list[list[str]]:
@@ -69,3 +76,23 @@ class LearnedAttributes:
     def blend_(self) -> float:
         """How much the tags were denoised for the space."""
         return self.estimator_.blend_
+
+    def summary(self) -> dict[str, Any]:
+        """What this annotator is, as numbers and texts: a model can be asked for it at once.
+
+        Tags have the number of photographs that carry them now; some may have been taken off
+        photographs since the vocabulary counted them.
+        """
+        n_in_series, n_series = self.n_in_series()
+        counts = (int(n) for n in self.method_.labels_.sum(axis=0))
+        return {
+            "photographs": int(self.method_.labels_.shape[0]),
+            "in_series": n_in_series,
+            "series": n_series,
+            "tags": dict(zip(self.vocabulary_.names_, counts, strict=True)),
+            "dropped": dict(self.vocabulary_.dropped_),
+            "backbone": self.backbone,
+            "fingerprint": self.fingerprint_,
+            "denoised": float(self.blend_),
+            "description": self.describe(),
+        }

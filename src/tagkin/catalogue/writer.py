@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import errno
 import json
 import os
 from pathlib import Path
 from typing import BinaryIO
 
 from tagkin.errors import StorageError
+from tagkin.filesystem import try_lock
 
 __all__ = ["WriterLock"]
-
-_AT = 1 << 30  # the byte that is locked on Windows, where nobody reads: what is locked cannot be
 
 
 class WriterLock:
@@ -42,7 +40,7 @@ class WriterLock:
                 f"The catalogue {path} cannot be written: {error.strerror}. Name another place "
                 "with --catalogue."
             ) from error
-        if not _locked(self._file):
+        if try_lock(self._file) is False:  # without any locks, SQLite's own must do
             said = self._holder(self._file)
             self._file.close()
             raise StorageError(
@@ -69,20 +67,3 @@ class WriterLock:
         file, self._file = self._file, None
         if file is not None:
             file.close()  # which ends the lock
-
-
-def _locked(file: BinaryIO) -> bool:
-    """Whether the lock is ours now; where the file system has no locks, SQLite's own must do."""
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            file.seek(_AT)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-    return True

@@ -172,6 +172,22 @@ class Vocabulary(BaseEstimator):
     def _shown(self, key: str) -> str:
         return most_frequent(self._spellings[key])
 
+    def check_stored(self) -> None:
+        """Refuse what no `fit` would have left: parameters and tables that do not go together."""
+        if not isinstance(self.separator, (str, type(None))) and not self.separator:
+            raise InvalidInput("there is no separator in the list of separators")
+        reader = self._reader()
+        list(reader.tags_of(["a"], 0))
+        self._excluded()
+        if not hasattr(self, "_columns"):
+            return  # not fitted
+        for key in self._columns:
+            if key not in self._images or key not in self._spellings:
+                raise InvalidInput(f"the tag {key!r:.60} has a column and was on no image")
+        for key in self._images:
+            if key not in self._spellings:
+                raise InvalidInput(f"the tag {key!r:.60} has no spelling")
+
     # --- tags to columns and back --------------------------------------------------------
 
     def transform(self, tag_lists: TagLists, *, unknown: str = "report") -> scipy.sparse.csr_array:

@@ -25,6 +25,7 @@ from tagkin.arrays import (
     row_blocks,
     smaller_blocks_when_full,
 )
+from tagkin.arrays.deferring import Deferring
 from tagkin.space.landmarks import Landmarks
 
 __all__ = ["Moments"]
@@ -37,7 +38,7 @@ _LONGEST_IN_TF32 = 4096  # tensor cores cut off what they add, always downwards
 
 
 @dataclass
-class Moments:
+class Moments(Deferring):
     """Streaming sums of kernel columns and text features.
 
     Attributes

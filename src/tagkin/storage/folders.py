@@ -1,47 +1,62 @@
 """A model is a folder: arrays as safetensors, everything else as JSON, and a card to read.
 
 Nothing is pickled. What can be stored is declared in `tagkin.storage.schema`; loading builds those
-classes and no others.
+classes and no others, and checks all that they hold before anything uses it.
 """
 
 from __future__ import annotations
 
-import glob
-import hashlib
-import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import safetensors
-import safetensors.numpy
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
-
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, StorageError
-from tagkin.filesystem import aside_prefix, check_parent, is_litter, put_folder, sync
-from tagkin.storage.encoding import decode, encode
+from tagkin.filesystem import (
+    alone_in,
+    check_parent,
+    is_litter,
+    is_scratch,
+    sync_folder,
+    whole_file,
+    write_whole,
+)
+from tagkin.storage.checking import check_model
+from tagkin.storage.deferral import Later
+from tagkin.storage.document import (
+    APART,
+    ARRAYS,
+    CARD,
+    FORMAT,
+    MODEL,
+    document_text,
+    is_array_file,
+    named_file,
+    read_document,
+)
+from tagkin.storage.encoding import Arrays, decode, encode
+from tagkin.storage.pipelines import parts_of
+from tagkin.storage.placing import place
 from tagkin.storage.schema import stored_form
+from tagkin.storage.tensors import Mapped, TensorBytes
 from tagkin.version import __version__
 
 __all__ = ["check_folder", "load", "save"]
 
-FORMAT = "tagkin-model"
-FORMAT_VERSION = 1
-
-_MODEL, _ARRAYS, _CARD = "model.json", "arrays.safetensors", "README.md"
+_LOCK = ".saving"
+_TRIES = 20  # to read a model that others go on replacing
 
 # --- saving ------------------------------------------------------------------------------
 
 
 def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Write a fitted model to a folder, all of it or nothing.
+
+    Whoever saves to the same folder at the same time waits. Whoever loads from it gets the model
+    before or this one, whole. So does everybody after a power failure, or if this process is
+    killed; what a killed process leaves, the next save removes.
 
     Parameters
     ----------
@@ -54,44 +69,32 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     -------
     folder : Path
     """
-    for part in _parts(model):
+    for part in parts_of(model):
         name, form = type(part).__name__, stored_form(part)
         if form is None or not hasattr(part, "describe"):
             raise InvalidInput(f"{name} is not a model that tagkin can save.")
         if not any(attribute.endswith("_") for attribute in vars(part)):
-            raise NotFittedError(f"This {name} is not fitted yet; fit it, then save.")
+            raise _not_fitted(f"This {name} is not fitted yet; fit it, then save.")
     folder = check_folder(folder, overwrite=overwrite)
     # before encoding: what was streamed is solved for now
-    facts = [fact for part in _parts(model) for fact in part.describe()]
-    arrays: dict[str, np.ndarray] = {}
+    facts = [fact for part in parts_of(model) for fact in part.describe()]
+    arrays = Arrays()
     content = encode(model, "model", arrays)
-    with _as_storage_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            dir=folder.parent, prefix=f".{folder.name}-", ignore_cleanup_errors=True
-        ) as scratch:
-            fresh = Path(scratch) / folder.name
-            fresh.mkdir()
-            _write(fresh, content, arrays, _card(model, facts, arrays))
-            put_folder(fresh, folder, partial(_check_contents, folder, overwrite))
     form = stored_form(model)
+    summary = model.summary() if form is not None and form.summarized else None
+    card = _card(model, facts, arrays)
+    with _as_storage_errors(folder):
+        _put(folder, content, arrays, summary, card, overwrite)
     if form is not None and form.told_its_folder:
         model.saved_to(folder)
     return folder
-
-
-def _parts(model: Any) -> list[Any]:
-    """The steps of a pipeline, or the model itself."""
-    if not isinstance(model, Pipeline):
-        return [model]
-    return [step for _, step in model.steps]
 
 
 def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Refuse a folder that `save` would refuse: ask this before a long training.
 
     Files that systems put into folders (``.DS_Store``, ``Thumbs.db`` and others) count for
-    nothing, and go with the model that is replaced.
+    nothing.
 
     Returns
     -------
@@ -116,7 +119,12 @@ def _as_storage_errors(folder: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except StorageError:
         raise
-    except (OSError, RuntimeError, ValueError, safetensors.SafetensorError) as error:
+    except TimeoutError as error:
+        raise StorageError(
+            f"Another process has been saving to {folder} for minutes. What was there before is "
+            "still there; wait until it has finished, or choose another folder."
+        ) from error
+    except (OSError, RuntimeError, ValueError) as error:
         where = getattr(error, "filename", None)
         reason = getattr(error, "strerror", None) or error
         raise StorageError(
@@ -126,18 +134,19 @@ def _as_storage_errors(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _check_contents(folder: Path, overwrite: bool, contents: Path) -> None:
-    """Refuse to write to `folder` where something of `contents` would be lost."""
-    found = {path.name: path.is_file() for path in contents.iterdir()}
-    found = {name: is_file for name, is_file in found.items() if not (is_file and is_litter(name))}
+    """Refuse to write to `folder` where something of `contents` is not a model's."""
+    with os.scandir(contents) as entries:
+        found = {entry.name: entry.is_dir() for entry in entries}
+    # what systems leave, and saves that were killed or go on, is nothing to lose
+    found = {
+        name: is_folder
+        for name, is_folder in found.items()
+        if is_folder or not (is_litter(name) or _is_left(name))
+    }
     if not found:
         return
-    ours = {_MODEL, _ARRAYS, _CARD}
-    foreign = sorted(name for name, is_file in found.items() if name not in ours or not is_file)
-    model = contents / _MODEL
-    written = (
-        model.is_file() and FORMAT in model.read_text(encoding="utf-8", errors="replace")[:100]
-    )
-    if foreign or not written:
+    foreign = sorted(n for n, is_folder in found.items() if is_folder or n not in (MODEL, CARD))
+    if foreign or not _is_document(contents / MODEL):
         raise StorageError(
             f"{folder} holds files that are not a tagkin model "
             f"({', '.join(foreign or sorted(found))}). It is left alone; choose another folder."
@@ -149,37 +158,105 @@ def _check_contents(folder: Path, overwrite: bool, contents: Path) -> None:
         )
 
 
-def _write(folder: Path, content: Any, arrays: dict[str, np.ndarray], card: str) -> None:
-    safetensors.numpy.save_file(arrays, folder / _ARRAYS)
-    document = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "tagkin_version": __version__,
-        "arrays_sha256": _sha256(folder / _ARRAYS),
-        "content_sha256": _content_sha256(content),
-        "content": content,
-    }
-    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    # a file name that is not UTF-8 holds surrogates, which JSON has escapes for
-    (folder / _MODEL).write_bytes(text.encode("utf-8", "backslashreplace"))
-    (folder / _CARD).write_text(card, encoding="utf-8")
-    # safetensors lets nobody else read what it writes; a model is a file like any other
-    shutil.copymode(folder / _MODEL, folder / _ARRAYS)
-    for path in folder.iterdir():
-        sync(path)
+def _is_document(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return FORMAT.encode() in file.read(100)
 
 
-def _card(model: Any, facts: list[str], arrays: dict[str, np.ndarray]) -> str:
+def _is_left(name: str) -> bool:
+    """Whether a file of this name is a part of a model, or was on its way to be one."""
+    if is_array_file(name) or name == _LOCK:
+        return True
+    target = name.removeprefix(".").rpartition("-")[0]
+    return is_scratch(name) and (target in (MODEL, CARD) or is_array_file(target))
+
+
+def _put(
+    folder: Path,
+    model: Any,
+    arrays: Arrays,
+    summary: dict[str, Any] | None,
+    card: str,
+    overwrite: bool,
+) -> None:
+    """Write a model to its folder; the document, which names the rest, takes its place last."""
+    made = not folder.exists()
+    check = partial(_check_contents, folder, overwrite, folder)
+    try:
+        with alone_in(folder, _LOCK) as alone:
+            check()
+            before = {path.name for path in folder.iterdir()}
+            contents = {ARRAYS: TensorBytes(arrays.main)}
+            if arrays.apart:
+                contents[APART] = TensorBytes(arrays.apart)
+            files = {kind: _said(kind, content) for kind, content in contents.items()}
+            try:
+                for kind, content in contents.items():
+                    _put_arrays(folder / files[kind]["name"], content)
+                sync_folder(folder)
+                write_whole(folder / MODEL, document_text(model, files, summary), check)
+            except BaseException:
+                fresh = {file["name"] for file in files.values()} - before
+                _remove(folder, fresh, unless_named=True)
+                raise
+            write_whole(folder / CARD, card.encode())
+            _tidy(folder, files, before, alone)
+    except BaseException:
+        if made:
+            with suppress(OSError):  # not empty: somebody else's
+                folder.rmdir()
+        raise
+
+
+def _said(kind: str, content: TensorBytes) -> dict[str, Any]:
+    """What the document says of a file of arrays."""
+    name = f"{kind}-{content.sha256[:16]}.safetensors"
+    return {"name": name, "size": content.size, "sha256": content.sha256}
+
+
+def _put_arrays(path: Path, content: TensorBytes) -> None:
+    """Write a file of arrays, unless it is there."""
+    try:
+        Mapped(path, content.size, content.sha256).check()
+    except (FileNotFoundError, DamagedModel):
+        with whole_file(path) as scratch, scratch.open("xb") as file:
+            for part in content.parts():
+                file.write(part)
+
+
+def _tidy(folder: Path, files: dict[str, dict[str, Any]], before: set[str], alone: bool) -> None:
+    """Remove the arrays of the model before, and what killed saves left."""
+    present = {file["name"] for file in files.values()} | {MODEL, CARD, _LOCK}
+    # without locks, files may be those of a save that goes on; arrays that were there are not
+    left = {name for name in before - present if _is_left(name)}
+    if not alone:
+        left = {name for name in left if is_array_file(name)}
+    _remove(folder, left)
+
+
+def _remove(folder: Path, names: set[str], *, unless_named: bool = False) -> None:
+    """Remove files; those that the document names only where it is known that it does not."""
+    if unless_named and (folder / MODEL).exists():
+        # a disk may fail when the document has its place already
+        text = (folder / MODEL).read_text(encoding="utf-8", errors="replace")
+        names = {name for name in names if name not in text}
+    for name in names:
+        with suppress(OSError):  # open elsewhere, on Windows: the next save removes it
+            (folder / name).unlink()
+
+
+def _card(model: Any, facts: list[str], arrays: Arrays) -> str:
     """A page for people: what the model is, what it was made from, how to load it."""
-    size = sum(a.nbytes for a in arrays.values()) / 2**20
     parameters = "\n".join(
         f"| `{name}` | {'array' if hasattr(value, 'shape') else f'`{value!r}`'} |"
         for name, value in sorted(model.get_params(deep=False).items())
     )
     listed = "\n".join(f"- {fact}" for fact in facts)
-    return f"""# {type(model).__name__}
+    text = f"""# {type(model).__name__}
 
-A model of tagkin {__version__}, {size:.1f} MiB.
+A model of tagkin {__version__}, {arrays.n_bytes / 2**20:.1f} MiB.
 
 {listed}
 
@@ -193,9 +270,18 @@ model = tagkin.load("path/of/this/folder")
 |---|---|
 {parameters}
 
-`{_MODEL}` holds the settings and a checksum of `{_ARRAYS}`, which holds the numbers. Do not
-edit either: the model would no longer load.
+`{MODEL}` holds the settings, and names the files that hold the numbers, with their checksums:
+`{ARRAYS}-….safetensors` what every use needs, `{APART}-….safetensors` what only some do (an audit,
+a space that goes on learning). Do not edit any of them: the model would no longer load.
 """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _not_fitted(message: str) -> Exception:
+    from sklearn.exceptions import NotFittedError
+
+    error: Exception = NotFittedError(message)
+    return error
 
 
 # --- loading -----------------------------------------------------------------------------
@@ -203,6 +289,9 @@ edit either: the model would no longer load.
 
 def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
     """Read a model that `save` wrote.
+
+    Its arrays are mapped into memory, read only. All that is loaded is checked first; what is kept
+    apart (sums that a space goes on learning from, what an audit reads) at its first use.
 
     Parameters
     ----------
@@ -212,73 +301,52 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
     """
     folder = Path(folder)
     try:
-        document = _read_document(folder)
-        arrays = _read_arrays(folder / _ARRAYS, document.get("arrays_sha256"))
-        model = decode(document.get("content"), arrays, device)
+        model = _read(folder)
+        check_model(model, folder)
+        if device is not None:
+            place(model, device)
     except (StorageError, MissingExtra, InvalidInput):
         raise
     except OSError as error:
         raise StorageError(f"{folder} cannot be read: {error.strerror or error}.") from error
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise DamagedModel(
-            f"{folder / _MODEL} does not describe a model ({error!r}). Save the model again."
+            f"{folder / MODEL} does not describe a model ({error!r:.300}). Save the model again."
         ) from error
-    if not all(hasattr(part, "describe") for part in _parts(model)):
-        raise DamagedModel(f"{folder} holds {type(model).__name__}, which is not a model.")
     form = stored_form(model)
     if form is not None and form.told_its_folder:
         model.opened_from(folder)
     return model
 
 
-def _read_document(folder: Path) -> dict[str, Any]:
-    path = folder / _MODEL
-    if not folder.exists():
-        beside = folder.absolute().parent.glob(glob.escape(aside_prefix(folder)) + "*")
-        aside = sorted((p.stat().st_mtime, p) for p in beside if (p / _MODEL).is_file())
-        hint = f" A save was interrupted: rename {aside[-1][1]} back to it." if aside else ""
-        raise StorageError(f"{folder} is not a tagkin model: it does not exist.{hint}")
-    if not path.is_file():
-        raise StorageError(f"{folder} is not a tagkin model: it holds no {_MODEL}.")
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DamagedModel(f"{path} cannot be read ({error}). Save the model again.") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise DamagedModel(f"{path} was not written by tagkin.")
-    if document.get("format_version") != FORMAT_VERSION:
-        raise DamagedModel(
-            f"{folder} has model format {document.get('format_version')!r}, written by tagkin "
-            f"{document.get('tagkin_version')!r}; this is tagkin {__version__}, which "
-            f"reads format {FORMAT_VERSION}. Use that version, or fit and save again."
-        )
-    if _content_sha256(document.get("content")) != document.get("content_sha256"):
-        raise DamagedModel(
-            f"{path} is not as it was saved (its checksum differs). Restore it from a copy, or "
-            "save the model again."
-        )
-    return document
+def _read(folder: Path) -> Any:
+    """The model, built and not yet checked."""
+    document, main, apart = _opened(folder)
+    later = Later(lambda: {} if apart is None else apart.arrays(), _decode_later)
+    return decode(document.get("content"), main.arrays(), later)
 
 
-def _read_arrays(path: Path, checksum: Any) -> dict[str, np.ndarray]:
-    if not path.is_file():
-        raise DamagedModel(f"{path.parent} is incomplete: {path.name} is missing.")
-    if _sha256(path) != checksum:
-        raise DamagedModel(
-            f"{path} is not as it was saved (its checksum differs): truncated or changed. "
-            "Restore it from a copy, or save the model again."
-        )
-    try:
-        return safetensors.numpy.load_file(path)
-    except safetensors.SafetensorError as error:
-        raise DamagedModel(f"{path} cannot be read: {error}.") from error
+def _decode_later(value: Any, arrays: Any) -> Any:
+    return decode(value, arrays, Later(dict, _decode_later))
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _content_sha256(content: Any) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+def _opened(folder: Path) -> tuple[dict[str, Any], Mapped, Mapped | None]:
+    """The document and the files that it names, of one save: others may go on meanwhile."""
+    document = read_document(folder)
+    for _ in range(_TRIES):
+        try:
+            found = [
+                None if named is None else Mapped(folder / named[0], *named[1:])
+                for named in (named_file(folder, document, kind) for kind in (ARRAYS, APART))
+            ]
+        except FileNotFoundError as error:
+            again = read_document(folder)
+            if again == document:
+                name = Path(error.filename).name
+                raise DamagedModel(f"{folder} is incomplete: {name} is missing.") from error
+            document = again
+        else:
+            main, apart = found
+            assert main is not None
+            return document, main, apart
+    raise StorageError(f"{folder} cannot be read: others go on replacing it. Try again.")

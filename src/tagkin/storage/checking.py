@@ -1,0 +1,33 @@
+"""A model that was built from its files, checked before anything uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tagkin.errors import DamagedModel
+from tagkin.storage.fields import Dimensions, Refused
+from tagkin.storage.forms import stored_form
+from tagkin.storage.pipelines import is_pipeline, parts_of
+
+__all__ = ["check_model"]
+
+
+def check_model(model: Any, folder: Path) -> None:
+    """Refuse a model that is none, or that holds what it cannot; the error says what and where."""
+    passed_on: int | None = None
+    for i, part in enumerate(parts_of(model)):
+        form = stored_form(part)
+        if form is None or not hasattr(part, "describe"):
+            raise DamagedModel(f"{folder} holds {type(part).__name__}, which is not a model.")
+        sizes = Dimensions()
+        where = f"step {i + 1}" if is_pipeline(model) else "model"
+        try:
+            form.check(part, sizes, where)
+            if passed_on is not None and form.takes:
+                sizes.seen(form.takes, passed_on, f"{where} from the one before")
+        except Refused as refusal:
+            raise DamagedModel(
+                f"{folder} is damaged: {refusal}. Restore it from a copy, or save the model again."
+            ) from refusal
+        passed_on = sizes.size(form.gives) if form.gives else None

@@ -1,0 +1,176 @@
+"""The file of a model that says what it is, and which other files hold its arrays.
+
+It takes the place of the one before in one step, and with it the model does: the files that it
+names have names of their own, by what is in them. Nothing here imports NumPy, so that a model can
+be asked what it is at once.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from tagkin.errors import DamagedModel, StorageError
+from tagkin.version import __version__
+
+__all__ = [
+    "APART",
+    "ARRAYS",
+    "CARD",
+    "FORMAT",
+    "FORMAT_VERSION",
+    "MODEL",
+    "NamedFile",
+    "document_text",
+    "is_array_file",
+    "named_file",
+    "read_document",
+    "read_summary",
+]
+
+FORMAT = "tagkin-model"
+FORMAT_VERSION = 2
+
+MODEL, CARD = "model.json", "README.md"
+ARRAYS, APART = "arrays", "apart"
+"""Files of arrays: what every use of the model reads, and what some read at first use."""
+
+_OF_VERSION_1 = "arrays.safetensors"
+_LARGEST = 2**28  # bytes of JSON
+_LONGEST_NUMBER = 400  # digits
+
+NamedFile = tuple[str, Any, Any]
+"""Name, size and SHA-256 of a file; None where it is not known."""
+
+
+def is_array_file(name: str) -> bool:
+    """Whether a file of this name holds arrays of a model."""
+    return (
+        name == _OF_VERSION_1
+        or re.fullmatch(rf"({ARRAYS}|{APART})-[0-9a-f]{{16}}\.safetensors", name) is not None
+    )
+
+
+def document_text(
+    content: Any, files: dict[str, dict[str, Any]], summary: dict[str, Any] | None
+) -> bytes:
+    """The document of a model, as it is written."""
+    signed = {"content": content, "files": files, "summary": summary}
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "tagkin_version": __version__,
+        "content_sha256": _checksum(signed),
+        **signed,
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    # a file name that is not UTF-8 holds surrogates, which JSON has escapes for
+    return text.encode("utf-8", "backslashreplace")
+
+
+def read_document(folder: Path) -> dict[str, Any]:
+    """The document of a model, when it is as it was saved."""
+    path = folder / MODEL
+    if not folder.exists():
+        raise StorageError(f"{folder} is not a tagkin model: it does not exist.{_hint(folder)}")
+    if not path.is_file():
+        raise StorageError(f"{folder} is not a tagkin model: it holds no {MODEL}.")
+    with path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise DamagedModel(f"{path} has over {_LARGEST:,} bytes: no model of tagkin has.")
+    try:
+        document = json.loads(data.decode("utf-8"), parse_int=_whole)
+    except (ValueError, RecursionError) as error:
+        raise DamagedModel(f"{path} cannot be read ({error}). Save the model again.") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise DamagedModel(f"{path} was not written by tagkin.")
+    version = document.get("format_version")
+    if version not in (1, FORMAT_VERSION):
+        raise DamagedModel(
+            f"{folder} has model format {version!r:.80}, written by tagkin "
+            f"{document.get('tagkin_version')!r:.80}; this is tagkin {__version__}, which "
+            f"reads formats up to {FORMAT_VERSION}. Use that version, or fit and save again."
+        )
+    if _signed(document) != document.get("content_sha256"):
+        raise DamagedModel(
+            f"{path} is not as it was saved (its checksum differs). Restore it from a copy, or "
+            "save the model again."
+        )
+    return document
+
+
+def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile | None:
+    """The file of a kind that a document names; None where it has none of that kind."""
+    if document["format_version"] == 1:
+        checksum = document.get("arrays_sha256")
+        return (_OF_VERSION_1, None, checksum) if kind == ARRAYS else None
+    files = document.get("files")
+    found = files.get(kind) if isinstance(files, dict) else None
+    if found is None and kind == APART:
+        return None
+    name = found.get("name") if isinstance(found, dict) else None
+    if not isinstance(name, str) or not is_array_file(name) or "size" not in found:
+        raise DamagedModel(f"{folder / MODEL} names no file of {kind} that could be a model's.")
+    return name, found["size"], found.get("sha256")
+
+
+def read_summary(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What a model says of itself, without reading its arrays; None where it says nothing.
+
+    Models of earlier versions, and of other classes than `Annotator`, say nothing.
+    """
+    folder = Path(folder)
+    try:
+        document = read_document(folder)
+        if not isinstance(document.get("summary"), dict):
+            return None
+        for kind in (ARRAYS, APART):
+            named = named_file(folder, document, kind)
+            if named is not None and (folder / named[0]).stat().st_size != named[1]:
+                raise DamagedModel(f"{folder / named[0]} is not as it was saved.")
+    except FileNotFoundError as error:
+        raise DamagedModel(f"{folder} is incomplete: {error.filename} is missing.") from error
+    except StorageError:
+        raise
+    except (OSError, ValueError) as error:
+        raise _unreadable(folder, error) from error
+    summary: dict[str, Any] = document["summary"]
+    return summary
+
+
+def _unreadable(folder: Path, error: OSError | ValueError) -> StorageError:
+    reason = getattr(error, "strerror", None) or error
+    return StorageError(f"{folder} cannot be read: {reason}.")
+
+
+def _signed(document: dict[str, Any]) -> str:
+    if document["format_version"] == 1:
+        return _checksum(document.get("content"))
+    return _checksum({name: document.get(name) for name in ("content", "files", "summary")})
+
+
+def _checksum(content: Any) -> str:
+    try:
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    except RecursionError as error:
+        raise DamagedModel("The model holds values in values, endlessly deep.") from error
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _whole(digits: str) -> int | float:
+    """A whole number; of very many digits, infinity, which nothing takes."""
+    return int(digits) if len(digits) < _LONGEST_NUMBER else math.inf
+
+
+def _hint(folder: Path) -> str:
+    """What to do where version 0.1 was killed between two renames."""
+    beside = folder.absolute().parent.glob(glob.escape(f".{folder.name}-replaced-") + "*")
+    aside = sorted((p.stat().st_mtime, p) for p in beside if (p / MODEL).is_file())
+    return f" A save was interrupted: rename {aside[-1][1]} back to it." if aside else ""

@@ -1,0 +1,227 @@
+"""A model is replaced in one step: whoever looks, and whatever is killed, there is a whole one."""
+
+import errno
+import os
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace, load, save
+from tagkin.errors import DamagedModel, StorageError
+from tagkin.filesystem import alone_in
+from tagkin.storage import folders
+from tests.conftest import make_collection
+from tests.forking import in_child, needs_fork
+from tests.killing import failing_at, kill_everywhere, steps_of
+
+N_SAVERS, N_SAVES = 8, 30
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Two models that can be told apart, the second with other numbers throughout."""
+    X, Y, _ = make_collection()
+    return [SemanticSpace(r, n_landmarks=20, random_state=0).fit(X, Y) for r in (0.5, 2.0)]
+
+
+def whole(folder):
+    """Which of the two models a folder holds, all of whose files are as they were saved."""
+    found = load(folder)
+    assert found.moments_.count == 150  # what is kept apart is there as well
+    return found.regularization
+
+
+def names_in(folder):
+    return sorted(path.name.split("-")[0] for path in folder.iterdir())
+
+
+WHOLE = ["README.md", "apart", "arrays", "model.json"]
+
+
+@needs_fork
+def test_a_kill_at_any_step_leaves_a_whole_model(models, tmp_path):
+    """Also the next save, after each kill, finds nothing in its way and leaves nothing behind."""
+    folder, seen = tmp_path / "model", []
+
+    def check(step):
+        seen.append(whole(folder))
+        assert os.listdir(tmp_path) == ["model"]
+        save(models[0], folder, overwrite=True)
+        assert names_in(folder) == WHOLE
+        assert whole(folder) == 0.5
+
+    n = kill_everywhere(
+        lambda: save(models[1], folder, overwrite=True),
+        prepare=lambda: save(models[0], folder, overwrite=True),
+        check=check,
+    )
+    assert n > 20
+    assert seen == sorted(seen), "from one step on it is the new one"
+    assert set(seen) == {0.5, 2.0}
+    assert whole(folder) == 2.0
+    assert names_in(folder) == WHOLE
+
+
+@needs_fork
+def test_a_kill_of_the_first_save_leaves_nothing_in_the_way(models, tmp_path):
+    folder = tmp_path / "new"
+
+    def check(step):
+        if (folder / "model.json").exists():
+            assert whole(folder) == 0.5
+            save(models[0], folder, overwrite=True)
+        else:
+            with pytest.raises(StorageError, match="not a tagkin model"):
+                load(folder)
+            save(models[0], folder)
+        assert names_in(folder) == WHOLE
+        clear(folder)
+
+    def clear(folder):
+        if folder.exists():
+            for path in folder.iterdir():
+                path.unlink()
+            folder.rmdir()
+
+    n = kill_everywhere(lambda: save(models[0], folder), lambda: clear(folder), check)
+    assert n > 20
+
+
+@needs_fork
+def test_adding_images_and_saving_survives_kills(tmp_path):
+    """Load, partial_fit, save: the way of `tagkin accept`. What was not changed is not written."""
+    X, Y, X_new = make_collection(60)
+    tags = [[f"tag {t}" for t in np.flatnonzero(row)] for row in Y]
+    learned = FeatureAnnotator(method=NeighborVoting(), denoise=False).fit(X[:50], tags[:50])
+    folder = learned.save(tmp_path / "model")
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    extended = load(folder).partial_fit(X[50:], tags[50:])
+
+    def prepare():
+        for path in folder.iterdir():
+            path.unlink()
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+
+    def work():
+        extended.save(folder, overwrite=True)
+
+    def check(step):
+        found = load(folder)
+        assert found.method_.labels_.shape[0] in (50, 60)
+        assert found.held_out_.shape == found.method_.labels_.shape
+        assert len(found.suggest(X_new[:1])) == 1
+
+    assert kill_everywhere(work, prepare, check) > 20
+    assert load(folder).method_.labels_.shape[0] == 60
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_disk_that_is_full_at_any_step_leaves_what_was_there(first, models, tmp_path):
+    folder = tmp_path / "model"
+    steps = steps_of(lambda: save(models[0], folder))
+    n_failed = 0
+    for n in range(len(steps)):
+        if first:
+            for path in folder.iterdir() if folder.exists() else ():
+                path.unlink()
+            if folder.exists():
+                folder.rmdir()
+        try:
+            with failing_at(n, errno.ENOSPC):
+                save(models[not first], folder, overwrite=True)
+        except StorageError as error:
+            assert "No space left" in str(error)  # noqa: PT017
+            n_failed += 1
+            switched = not first and whole(folder) == 2.0  # the card alone is missing
+        else:
+            switched = True
+        if first:
+            assert not folder.exists() or whole(folder) == 0.5
+        else:
+            assert whole(folder) == (2.0 if switched else 0.5)
+            save(models[0], folder, overwrite=True)
+            assert names_in(folder) == WHOLE
+    assert n_failed > 10
+
+
+def race(folder, numbers):
+    """Save models again and again, beside others who do."""
+    X, Y, _ = make_collection(60)
+    models = [SemanticSpace(r, n_landmarks=10, random_state=0).fit(X, Y) for r in numbers]
+    for i in range(N_SAVES):
+        save(models[i % len(models)], folder, overwrite=True)
+
+
+@needs_fork
+def test_racing_saves_and_loads(tmp_path):
+    """Eight processes save to one folder, thirty times each, while this one reads."""
+    folder = tmp_path / "model"
+    children = [in_child(lambda k=k: race(folder, (k + 1.0, k + 1.5))) for k in range(N_SAVERS)]
+    n_read, running = 0, set(children)
+    while running:
+        for child in list(running):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                assert os.waitstatus_to_exitcode(status) == 0
+                running.remove(child)
+        if (folder / "model.json").exists():
+            found = load(folder)
+            # the numbers are those of the settings
+            assert found.moments_.count == 60
+            n_read += 1
+    assert n_read > 5
+    assert names_in(folder) == WHOLE
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_one_who_waits_too_long_is_told(models, tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="locks of POSIX")
+    folder = save(models[0], tmp_path / "model")
+    monkeypatch.setattr(folders, "alone_in", partial(alone_in, patience=0.1))
+    with (folder / ".saving").open("wb") as file:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+        with pytest.raises(StorageError, match="Another process has been saving"):
+            save(models[1], folder, overwrite=True)
+    assert whole(folder) == 0.5
+    save(models[1], folder, overwrite=True)
+    assert whole(folder) == 2.0
+
+
+def test_without_locks_what_others_may_be_writing_is_left_alone(models, tmp_path, monkeypatch):
+    """On file systems that know no locks, a scratch file may be that of a save that goes on."""
+    folder = save(models[0], tmp_path / "model")
+    scratch = folder / ".model.json-0123456789abcdef"
+    scratch.write_text("of another process")
+    monkeypatch.setattr(sys.modules["tagkin.filesystem"], "try_lock", lambda file: None)
+    save(models[1], folder, overwrite=True)
+    assert scratch.exists()
+    assert whole(folder) == 2.0
+    monkeypatch.undo()
+    save(models[0], folder, overwrite=True)
+    assert names_in(folder) == WHOLE
+
+
+def test_a_model_that_was_replaced_goes_on(models, tmp_path):
+    """What a loaded model has not read yet is still its own."""
+    folder = save(models[0], tmp_path / "model")
+    before = load(folder)
+    save(models[1], folder, overwrite=True)
+    assert before.regularization == 0.5
+    np.testing.assert_array_equal(before.moments_.shift, models[0].moments_.shift)
+
+
+def test_the_same_numbers_are_not_written_again(models, tmp_path):
+    folder = save(models[0], tmp_path / "model")
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")}
+    save(models[0], folder, overwrite=True)
+    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("*.safetensors")} == before
+    # unless they are not what they should be
+    (path,) = folder.glob("arrays-*")
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    with pytest.raises(DamagedModel, match="checksum"):
+        load(folder)
+    save(models[0], folder, overwrite=True)
+    assert whole(folder) == 0.5
