@@ -124,8 +124,14 @@ def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.
 def _scores(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
     """Scores (n×D), float32, by the names of labels."""
     Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
-    for rows in _blocks(X, table):
-        Z[rows] = prior.scores(to_numpy(X[rows]), table.rows)
+    try:
+        for rows in _blocks(X, table):
+            Z[rows] = prior.scores(to_numpy(X[rows]), table.rows)
+    except ValueError as error:  # products of shapes that do not fit
+        raise InvalidInput(
+            f"The names of labels were learned with {table.rows.shape[1]} classes, and what scores "
+            f"them here, {prior!r}, has others. Use that of the same backbone, or fit again."
+        ) from error
     return Z
 
 

@@ -22,7 +22,7 @@ class Relocation:
 
     files_: Any
     digests_: Any
-    root_name_: str
+    root_name_: str = ""
     paths_: Locations
     cache: Any
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,10 +11,9 @@ from tagkin.cli import options
 from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag, shown_text
 from tagkin.cli.sources import open_model
 from tagkin.cli.tables import facts, size
+from tagkin.errors import StorageError
+from tagkin.storage import read_summary
 from tagkin.wording import denoising_text
-
-if TYPE_CHECKING:
-    from tagkin.annotator import Annotator
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -34,8 +33,7 @@ def run(
 
     MODEL is the model's folder.
     """
-    annotator = open_model(model)
-    found = _facts(annotator, model)
+    found = _facts(model)
     if as_json:
         send(json_line(found))
         return
@@ -45,10 +43,10 @@ def run(
     if not found["series"]:
         in_series = ""
     rows = [
-        ("Model", f"{shown(model)} ({size(found['bytes'])})"),
+        ("Model", f"{shown(model)} ({_size_text(found)})"),
         ("Photographs", f"{found['photographs']:,}{in_series}"),
         ("Tags", f"{len(often):,}: {named}{', …' if len(often) > _TAGS else ''}"),
-        ("Backbone", f"{shown(annotator.backbone)} ({found['fingerprint'][:12]})"),
+        ("Backbone", f"{shown(found['backbone'])} ({found['fingerprint'][:12]})"),
         ("Denoised", denoising_text(found["denoised"])),
     ]
     console = data()
@@ -58,21 +56,52 @@ def run(
         console.print(shown_text(line), style="dim")
 
 
-def _facts(annotator: Annotator, folder: Path) -> dict[str, Any]:
-    vocabulary = annotator.vocabulary_
-    # what kin carry now: tags may have been taken off photographs since they were counted
-    n_in_series, n_series = annotator.n_in_series()
-    counts = (int(n) for n in annotator.method_.labels_.sum(axis=0))
+def _facts(folder: Path) -> dict[str, Any]:
+    """What a model says of itself; those of earlier versions have to be opened for it."""
+    summary = read_summary(folder)
+    if summary is None:
+        summary = open_model(folder).summary()
+    elif not _is_usable(summary):
+        raise StorageError(
+            f"{relative(folder)} is damaged: what it says of itself is not what a model says. "
+            "Restore it from a copy, or train again."
+        )
+    sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
+    apart = sum(n for name, n in sizes.items() if name.startswith("apart-"))
     return {
         "model": relative(folder),
-        "bytes": sum(file.stat().st_size for file in folder.iterdir()),
-        "photographs": len(annotator.files_),
-        "in_series": n_in_series,
-        "series": n_series,
-        "tags": dict(zip(vocabulary.names_, counts, strict=True)),
-        "dropped": dict(vocabulary.dropped_),
-        "backbone": annotator.backbone,
-        "fingerprint": annotator.fingerprint_,
-        "denoised": float(annotator.blend_),
-        "description": annotator.describe(),
+        "bytes": sum(sizes.values()),
+        "bytes_apart": apart,
+        **{name: summary[name] for name in _SAID},
     }
+
+
+# What a model says of itself, and as what.
+_SAID: dict[str, type] = {
+    "photographs": int,
+    "in_series": int,
+    "series": int,
+    "tags": dict,
+    "dropped": dict,
+    "backbone": str,
+    "fingerprint": str,
+    "denoised": float,
+    "description": list,
+}
+
+
+def _is_usable(summary: dict[str, Any]) -> bool:
+    """Whether a summary has all that is shown of it, as it is shown."""
+    if any(type(summary.get(name)) is not kind for name, kind in _SAID.items()):
+        return False
+    counts = [*summary["tags"].values(), *summary["dropped"].values()]
+    texts = all(isinstance(line, str) for line in summary["description"])
+    return texts and all(type(n) is int and 0 <= n < 2**53 for n in counts)
+
+
+def _size_text(found: dict[str, Any]) -> str:
+    """How large a model is, and how much of it is not read before it is needed."""
+    text = size(found["bytes"])
+    if not found["bytes_apart"]:
+        return text
+    return f"{text}, {size(found['bytes_apart'])} of it read by audits and further learning alone"

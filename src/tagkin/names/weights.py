@@ -70,7 +70,7 @@ class NameWeights(BaseEstimator):
             )
         self.center_, self.scale_ = (
             float(S.mean(dtype=np.float64)),
-            _positive(S.std(dtype=np.float64)),
+            float(_positive(S.std(dtype=np.float64))),
         )
         self.prior_center_ = Z.mean(axis=0, dtype=np.float64)
         self.prior_scale_: np.ndarray = _positive(Z.std(axis=0, dtype=np.float64))

@@ -362,6 +362,11 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """The sums over all images; after an exact fit they are made when first needed."""
         self._check_fitted()
         if self._moments is None:
+            if self._exact_text is None:
+                raise InvalidInput(
+                    "This space holds no sums, and so cannot learn from further images, or forget "
+                    "any. Fit it again."
+                )
             points = as_block(self.landmarks_.points, double=True)
             shift = self._solved().kernel_mean
             self._moments = Moments.of(points, self._exact_text, self.landmarks_, shift)

@@ -115,10 +115,11 @@ def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile |
     found = files.get(kind) if isinstance(files, dict) else None
     if found is None and kind == APART:
         return None
-    name = found.get("name") if isinstance(found, dict) else None
-    if not isinstance(name, str) or not is_array_file(name) or "size" not in found:
+    said = found if isinstance(found, dict) else {}
+    name, size = said.get("name"), said.get("size")
+    if not isinstance(name, str) or not is_array_file(name) or type(size) is not int:
         raise DamagedModel(f"{folder / MODEL} names no file of {kind} that could be a model's.")
-    return name, found["size"], found.get("sha256")
+    return name, size, said.get("sha256")
 
 
 def read_summary(folder: str | os.PathLike[str]) -> dict[str, Any] | None:

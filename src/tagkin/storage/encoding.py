@@ -181,7 +181,7 @@ def _array_named(name: Any, arrays: dict[str, np.ndarray]) -> np.ndarray:
 def _csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
     """A sparse matrix whose indices are in range: native code believes them."""
     names = ("data", "indices", "indptr")
-    arrays = [parts.get(name) if isinstance(parts, dict) else None for name in names]
+    arrays: list[Any] = [parts.get(name) if isinstance(parts, dict) else None for name in names]
     data, indices, ends = arrays
     if not all(isinstance(a, np.ndarray) and a.ndim == 1 for a in arrays):
         raise DamagedModel("The model holds a sparse matrix without its three arrays.")

@@ -30,6 +30,7 @@ __all__ = [
     "Flags",
     "Floats",
     "Indices",
+    "Levels",
     "Refused",
     "Sparse",
     "Table",
@@ -91,8 +92,8 @@ class Field:
         return other
 
     def or_absent(self) -> Self:
-        """The same, or None, or not there at all: earlier versions did not have it."""
-        other = self.or_none()
+        """The same, or not there at all: earlier versions did not have it."""
+        other = copy(self)
         other.absent = True
         return other
 
@@ -192,21 +193,25 @@ class Choice(Field):
 
 
 class _Array(Field):
-    """An array, its dimensions by name."""
+    """An array, its dimensions by name; those that never change by their size."""
 
     kinds = ""
     called = "an array"
 
-    def __init__(self, *shape: str):
+    def __init__(self, *shape: str | int):
         self.shape = shape
 
     def _check(self, value: Any, sizes: Dimensions, where: str) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
             raise Refused(where, f"is {_shown(value)}, not {self.called}")
         if value.ndim != len(self.shape):
-            raise Refused(where, f"has the shape {value.shape}, not ({', '.join(self.shape)})")
+            shape = ", ".join(map(str, self.shape))
+            raise Refused(where, f"has the shape {value.shape}, not ({shape})")
         for name, size in zip(self.shape, value.shape, strict=True):
-            sizes.seen(name, size, where)
+            if isinstance(name, str):
+                sizes.seen(name, size, where)
+            elif size != name:
+                raise Refused(where, f"has {size:,} entries, not {name:,}")
         if value.size:
             self._check_numbers(value, sizes, where)
 
@@ -219,8 +224,8 @@ class Floats(_Array):
 
     Parameters
     ----------
-    shape : str
-        Names of the dimensions.
+    shape : str or int
+        Names of the dimensions, or their sizes.
     endless : bool
         Whether −∞ and ∞ are numbers, too.
     ascending : bool
@@ -233,7 +238,7 @@ class Floats(_Array):
 
     def __init__(
         self,
-        *shape: str,
+        *shape: str | int,
         low: float = -_LARGEST,
         high: float = _LARGEST,
         above: float = -math.inf,
@@ -270,7 +275,7 @@ class Indices(_Array):
     kinds = "iu"
     called = "an array of whole numbers"
 
-    def __init__(self, *shape: str, below: str | int = _MOST, ascending: bool = False):
+    def __init__(self, *shape: str | int, below: str | int = _MOST, ascending: bool = False):
         super().__init__(*shape)
         self._below, self._ascending = below, ascending
 
@@ -404,6 +409,16 @@ class Columns(Table):
         sizes.seen(self.size, len(value), where)
 
 
+class Levels(Field):
+    """Levels that belong above a tag, and how many of them it implies."""
+
+    def _check(self, value: Any, sizes: Dimensions, where: str) -> None:
+        if not isinstance(value, list) or len(value) != 2:
+            raise Refused(where, f"is {_shown(value)}, not levels and their number")
+        Texts().check(value[0], sizes, where)
+        Whole(0, len(value[0])).check(value[1], sizes, where)
+
+
 class Either(Field):
     """One of several kinds of value."""
 
@@ -430,6 +445,8 @@ def _shown(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, int) and abs(value) > _MOST:
         return "a number of very many digits"
+    if not isinstance(value, (str, int, float, type(None))):
+        return f"a {type(value).__name__}"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 

@@ -305,6 +305,9 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
         check_model(model, folder)
         if device is not None:
             place(model, device)
+        form = stored_form(model)
+        if form is not None and form.told_its_folder:
+            model.opened_from(folder)
     except (StorageError, MissingExtra, InvalidInput):
         raise
     except OSError as error:
@@ -313,9 +316,6 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
         raise DamagedModel(
             f"{folder / MODEL} does not describe a model ({error!r:.300}). Save the model again."
         ) from error
-    form = stored_form(model)
-    if form is not None and form.told_its_folder:
-        model.opened_from(folder)
     return model
 
 

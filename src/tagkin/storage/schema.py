@@ -22,6 +22,7 @@ from tagkin.storage.fields import (
     Flags,
     Floats,
     Indices,
+    Levels,
     Sparse,
     Table,
     Text,
@@ -178,7 +179,7 @@ _SPACE = {
 
 _OF_EVERY_METHOD: dict[str, Field] = {
     "n_labels_": Dim("D"),
-    "_label_names": Texts("D").or_absent(),
+    "_label_names": Texts("D").or_none().or_absent(),
     **_features("m"),
 }
 _BY_NEIGHBORS: dict[str, Field] = {
@@ -343,7 +344,7 @@ _LABELS = {
             "_columns": Columns("D"),
             "_names": Texts("D"),
             "_words": Table(Text()).or_absent(),
-            "_above": _ANY.or_absent(),
+            "_above": Table(Levels()).or_absent(),
             "n_images_": Whole(),
             "unknown_": Counts(),
         },
@@ -361,6 +362,7 @@ _LABELS = {
             "intercepts_": Floats("D"),
             "cut_scores_": Floats("D", "G", endless=True),
             "cut_precision_": Floats("D", "G"),
+            "joint_precision_": Floats(201).or_absent(),
         },
     ),
     "LabelErrors": Stored(
@@ -387,13 +389,13 @@ _LABELS = {
         "tagkin.names.weights",
         learned={
             "center_": Value(),
-            "scale_": _POSITIVE,
+            "scale_": Either(Floats(1, above=0), _POSITIVE),  # once an array
             "prior_center_": Floats("D"),
             "prior_scale_": Floats("D", above=0),
             "slopes_": Floats("D"),
             "intercepts_": Floats("D"),
             "weights_": Floats("D"),
-            "expected_": Floats("K", "K"),
+            "expected_": Floats(3, 3),
         },
     ),
     "LearnedNames": Stored(
@@ -462,9 +464,9 @@ _ANNOTATORS = {
             "errors_": Part("LabelErrors", D="judged").or_absent(),
             "held_out_": Sparse("N", "D", high=1, within="judged"),
             "rejected_": Sparse("N", "D").or_absent(),
-            "names_": Part("LearnedNames", D="D").or_absent(),
+            "names_": Part("LearnedNames", D="D").or_none().or_absent(),
             "vocabulary_": Part("Vocabulary", D="D").or_none(),
-            "column_names_": Texts("D").or_absent(),
+            "column_names_": Texts("D").or_none().or_absent(),
             "tags_": TextLists("N").or_none(),
             "groups_": Indices("N").or_absent(),
             "blend_": _SHARE,

@@ -76,7 +76,7 @@ class TensorBytes:
         small, n_small = [memoryview(self._header)], len(self._header)
         for array in self._arrays:
             plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-            piece = memoryview(plain.reshape(-1).view(np.uint8))
+            piece = plain.reshape(-1).view(np.uint8).data
             if piece.nbytes > _SMALL:
                 yield b"".join(small)
                 yield piece

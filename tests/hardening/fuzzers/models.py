@@ -1,0 +1,50 @@
+"""Models with something wrong in them: refused with a `StorageError`, or good for use."""
+
+import io
+import random
+import tempfile
+import zipfile
+from pathlib import Path
+
+from tagkin import load
+from tagkin.errors import StorageError, TagkinError
+from tests.hardening.fuzzers import Report, try_inputs
+from tests.hardening.model_mutations import mutated
+from tests.hardening.model_samples import KINDS, saved, use
+
+
+def check(data: bytes) -> None:
+    """Load a model, which is a folder in a ZIP file, and use it."""
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(io.BytesIO(data)) as files:
+            files.extractall(folder)
+        check_folder(Path(folder))
+
+
+def check_folder(folder: Path) -> str:
+    """What became of a model: "refused", "of no use" or "used"; anything else is raised."""
+    try:
+        model = load(folder)
+    except StorageError as error:
+        if not str(error).isprintable():
+            raise AssertionError("an error that cannot be shown") from error
+        return "refused"
+    try:
+        use(model, folder)
+    except TagkinError:  # numbers that are finite, and too large for what is asked
+        return "of no use"
+    return "used"
+
+
+def fuzz(seconds: float, seed: int, keep: Path) -> Report:
+    """Saved models of every kind with something changed, and all checksums redone."""
+
+    def make(rng: random.Random) -> bytes:
+        crafted, _ = mutated(saved(rng.choice(KINDS)), rng)
+        target = io.BytesIO()
+        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(target, "w") as files:
+            for path in sorted(crafted.write(Path(folder)).iterdir()):
+                files.write(path, path.name)
+        return target.getvalue()
+
+    return try_inputs("models", make, check, seconds, seed, keep, ".zip")

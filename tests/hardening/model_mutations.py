@@ -1,0 +1,223 @@
+"""Ways in which the files of a model can be wrong, one at a time."""
+
+import copy
+import json
+import math
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.hardening.crafting import Crafted
+
+# --- arrays ------------------------------------------------------------------------------
+
+ARRAY_CHANGES: dict[str, Callable[[np.ndarray], np.ndarray | None]] = {
+    "missing": lambda a: None,
+    "one row less": lambda a: a[1:] if a.ndim else a,
+    "one row more": lambda a: np.concatenate([a, a[-1:]]) if a.ndim else a,
+    "one column less": lambda a: a[..., 1:] if a.ndim else a,
+    "empty": lambda a: a[:0],
+    "flat": lambda a: a.reshape(-1) if a.ndim > 1 else a[None],
+    "transposed": lambda a: a.T.copy() if a.ndim > 1 else a[:, None],
+    "float16": lambda a: a.astype(np.float16),
+    "float64": lambda a: a.astype(np.float64),
+    "int64": lambda a: np.nan_to_num(a).astype(np.int64),
+    "bool": lambda a: a.astype(bool),
+    "uint8": lambda a: np.nan_to_num(a).astype(np.uint8),
+    "nan": lambda a: _with(a, np.nan),
+    "infinity": lambda a: _with(a, np.inf),
+    "huge": lambda a: _with(a, 1e300 if a.dtype == np.float64 else 3e38),
+    "large": lambda a: _with(a, 1e29),
+    "negative": lambda a: _with(a, -1),
+    "zeros": np.zeros_like,
+    "all negative": lambda a: (
+        (-a.astype(np.int64) - 1).astype(a.dtype) if a.dtype.kind in "iu" else -a
+    ),
+    "next": lambda a: a + 1 if a.dtype.kind in "iuf" else a,
+    "previous": lambda a: a - 1 if a.dtype.kind in "iuf" else a,
+    "largest": lambda a: _with(a, 2**31 - 1) if a.dtype.kind in "i" else a,
+    "lowest": lambda a: _with(a, -(2**31)) if a.dtype.kind in "i" else a,
+    "reversed": lambda a: a[::-1].copy(),
+}
+
+
+def _with(a: np.ndarray, number: float) -> np.ndarray:
+    """The array with this number in its middle, as far as it can hold it."""
+    changed = a.copy()
+    if a.size:
+        with np.errstate(all="ignore"):
+            changed.reshape(-1)[a.size // 2] = np.array(number).astype(a.dtype)
+    return changed
+
+
+def changed_array(original: Crafted, kind: str, name: str, change: str) -> Crafted:
+    """A copy of a model with one array changed in one of these ways."""
+    crafted = copy.deepcopy(original)
+    arrays = crafted.arrays(kind)
+    found = ARRAY_CHANGES[change](arrays[name])
+    if found is None:
+        del arrays[name]
+    else:
+        arrays[name] = np.ascontiguousarray(found)
+    crafted.with_arrays(kind, arrays)
+    return crafted
+
+
+# --- the document ------------------------------------------------------------------------
+
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    3,
+    10**30,
+    1e308,
+    math.nan,
+    "",
+    "x" * 5000,
+    "\0\ud800",
+    "../../../etc/passwd",
+    [],
+    [[]],
+    {},
+    {"$array": "model"},
+    {"$class": "Linear", "state": {}},
+    {"$pipeline": []},
+    {"$csr": {}, "shape": [10**9, 10**9]},
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where values stand in a document; of long lists and tables the first few."""
+    yield path
+    if isinstance(value, dict):
+        for key in list(value)[:40]:
+            yield from places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for i in range(min(len(value), 3)):
+            yield from places(value[i], (*path, i))
+
+
+def changed_document(crafted: Crafted, path: tuple[Any, ...], change: Callable[[Any, Any], None]):
+    """Apply a change to what holds the value at a path, and to its key there."""
+    holder: Any = {"document": crafted.document}
+    *above, last = "document", *path
+    for key in above:
+        holder = holder[key]
+    change(holder, last)
+
+
+def put(value: Any) -> Callable[[Any, Any], None]:
+    def change(holder: Any, key: Any) -> None:
+        holder[key] = copy.deepcopy(value)
+
+    return change
+
+
+def remove(holder: Any, key: Any) -> None:
+    del holder[key]
+
+
+def rename(holder: Any, key: Any) -> None:
+    if isinstance(holder, dict):
+        holder[f"{key}x"] = holder.pop(key)
+    else:
+        holder.append(holder[key])
+
+
+def deep(holder: Any, key: Any) -> None:
+    """500 values in values: what the parser takes and nobody else need."""
+    value: Any = holder[key]
+    for _ in range(500):
+        value = [value]
+    holder[key] = value
+
+
+# --- bytes -------------------------------------------------------------------------------
+
+
+def header_of(data: bytes) -> tuple[dict[str, Any], bytes]:
+    size = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + size]), data[8 + size :]
+
+
+def with_header(header: Any, rest: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + rest
+
+
+def _in_first(change: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], bytes]:
+    def changed(data: bytes) -> bytes:
+        header, rest = header_of(data)
+        if header:
+            change(header[max(header, key=lambda name: math.prod(header[name]["shape"]))])
+        return with_header(header, rest)
+
+    return changed
+
+
+BYTE_CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda data: b"",
+    "seven bytes": lambda data: data[:7],
+    "half": lambda data: data[: len(data) // 2],
+    "one byte less": lambda data: data[:-1],
+    "more at the end": lambda data: data + b"\0" * 64,
+    "a header of 100 GB": lambda data: (10**11).to_bytes(8, "little") + data[8:],
+    "an endless header": lambda data: b"\xff" * 8 + data[8:],
+    "no JSON": lambda data: data[:8] + b"\0" * len(data[8:]),
+    "a list": lambda data: with_header([1, 2], b""),
+    "deep JSON": lambda data: (10**5).to_bytes(8, "little") + b"[" * 10**5,
+    "100 GB of numbers": _in_first(lambda e: e.update(shape=[10**5, 250_000])),
+    "a shape that overflows": _in_first(lambda e: e.update(shape=[2**62, 2**62, 16])),
+    "a negative shape": _in_first(lambda e: e.update(shape=[-n for n in e["shape"]])),
+    "a shape of texts": _in_first(lambda e: e.update(shape=["1", None])),
+    "no shape": _in_first(lambda e: e.pop("shape")),
+    "another dtype": _in_first(lambda e: e.update(dtype="F8_E5M2")),
+    "a dtype in a list": _in_first(lambda e: e.update(dtype=["F32"])),
+    "offsets beyond the end": _in_first(
+        lambda e: e.update(data_offsets=[n + 10**6 for n in e["data_offsets"]])
+    ),
+    "offsets below 0": _in_first(lambda e: e.update(data_offsets=[-8, e["data_offsets"][1] - 8])),
+    "offsets turned around": _in_first(lambda e: e["data_offsets"].reverse()),
+    "offsets of one byte more": _in_first(
+        lambda e: e.update(data_offsets=[n + 1 for n in e["data_offsets"]])
+    ),
+}
+
+
+# --- one at random -----------------------------------------------------------------------
+
+
+def mutated(original: Crafted, rng: random.Random) -> tuple[Crafted, str]:
+    """A model with one or two things wrong, and what."""
+    crafted, said = copy.deepcopy(original), []
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        kind = rng.choice(sorted(crafted.files))
+        way = rng.random()
+        try:
+            if way < 0.5:
+                name = rng.choice(sorted(crafted.arrays(kind)))
+                change = rng.choice(sorted(ARRAY_CHANGES))
+                crafted = changed_array(crafted, kind, name, change)
+                said.append(f"{name}: {change}")
+            elif way < 0.55:
+                change = rng.choice(sorted(BYTE_CHANGES))
+                crafted.files[kind] = BYTE_CHANGES[change](crafted.files[kind])
+                said.append(f"{kind}: {change}")
+            elif way < 0.65:
+                data = bytearray(crafted.files[kind])
+                for _ in range(rng.choice((1, 8, 64))):
+                    data[rng.randrange(len(data))] = rng.randrange(256)
+                crafted.files[kind] = bytes(data)
+                said.append(f"{kind}: bytes at random")
+            else:
+                path = rng.choice([p for p in places(crafted.document["content"]) if p])
+                change = rng.choice((put(rng.choice(VALUES)), remove, rename, deep))
+                changed_document(crafted, ("content", *path), change)
+                said.append(f"{path}: {change.__qualname__}")
+        except (KeyError, IndexError, TypeError, ValueError):
+            continue  # a change before has taken away what this one would change
+    return crafted, "; ".join(said)

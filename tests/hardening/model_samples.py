@@ -1,0 +1,160 @@
+"""Small saved models of every kind, and how each is used."""
+
+import functools
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+
+from tagkin import (
+    Annotator,
+    FeatureAnnotator,
+    KinReadout,
+    LabelCalibrator,
+    LandmarkMap,
+    LinearSVM,
+    LogisticReadout,
+    NeighborVoting,
+    RidgeTransfer,
+    SemanticSpace,
+    TagDenoiser,
+    TagProp,
+    TagRelevance,
+    TwoPassKNN,
+    Vocabulary,
+    save,
+)
+from tagkin.features import get_backbone
+from tagkin.labels import WordVectorView
+from tagkin.storage import read_summary
+from tests.annotator.conftest import SyntheticPhotographs, seen
+from tests.conftest import make_collection
+from tests.hardening.crafting import Crafted
+
+X, Y, X_NEW = make_collection(60, d=8, n_labels=4)
+NAMES = ["sea", "sky", "animal|dog", "Zoë"]
+TAGS = [[NAMES[t] for t in np.flatnonzero(row)] for row in Y]
+PHOTOS = SyntheticPhotographs(130)
+
+
+def _annotator(**settings: Any) -> Annotator:
+    rejected = [["boat"] if i % 9 == 0 else [] for i in range(120)]
+    model = Annotator(cache=False, **settings)
+    return model.fit(seen(PHOTOS.X[:120]), PHOTOS.tags[:120], rejected=rejected)
+
+
+class _Prior:
+    """What names say, by two of the features."""
+
+    def meanings(self, names):
+        from tagkin.names.meanings import OWN, Meanings
+
+        n = len(names)
+        rows = np.eye(max(n, 1), X.shape[1], dtype=np.float32)[:n]
+        return Meanings(rows, np.arange(n), np.ones(n), np.ones(n), np.full(n, OWN, np.int8))
+
+    def scores(self, features, rows):
+        return np.asarray(features @ np.asarray(rows).T, np.float32)
+
+
+def _with_names() -> FeatureAnnotator:
+    learned = FeatureAnnotator(method=NeighborVoting(20), denoise=False, prior=_Prior())
+    learned.fit(X, TAGS)
+    learned.prior = None  # a model goes without it
+    return learned
+
+
+def _extended() -> FeatureAnnotator:
+    """With labels that came later, which have no read-out and no rates of errors."""
+    more = [[*row, "late"] for row in TAGS[50:]]
+    return FeatureAnnotator(denoise=False).fit(X[:50], TAGS[:50]).partial_fit(X[50:], more)
+
+
+_MAKERS = {
+    "annotator": lambda: _annotator(),
+    "annotator-tagprop": lambda: _annotator(method=TagProp(20), denoise=False),
+    "calibrator": lambda: LabelCalibrator().fit(np.random.default_rng(0).random(Y.shape), Y),
+    "denoiser": lambda: TagDenoiser(20, blend=0.5).fit(X, Y),
+    "extended": _extended,
+    "feature-annotator": lambda: FeatureAnnotator(method=TwoPassKNN(), denoise=False).fit(X, Y),
+    "kin-readout": lambda: KinReadout().fit(X, Y),
+    "landmark-map": lambda: LandmarkMap(n_landmarks=10).fit(X),
+    "linear": lambda: LinearSVM().fit(X, Y),
+    "named": _with_names,
+    "pipeline": lambda: make_pipeline(SemanticSpace(n_landmarks=9), NeighborVoting(9)).fit(X, Y),
+    "readout": lambda: LogisticReadout().fit(X, Y),
+    "ridge": lambda: RidgeTransfer().fit(X, Y),
+    "space": lambda: SemanticSpace().fit(X, Y),
+    "space-chi2": lambda: SemanticSpace(kernel="rbf", text_view="chi2", n_landmarks=9).fit(X, Y),
+    "space-words": lambda: SemanticSpace(
+        kernel="linear", text_view=WordVectorView(NAMES, vectors=np.eye(4, 3)), n_landmarks=9
+    ).fit(X, Y),
+    "tag-relevance": lambda: TagRelevance(20).fit(X, Y, users=[i % 7 for i in range(60)]),
+    "tagprop": lambda: TagProp(20).fit(X, Y),
+    "tagprop-distance": lambda: TagProp(20, weights="distance", sigmoids=False).fit(X, Y),
+    "two-pass": lambda: TwoPassKNN(metric_learning=True).fit(X, Y),
+    "vocabulary": lambda: Vocabulary(
+        aliases={"ocean": "sea"}, separator=["|", "/"], merge_levels=True, exclude=["snow"]
+    ).fit(TAGS),
+    "voting": lambda: NeighborVoting(20).fit(X, Y),
+}
+KINDS = sorted(_MAKERS)
+
+
+@functools.cache
+def saved(kind: str) -> Crafted:
+    """The files of a model of a kind; `Crafted` is copied before it is changed."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Crafted(save(_MAKERS[kind](), Path(folder) / "model"))
+
+
+@functools.cache
+def _opened_backbone() -> Any:
+    return get_backbone()
+
+
+def use(model: Any, folder: Path) -> None:
+    """Ask a loaded model for all that it is for."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if hasattr(model, "describe"):
+            model.describe()
+        if isinstance(model, Annotator):
+            read_summary(folder)
+            if model.backbone == "efficientnet-lite0":
+                model._opened = model.backbone, _opened_backbone()
+            new = seen(PHOTOS.X[115:125], first=115)
+            model.suggest(new, n=3)
+            model.suggest(new, precision=0.8)
+            model.similar(new, 3)
+            model.audit(5)
+            model.summary()
+        elif isinstance(model, FeatureAnnotator):
+            if getattr(model, "names_", None) is not None:
+                model.prior = _Prior()
+            model.suggest(X_NEW[:5], n=2)
+            model.audit(5)
+            labels = TAGS[:3] if model.vocabulary_ is not None else Y[:3]
+            model.partial_fit(X[:3], labels)
+            model.suggest(X_NEW[:5], n=2)
+        elif isinstance(model, SemanticSpace):
+            model.transform(X_NEW)
+            model.partial_fit(X[:20], Y[:20]).transform(X_NEW)
+        elif isinstance(model, LabelCalibrator):
+            model.predict_proba(np.random.default_rng(1).random((5, model.n_labels_)))
+            model.min_scores(0.5)
+        elif isinstance(model, Vocabulary):
+            model.transform([["sea", "Dog/old"], ["ocean"]])
+            model.inverse_transform(np.ones((1, len(model.names_))))
+            assert len(model.counts_) == len(model.names_)
+            model.extend([["new"]])
+        elif hasattr(model, "decision_function"):
+            model.decision_function(X_NEW)
+            if hasattr(model, "explain"):
+                model.explain(X_NEW[:2], [0])
+        else:
+            model.transform(X_NEW)

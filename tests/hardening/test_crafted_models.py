@@ -1,0 +1,325 @@
+"""Models that somebody wrote to do harm: refused with a sentence, or good for use; nothing else.
+
+Everything a model holds is changed here in some way, with all checksums redone. The work is done
+in a process of its own: native code that believes an index ends it by a signal.
+"""
+
+import copy
+import faulthandler
+import os
+import random
+import tempfile
+import traceback
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from tagkin import load, save
+from tagkin.errors import StorageError
+from tagkin.storage import read_summary
+from tests.forking import in_child, needs_fork
+from tests.hardening.crafting import Crafted, rewrite
+from tests.hardening.fuzzers.models import check_folder
+from tests.hardening.model_mutations import (
+    ARRAY_CHANGES,
+    BYTE_CHANGES,
+    VALUES,
+    changed_array,
+    changed_document,
+    deep,
+    places,
+    put,
+    remove,
+    rename,
+)
+from tests.hardening.model_samples import KINDS, saved
+
+N_CASES = 60  # of each kind of model, of the thousands that there are; the fuzzer takes all
+SWEPT = ("annotator", "extended", "named", "pipeline", "space-chi2", "two-pass", "vocabulary")
+
+
+def in_a_process(work):
+    """Do work in a child; how that ended, and what it said where it did not end well."""
+    with tempfile.NamedTemporaryFile("w+") as said:
+
+        def watched():
+            faulthandler.enable(said)
+            try:
+                work()
+            except BaseException:
+                said.write(traceback.format_exc())
+                said.flush()
+                raise
+
+        _, status = os.waitpid(in_child(watched), 0)
+        said.seek(0)
+        return os.waitstatus_to_exitcode(status), said.read()
+
+
+def some_changes(original: Crafted, rng: random.Random):
+    """Models with one thing wrong: an array, or a value of the document."""
+    arrays = [(kind, name) for kind in original.files for name in original.arrays(kind)]
+    paths = list(places(original.document["content"]))[1:]
+    changes = [*map(put, VALUES), remove, rename, deep]
+    for i in range(N_CASES):
+        if i % 2 and arrays:
+            (kind, name), change = rng.choice(arrays), rng.choice(sorted(ARRAY_CHANGES))
+            yield f"{name}: {change}", changed_array(original, kind, name, change)
+        else:
+            path, change = rng.choice(paths), rng.choice(changes)
+            crafted = copy.deepcopy(original)
+            changed_document(crafted, ("content", *path), change)
+            yield f"{path}: {change}", crafted
+
+
+def outcomes(cases, folder):
+    """What became of each model; the first that ends in any other way is told by its name."""
+    found = {}
+    for name, crafted in cases:
+        try:
+            found[name] = check_folder(crafted.write(folder))
+        except Exception as error:
+            raise AssertionError(f"{name} ends in {type(error).__name__}") from error
+    return found
+
+
+@needs_fork
+@pytest.mark.parametrize("kind", SWEPT)
+def test_whatever_is_wrong_is_told(kind, tmp_path):
+    original = saved(kind)
+
+    def sweep():
+        found = outcomes(some_changes(original, random.Random(kind)), tmp_path / "model")
+        n_refused = sum(outcome == "refused" for outcome in found.values())
+        assert n_refused > len(found) / 2
+
+    status, said = in_a_process(sweep)
+    assert status == 0, said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_as_they_were_saved_are_of_use(kind, tmp_path):
+    assert check_folder(copy.deepcopy(saved(kind)).write(tmp_path / "model")) == "used"
+
+
+@pytest.mark.parametrize("kind", ["annotator", "space", "voting"])
+def test_models_of_the_format_before_are_of_use(kind, tmp_path):
+    assert check_folder(copy.deepcopy(saved(kind)).write_version_1(tmp_path / "model")) == "used"
+
+
+# --- what once ended by a signal, or in a traceback ---
+
+CSR = [
+    (kind, file, name)
+    for kind in ("annotator", "tag-relevance", "two-pass", "denoiser")
+    for file in saved(kind).files
+    for name in saved(kind).arrays(file)
+    if name.endswith((".csr.indices", ".csr.indptr"))
+]
+INDEX_CHANGES = {
+    "beyond the last": lambda a: np.where(np.arange(len(a)) == len(a) // 2, 10**6, a),
+    "below 0": lambda a: np.where(np.arange(len(a)) == len(a) // 2, -(10**6), a),
+    "the largest": lambda a: np.full_like(a, np.iinfo(a.dtype).max),
+    "the same": np.zeros_like,
+    "descending": lambda a: a[::-1].copy(),
+    "fewer": lambda a: a[: len(a) // 2],
+}
+
+
+@needs_fork
+def test_indices_that_point_elsewhere_are_refused(tmp_path):
+    """Memory was read and written there: `info`, `suggest` and `audit` ended by a signal."""
+
+    def sweep():
+        for kind, file, name in CSR:
+            for said, change in INDEX_CHANGES.items():
+                crafted = copy.deepcopy(saved(kind))
+                arrays = crafted.arrays(file)
+                arrays[name] = change(arrays[name]).astype(arrays[name].dtype)
+                if np.array_equal(arrays[name], crafted.arrays(file)[name]):
+                    continue
+                crafted.with_arrays(file, arrays)
+                found = check_folder(crafted.write(tmp_path / "model"))
+                if said in ("beyond the last", "below 0", "the largest"):
+                    # what is kept apart is refused when it is asked for
+                    expected = "refused" if file == "arrays" else "of no use"
+                    assert found == expected, (name, said)
+
+    for kind, _, _ in CSR:
+        saved(kind)
+    status, said = in_a_process(sweep)
+    assert status == 0, said
+
+
+@pytest.mark.parametrize("change", sorted(BYTE_CHANGES))
+def test_files_that_are_not_what_they_claim_are_refused(change, tmp_path):
+    crafted = copy.deepcopy(saved("kin-readout"))
+    crafted.files["arrays"] = BYTE_CHANGES[change](crafted.files["arrays"])
+    folder = crafted.write(tmp_path / "model")
+    if change == "more at the end":
+        assert check_folder(folder) == "used"
+        return
+    with pytest.raises(StorageError):
+        load(folder)
+
+
+WRONG = {
+    "_solution.state.coefficients": ("nan", r"model\._solution\.coefficients has numbers that are"),
+    "landmarks_.state.points": ("one row less", r"has 10 entries where .*points has 9|points has"),
+    "text_view_.state.map_.state.factor_": ("zeros", "is singular"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG))
+def test_an_error_says_what_is_wrong_and_where(name, tmp_path):
+    change, said = WRONG[name]
+    array = f"model.{name.replace('.state', '')}"
+    crafted = changed_array(saved("space-chi2"), "arrays", array, change)
+    with pytest.raises(StorageError, match=said):
+        load(crafted.write(tmp_path / "model"))
+
+
+def test_what_is_kept_apart_is_checked_when_it_is_read(tmp_path):
+    crafted = changed_array(saved("space-chi2"), "apart", "model._moments.cross", "transposed")
+    space = load(crafted.write(tmp_path / "model"))
+    with pytest.raises(StorageError, match=r"model\._moments\.cross has \d+ entries where"):
+        space.moments_.cross  # noqa: B018
+    crafted.files["apart"] = crafted.files["apart"][:-1] + b"!"
+    (path,) = (tmp_path / "model").glob("apart-*")
+    path.write_bytes(crafted.files["apart"])
+    space = load(tmp_path / "model")
+    with pytest.raises(StorageError, match="checksum differs"):
+        space.moments_.cross  # noqa: B018
+
+
+# --- the folder itself ---
+
+
+def named(kind, **changes):
+    return lambda document: document["files"][kind].update(changes)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        named("arrays", name="../model/arrays.safetensors"),
+        named("arrays", name="/etc/passwd"),
+        named("arrays", name="arrays-0123456789abcdef.safetensors/../x"),
+        named("arrays", name=["arrays-0123456789abcdef.safetensors"]),
+        named("arrays", size=10**12),
+        named("arrays", size=None),
+        named("arrays", size=True),
+        named("arrays", sha256=None),
+        named("apart", name="apart-0123456789abcdef.safetensors"),
+        named("apart", name=""),
+        lambda document: document["files"].update(apart=[1]),
+        lambda document: document.update(files=None),
+        lambda document: document.update(format_version=True),
+        lambda document: document.update(format_version=[2]),
+        lambda document: document.update(format_version=1),
+        lambda document: document.update(content_sha256=None),
+    ],
+)
+def test_files_are_named_by_what_is_in_them(change, tmp_path):
+    folder = copy.deepcopy(saved("space-chi2")).write(tmp_path / "model")
+    document = Crafted(folder)
+    rewrite(folder, change)
+    if document.document.get("content_sha256") is None:
+        (folder / "model.json").write_text("{}")
+    try:
+        load(folder)
+    except StorageError:
+        return
+    # a version that is equal to ours is ours
+    assert Crafted(folder).document["content_sha256"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 10**6,
+        b'{"format": "tagkin-model", "format_version": ' + b"9" * 10**5 + b"}",
+        b'{"format": "tagkin-model", "format_version": 2, "content": ' + b"[" * 50_000,
+        b'{"format": "tagkin-model", "format_version": 2, "content": "\xff"}',
+        b"\0" * 1000,
+        b"",
+        b"null",
+    ],
+)
+def test_documents_that_are_none_are_refused(text, tmp_path):
+    folder = copy.deepcopy(saved("vocabulary")).write(tmp_path / "model")
+    (folder / "model.json").write_bytes(text)
+    for read in (load, read_summary):
+        with pytest.raises(StorageError):
+            read(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are of POSIX")
+def test_what_is_no_file_is_not_opened(tmp_path):
+    """A pipe that nobody writes to would never end, /dev/zero neither."""
+    folder = copy.deepcopy(saved("vocabulary")).write(tmp_path / "model")
+    (path,) = folder.glob("arrays-*")
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(StorageError, match="not a regular file"):
+        load(folder)
+    (folder / "model.json").unlink()
+    os.mkfifo(folder / "model.json")
+    with pytest.raises(StorageError, match=r"holds no model\.json"):
+        load(folder)
+
+
+def test_links_are_read_and_never_written_through(tmp_path):
+    """Where a model's files are links, as some tools keep them, what they lead to stays."""
+    folder = copy.deepcopy(saved("vocabulary")).write(tmp_path / "model")
+    for path in list(folder.iterdir()):
+        path.rename(tmp_path / path.name)
+        path.symlink_to(tmp_path / path.name)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.*")}
+    save(load(folder).extend([["new"]]), folder, overwrite=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.*")} == before
+
+
+def test_names_that_lead_elsewhere_are_refused(tmp_path):
+    crafted = copy.deepcopy(saved("annotator"))
+    state = crafted.document["content"]["state"]
+    state["files_"] = {"$strings": ["../" * 9 + "etc/passwd"] * 120}
+    with pytest.raises(StorageError, match=r"model\.files_ names '\.\./\.\./"):
+        load(crafted.write(tmp_path / "model"))
+
+
+# --- what is written is what others read ---
+
+
+@pytest.mark.parametrize("kind", ["annotator", "space-chi2"])
+def test_the_files_are_safetensors(kind, tmp_path):
+    """By the library of that name, in its own words; and what it writes is read here."""
+    original = saved(kind)
+    for file, data in original.files.items():
+        arrays = safetensors.numpy.load(data)
+        assert arrays
+        again = copy.deepcopy(original)
+        again.with_arrays(file, dict(reversed(arrays.items())))
+        assert check_folder(again.write(tmp_path / "model")) == "used"
+
+
+def test_all_that_is_stored_is_declared():
+    """A class that learns something new has to say what: else no model of it would load."""
+    classes = set()
+
+    def look(value):
+        if isinstance(value, dict):
+            classes.add(value.get("$class"))
+            for one in value.values():
+                look(one)
+        elif isinstance(value, list):
+            for one in value:
+                look(one)
+
+    for kind in KINDS:
+        look(saved(kind).document["content"])
+    from tagkin.storage.schema import STORED
+
+    seldom = {"FaissNeighbors", "OntologyView", "WordVectors", "Setting"}
+    assert set(STORED) - classes - {None} <= seldom
