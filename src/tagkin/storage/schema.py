@@ -29,7 +29,6 @@ from tagkin.storage.fields import (
     Whole,
 )
 from tagkin.storage.forms import STORED, Gathered, Part, Parts, Stored, stored_form
-
 from tagkin.storage.space_forms import (
     ANY,
     METRIC,
