@@ -27,12 +27,14 @@ from PIL import Image
 
 from benchmarks.catalogue import make_folder, put_everything
 from benchmarks.process import say
+from tagkin.annotator import Annotator
 from tagkin.catalogue import Catalogue, carried_tags, list_tags, open_for_scan, scan
+from tagkin.catalogue.learning import model_fingerprint
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.images import content_digest
 from tagkin.server import Thumbnails
 
-N_PHOTOS = 40
+N_PHOTOS, N_LEARNED, PATIENCE = 40, 3000, 300
 SIZE = (4000, 3000)  # 12 megapixels
 
 
@@ -92,6 +94,16 @@ def put_features(catalogue: Catalogue, cache: Path) -> None:
             kept.store(backbone, [one.digest for one in block], np.maximum(rows, 0))
 
 
+def put_model(catalogue: Catalogue) -> None:
+    """A model that was learned from some of the photographs, as a former run would have."""
+    some = [one for one in carried_tags(catalogue) if one.tags][:N_LEARNED]
+    annotator = Annotator(denoise=False, names=False)
+    with catalogue.run("train") as run:
+        annotator.fit([one.file for one in some], [one.tags for one in some])
+        annotator.save(catalogue.model_folder)
+        run.model = model_fingerprint(catalogue.model_folder)
+
+
 @contextmanager
 def reviewed(catalogue: Path) -> Iterator[tuple[Person, float]]:
     """`tagkin review` in a process of its own, and the seconds until it answers."""
@@ -149,6 +161,19 @@ def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
     }
 
 
+def learning(person: Person) -> None:
+    """Ask for a fit, and wait until it has read what it learns from."""
+    while person.json("/api/state")["fit"]["state"] == "running":
+        time.sleep(1)  # at the map
+    person.ask("/api/fit", {})
+    for _ in range(PATIENCE):
+        fit = person.json("/api/state")["fit"]
+        if fit["state"] != "running" or fit["what"] == "Learning":
+            break
+        time.sleep(1)
+    say(f"the fit: {fit}")
+
+
 def timed(work: Callable[[], Any]) -> float:
     """Seconds of some work."""
     start = time.perf_counter()
@@ -204,13 +229,19 @@ def measure(n: int = 100_000, repeats: int = 100) -> dict[str, Any]:
         make_folder(root, n)
         with open_for_scan(root, path) as catalogue:
             scan(catalogue)
-            found: dict[str, Any] = {"photographs": n, "suggestions": put_everything(catalogue)}
-            say(f"{found['suggestions']:,} suggestions; features")
+            say("features, and a model")
             put_features(catalogue, Path(home, "cache"))
+            put_model(catalogue)
+            found: dict[str, Any] = {"photographs": n, "suggestions": put_everything(catalogue)}
+            say(f"{found['suggestions']:,} suggestions")
         with reviewed(path) as (person, started), Catalogue(path, write=False) as catalogue:
-            found["start_seconds"] = started
+            found["start_seconds"], begun = started, time.perf_counter() - started
             say(f"answers after {started:.1f} s")
-            person.ask("/api/fit", {})
+            while not person.json("/api/state")["is_live"]:
+                time.sleep(1)
+            found["live_seconds"] = time.perf_counter() - begun
+            say(f"learns from decisions after {found['live_seconds']:.0f} s")
+            learning(person)
             start = time.perf_counter()
             found["calls"] = asked(person, catalogue, repeats)
             found["seconds"] = time.perf_counter() - start

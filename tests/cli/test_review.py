@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import Catalogue, decide_batch, open_for_tag, undo_batch, verdicts_of
+from tagkin.server import LiveOrder
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import decisions
 from tests.server.browser import Browser
@@ -152,3 +153,51 @@ def test_a_missing_package_is_a_sentence(start, environment):
     )
     assert said.returncode == 1
     assert "Error: The review page needs more packages: pip install fastapi uvicorn" in said.stderr
+
+
+def test_the_order_follows_decisions(catalogue, world, monkeypatch):
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    order = LiveOrder(catalogue)
+    with Catalogue(catalogue, write=True) as one:
+        assert order.wait(100)
+        assert order.is_live
+        tag = order.tags(one)[0].id
+        before = order.suggestions(one, tag, 100, None)
+        first = order.suggestions(one, tag, 2, None)
+        assert [*first, *order.suggestions(one, tag, 100, first[-1])] == before
+        asked = order.question(one, "most-right")
+        assert (asked.tag, asked.suggestions[0].content) == (tag, before[0].content)
+        assert order.confidences(before[0].content)[tag] == before[0].confidence
+
+        wrong = decide_batch(one, rejected=[(it.content, tag) for it in before[:2]])
+        order.learn(verdicts_of(one, wrong.run))
+        order.catch_up()
+        assert order.wait(10)
+        after = order.suggestions(one, tag, 100, None)
+        known = {it.content: it.confidence for it in before}
+        assert {it.content for it in after} == {it.content for it in before[2:]}
+        assert sum(it.confidence for it in after) < sum(known[it.content] for it in after)
+
+        order.learn(verdicts_of(one, undo_batch(one).run))
+        assert order.wait(10)
+        again = order.suggestions(one, tag, 100, None)
+        assert {it.content: it.confidence for it in again} == pytest.approx(known, abs=1e-6)
+        order.renew()
+        assert order.wait(100)
+        assert {it.content for it in order.suggestions(one, tag, 100, None)} == set(known)
+    order.close()
+
+
+def test_without_a_model_the_stored_order_does(catalogue):
+    with Catalogue(catalogue, write=True) as one, one.transaction() as connection:
+        connection.execute("UPDATE runs SET ended_at = NULL WHERE what = 'train'")
+    order = LiveOrder(catalogue)
+    assert order.wait(60)
+    assert not order.is_live
+    with Catalogue(catalogue, write=False) as one:
+        tag = order.tags(one)[0].id
+        assert order.suggestions(one, tag, 5, None) == open_for_tag(one, tag, 5)
+        asked = order.question(one, "most-right")
+        assert asked.expected_right <= len(asked.suggestions)
+        assert order.confidences(asked.suggestions[0].content) == {}
+    order.close()

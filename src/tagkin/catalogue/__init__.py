@@ -12,6 +12,7 @@ from tagkin.catalogue.batches import (
     last_undone,
     redo_batch,
     undo_batch,
+    verdicts_of,
 )
 from tagkin.catalogue.catalogue import Catalogue, Run, open_catalogue, open_for_scan
 from tagkin.catalogue.decisions import (
@@ -174,6 +175,7 @@ __all__ = [
     "undo_run",
     "undone_write",
     "unfinished_writes",
+    "verdicts_of",
     "write_accepted",
     "writes_of",
 ]

@@ -13,7 +13,16 @@ from tagkin.catalogue.decisions import ACCEPTED, REJECTED, Decided, take_back
 from tagkin.catalogue.found import TagNumbers
 from tagkin.errors import InvalidInput
 
-__all__ = ["Batch", "Pair", "decide_batch", "last_batch", "last_undone", "redo_batch", "undo_batch"]
+__all__ = [
+    "Batch",
+    "Pair",
+    "decide_batch",
+    "last_batch",
+    "last_undone",
+    "redo_batch",
+    "undo_batch",
+    "verdicts_of",
+]
 
 Pair = tuple[int, int | str]
 """A content and a tag: its number, or a name, which may be new."""
@@ -189,6 +198,21 @@ def last_undone(catalogue: Catalogue) -> int | None:
         f"{_DECIDED}), 0) ORDER BY u.id DESC LIMIT 1"
     )
     return found
+
+
+def verdicts_of(catalogue: Catalogue, run: int) -> list[tuple[int, int, int | None]]:
+    """What holds now of all that a run decided, or took back: content, tag and verdict.
+
+    The verdict is None where nothing holds.
+    """
+    while (undone := catalogue.value("SELECT undoes FROM runs WHERE id = ?", (run,))) is not None:
+        run = undone
+    rows = catalogue.rows(
+        "SELECT d.content, d.tag, (SELECT verdict FROM decisions h WHERE h.content = d.content "
+        "AND h.tag = d.tag AND h.holds) FROM decisions d WHERE d.run = ?",
+        (run,),
+    )
+    return [(content, tag, verdict) for content, tag, verdict in rows]
 
 
 def undo_batch(catalogue: Catalogue) -> Decided:

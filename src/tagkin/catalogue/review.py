@@ -6,6 +6,7 @@ Lists come in parts: pass the last of one part to get the next.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ __all__ = [
     "Progress",
     "doubtful",
     "kin_of",
+    "kin_of_each",
     "open_for_tag",
     "progress",
     "search",
@@ -104,23 +106,29 @@ def suggestions_for(catalogue: Catalogue, content: int) -> list[OnPhotograph]:
         "WHERE s.content = ? ORDER BY s.confidence DESC, t.name",
         (content,),
     )
+    each = kin_of_each(catalogue, [row[3] for row in rows])
     return [
-        OnPhotograph(tag, confidence, run, kin_of(catalogue, kin))
-        for tag, confidence, run, kin in rows
+        OnPhotograph(tag, confidence, run, kin)
+        for (tag, confidence, run, _), kin in zip(rows, each, strict=True)
     ]
 
 
 def kin_of(catalogue: Catalogue, data: bytes | None) -> list[Kin]:
     """The kin that a suggestion was stored with, and where they are now."""
-    pairs = unpack_kin(data)
+    return kin_of_each(catalogue, [data])[0]
+
+
+def kin_of_each(catalogue: Catalogue, each: Sequence[bytes | None]) -> list[list[Kin]]:
+    """The same for several suggestions, of which many have the same kin."""
+    pairs = [unpack_kin(data) for data in each]
     paths = dict(
         catalogue.rows(
             "SELECT content, min(path) FROM photographs WHERE gone IS NULL "
             "AND content IN (SELECT value FROM json_each(?)) GROUP BY content",
-            (json.dumps([content for content, _ in pairs]),),
+            (json.dumps(list({content for some in pairs for content, _ in some})),),
         )
     )
-    return [Kin(content, paths.get(content), share) for content, share in pairs]
+    return [[Kin(content, paths.get(content), share) for content, share in some] for some in pairs]
 
 
 def to_review(catalogue: Catalogue, n: int = 1, after: int = 0) -> list[tuple[int, str]]:
@@ -146,10 +154,8 @@ def doubtful(
         "ORDER BY d.confidence DESC, d.content LIMIT ? OFFSET ?",
         [*values, n, start],
     )
-    return [
-        Doubt(content, path, tag, kind_, confidence, kin_of(catalogue, kin))
-        for content, path, tag, kind_, confidence, kin in rows
-    ]
+    each = kin_of_each(catalogue, [row[5] for row in rows])
+    return [Doubt(*row[:5], kin) for row, kin in zip(rows, each, strict=True)]
 
 
 def search(
@@ -188,8 +194,8 @@ def search(
         conditions.append("p.path > :start AND p.path < :end")
         values |= {"start": f"{start}/", "end": f"{start}0"}
     if name:
-        conditions.append("instr(lower(p.path), lower(:name))")
-        values["name"] = name
+        conditions.append("p.path LIKE :name ESCAPE '!'")  # which knows no case
+        values["name"] = "%" + re.sub("[!%_]", r"!\g<0>", name) + "%"
     rest = " AND ".join(conditions)
     query = f"SELECT p.id FROM photographs p WHERE {rest}"
     if tags:

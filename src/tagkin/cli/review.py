@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import webbrowser
 from pathlib import Path
@@ -19,6 +20,7 @@ from tagkin.cli.vocabularies import words_of
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
+    from tagkin.server import Server
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -106,22 +108,26 @@ def run(
     The page is served by this command, on this machine and for you alone: its address holds a
     secret. What you decide is kept at once. Ctrl-C ends it.
     """
-    from tagkin.server import Access, Review, Server  # or what to install
+    from tagkin.server import Access, LiveOrder, Review, Server  # or what to install
 
     use_cache(cache, False)
     access = Access(host=host, password=password)
     one = _prepared(folder, catalogue, tags, column, vocabulary, verbose)
     from tagkin.features import default_cache_folder
 
-    review = Review(one, default_cache_folder())
+    review = Review(one, default_cache_folder(), order=LiveOrder(one.path))
     try:
-        server = Server(review, access, port)
-        _tell(server.address, one, as_json)
-        if not no_browser:
-            webbrowser.open(server.first_address)
-        server.run()
+        with contextlib.suppress(KeyboardInterrupt):  # which is how it ends
+            _serve(Server(review, access, port), one, no_browser, as_json)
     finally:
         review.close()
+
+
+def _serve(server: Server, catalogue: Catalogue, no_browser: bool, as_json: bool) -> None:
+    _tell(server.address, catalogue, as_json)
+    if not no_browser:
+        webbrowser.open(server.first_address)
+    server.run()
 
 
 def _tell(address: str, catalogue: Catalogue, as_json: bool) -> None:

@@ -12,7 +12,8 @@ except ImportError as error:
     raise MissingExtra(f"The review page needs more packages: {pip_install('review')}") from error
 
 from tagkin.server.app import create_app
-from tagkin.server.order import Order, StoredOrder
+from tagkin.server.live_order import LiveOrder
+from tagkin.server.order import Asked, Order, StoredOrder
 from tagkin.server.review import Review
 from tagkin.server.security import Access
 from tagkin.server.serving import DEFAULT_PORT, Server
@@ -21,6 +22,8 @@ from tagkin.server.thumbnails import Thumbnails
 __all__ = [
     "DEFAULT_PORT",
     "Access",
+    "Asked",
+    "LiveOrder",
     "Order",
     "Review",
     "Server",

@@ -35,6 +35,7 @@ __all__ = [
     "next_photograph",
     "overview_answer",
     "photograph_answer",
+    "question_answer",
     "search_answer",
     "similar_answer",
     "suggestions_answer",
@@ -101,6 +102,26 @@ def suggestions_answer(
     }
 
 
+def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[str, Any]:
+    """The page that is worth most; null where nothing is open."""
+    asked = order.question(catalogue, strategy)
+    if asked is None:
+        return {"question": None}
+    there = pictured(catalogue, [one.content for one in asked.suggestions])
+    return {
+        "question": {
+            "tag": {"id": asked.tag, "name": shown(tag_name(catalogue, asked.tag) or "")},
+            "suggestions": [
+                card(there[one.content]) | {"confidence": round(one.confidence, 4)}
+                for one in asked.suggestions
+                if one.content in there
+            ],
+            "expected_right": round(asked.expected_right, 1),
+            "expected_actions": round(asked.expected_actions, 1),
+        }
+    }
+
+
 # --- by photograph -------------------------------------------------------------------------
 
 
@@ -110,7 +131,7 @@ def next_photograph(catalogue: Catalogue, after: int) -> int | None:
     return found[0][0] if found else None
 
 
-def photograph_answer(catalogue: Catalogue, content: int) -> dict[str, Any]:
+def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[str, Any]:
     """A photograph: its suggestions with their kin, and its tags with who says so."""
     one = pictured(catalogue, [content]).get(content)
     if one is None:
@@ -119,17 +140,19 @@ def photograph_answer(catalogue: Catalogue, content: int) -> dict[str, Any]:
     explained = explain_photograph(catalogue, one.path)
     kin = _kin_cards(catalogue, [s.kin for s in suggested])
     numbers = tags_of(catalogue, [s.tag for s in suggested] + [tag.tag for tag in explained.tags])
+    now = order.confidences(content)
+    rows = [
+        {
+            "tag": numbers[s.tag],
+            "name": shown(s.tag),
+            "confidence": round(now.get(numbers[s.tag], s.confidence), 4),
+            "run": s.run,
+            "kin": some,
+        }
+        for s, some in zip(suggested, kin, strict=True)
+    ]
     return card(one) | {
-        "suggestions": [
-            {
-                "tag": numbers[s.tag],
-                "name": shown(s.tag),
-                "confidence": round(s.confidence, 4),
-                "run": s.run,
-                "kin": some,
-            }
-            for s, some in zip(suggested, kin, strict=True)
-        ],
+        "suggestions": sorted(rows, key=lambda row: -row["confidence"]),
         "tags": [
             {
                 "tag": numbers[tag.tag],

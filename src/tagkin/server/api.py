@@ -101,13 +101,23 @@ def suggestions(
     return found
 
 
+@router.get("/question")
+def question(request: Request, strategy: Literal["most-right", "learn-most"] = "most-right") -> Any:
+    """What to ask next: a page of one tag, by right tags per action, or by what it teaches."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        return answers.question_answer(catalogue, review.order, strategy)
+
+
 @router.get("/photographs/next")
 def next_photograph(request: Request, after: Number = 0) -> Any:
     """The next photograph that has suggestions, whole; none is left where it is null."""
     review = review_of(request)
     with review.readers.one() as catalogue:
         content = answers.next_photograph(catalogue, after)
-        found = None if content is None else answers.photograph_answer(catalogue, content)
+        found = (
+            None if content is None else answers.photograph_answer(catalogue, review.order, content)
+        )
     if found is not None and found["next"] is not None:
         review.wish_for([found["next"]], SIZES[1])
     return {"photograph": found}
@@ -118,7 +128,7 @@ def photograph(request: Request, content: Number) -> Any:
     """A photograph: suggestions, kin, and tags with who says so."""
     review = review_of(request)
     with review.readers.one() as catalogue:
-        found = answers.photograph_answer(catalogue, content)
+        found = answers.photograph_answer(catalogue, review.order, content)
     if found["next"] is not None:
         review.wish_for([found["next"]], SIZES[1])
     return found

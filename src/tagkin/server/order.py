@@ -1,17 +1,40 @@
-"""In which order suggestions are shown: by what was stored, or by what was learned since."""
+"""In which order suggestions are shown: by the confidences that the last run stored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from tagkin.catalogue import Batch, Catalogue, Open, TagCounts, list_tags, open_for_tag
+import numpy as np
 
-__all__ = ["Order", "StoredOrder"]
+from tagkin.catalogue import Catalogue, Open, TagCounts, list_tags, open_for_tag
+
+__all__ = ["Asked", "Order", "StoredOrder", "Verdict"]
+
+Verdict = tuple[int, int, int | None]
+"""A content, a tag, and 1 (accepted), -1 (rejected) or None (open again)."""
+
+_N_LOOKED_AT = 40  # tags, those with most right suggestions, among which a question is chosen
+_PAGE = 60
+
+
+class Asked(NamedTuple):
+    """A page to ask: one tag, and photographs that may show it, the surest first."""
+
+    tag: int
+    suggestions: Sequence[Open]
+    expected_right: float
+    expected_actions: float
+    """Keys and clicks that it is likely to take."""
 
 
 class Order(Protocol):
     """Which tags and which of their suggestions come first."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether decisions change the order at once."""
+        ...
 
     def tags(self, catalogue: Catalogue) -> list[TagCounts]:
         """Tags that have suggestions, those that are worth most first."""
@@ -23,17 +46,35 @@ class Order(Protocol):
         """Suggestions of a tag, the surest first, from after one of them."""
         ...
 
-    def learn(self, catalogue: Catalogue, batch: Batch) -> None:
-        """Take note of what was decided."""
+    def confidences(self, content: int) -> dict[int, float]:
+        """By tag, those of a photograph's suggestions that are others than was stored."""
         ...
 
-    def forget(self, catalogue: Catalogue) -> None:
-        """Take note that decisions were taken back, or that there is another model."""
+    def question(self, catalogue: Catalogue, strategy: str) -> Asked | None:
+        """What to ask next; None where nothing is open."""
+        ...
+
+    def learn(self, verdicts: Sequence[Verdict]) -> None:
+        """Take note of what was decided, or taken back."""
+        ...
+
+    def catch_up(self) -> None:
+        """Wait a moment, so that the next page shows what was learned from the last one."""
+        ...
+
+    def renew(self) -> None:
+        """Take note that there is another model, and that there are other suggestions."""
+        ...
+
+    def close(self) -> None:
+        """End what goes on in the background."""
         ...
 
 
 class StoredOrder:
-    """By the confidences that the last run stored."""
+    """By the confidences that the last run stored: nothing changes before the next fit."""
+
+    is_live = False
 
     def tags(self, catalogue: Catalogue) -> list[TagCounts]:
         """Those with most right suggestions first, as far as confidences tell."""
@@ -46,8 +87,36 @@ class StoredOrder:
         """As they are stored."""
         return open_for_tag(catalogue, tag, n, after)
 
-    def learn(self, catalogue: Catalogue, batch: Batch) -> None:
-        """Nothing changes before the next fit."""
+    def confidences(self, content: int) -> dict[int, float]:
+        """None is another."""
+        return {}
 
-    def forget(self, catalogue: Catalogue) -> None:
-        """Nothing was learned."""
+    def question(self, catalogue: Catalogue, strategy: str) -> Asked | None:
+        """The best page of the tags with most right suggestions."""
+        from tagkin.annotator.asking import best_page  # takes seconds to import
+
+        best, value = None, -1.0
+        for tag in self.tags(catalogue)[:_N_LOOKED_AT]:
+            found = open_for_tag(catalogue, tag.id, _PAGE)
+            page = best_page(
+                np.array([one.confidence for one in found]),
+                strategy,
+                tag.n_accepted + tag.n_rejected,
+            )
+            if page is not None and page.value > value:
+                value = page.value
+                shown = [found[int(i)] for i in page.shown]
+                best = Asked(tag.id, shown, page.expected_right, page.expected_actions)
+        return best
+
+    def learn(self, verdicts: Sequence[Verdict]) -> None:
+        """Before the next fit, nothing."""
+
+    def catch_up(self) -> None:
+        """There is nothing to wait for."""
+
+    def renew(self) -> None:
+        """Everything is asked of the catalogue."""
+
+    def close(self) -> None:
+        """Nothing goes on."""

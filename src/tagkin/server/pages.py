@@ -57,17 +57,21 @@ def tag(request: Request, tag: Number) -> HTMLResponse:
 @router.get("/photographs")
 def next_photograph(request: Request, after: Number = 0) -> HTMLResponse:
     """By photograph: the next one."""
-    with review_of(request).readers.one() as catalogue:
+    review = review_of(request)
+    with review.readers.one() as catalogue:
         content = answers.next_photograph(catalogue, after)
-        found = None if content is None else answers.photograph_answer(catalogue, content)
+        found = (
+            None if content is None else answers.photograph_answer(catalogue, review.order, content)
+        )
     return _page(request, "photograph", found=found)
 
 
 @router.get("/photographs/{content}")
 def photograph(request: Request, content: Number) -> HTMLResponse:
     """By photograph: this one."""
-    with review_of(request).readers.one() as catalogue:
-        found = answers.photograph_answer(catalogue, content)
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        found = answers.photograph_answer(catalogue, review.order, content)
     return _page(request, "photograph", found=found)
 
 

@@ -23,6 +23,7 @@ from tagkin.catalogue import (
     redo_batch,
     take_back,
     undo_batch,
+    verdicts_of,
 )
 from tagkin.catalogue.batches import Pair
 from tagkin.server.background import BackgroundFit
@@ -104,6 +105,7 @@ class Review:
     def close(self) -> None:
         """End what goes on in the background, and let the next writer in."""
         self.fit.stop()
+        self.order.close()
         self.thumbnails.close()
         self.readers.close()
         self._writer.close()
@@ -117,28 +119,32 @@ class Review:
         with self._writing:
             batch = decide_batch(self._writer, accepted, rejected, only_open=only_open)
             if batch.run is not None:
-                self.order.learn(self._writer, batch)
+                self.order.learn(verdicts_of(self._writer, batch.run))
                 self._changed()
+        self.order.catch_up()
         self._fit_if_due()
         return batch
 
     def undo(self, run: int | None = None) -> Decided:
         """Take back a step, by default the last one."""
         with self._writing:
-            return self._taken_back(
-                undo_batch(self._writer) if run is None else take_back(self._writer, run)
-            )
+            done = undo_batch(self._writer) if run is None else take_back(self._writer, run)
+            self._note(done)
+        self.order.catch_up()
+        return done
 
     def redo(self) -> Decided:
         """Let what was taken back last hold again."""
         with self._writing:
-            return self._taken_back(redo_batch(self._writer))
-
-    def _taken_back(self, done: Decided) -> Decided:
-        if done.run is not None:
-            self.order.forget(self._writer)
-            self._changed()
+            done = redo_batch(self._writer)
+            self._note(done)
+        self.order.catch_up()
         return done
+
+    def _note(self, done: Decided) -> None:
+        if done.run is not None:
+            self.order.learn(verdicts_of(self._writer, done.run))
+            self._changed()
 
     def _changed(self) -> None:
         self.version += 1
@@ -160,6 +166,7 @@ class Review:
                 "rejected": now.n_rejected,
                 "can_undo": last_batch(catalogue) is not None,
                 "can_redo": last_undone(catalogue) is not None,
+                "is_live": self.order.is_live,
                 "fit": self.fit.state(),
             }
 
@@ -206,6 +213,6 @@ class Review:
 
     def _fitted(self) -> None:
         """A fit has ended: there may be another model, and other suggestions."""
+        self.order.renew()
         with self._writing:
-            self.order.forget(self._writer)
             self._changed()

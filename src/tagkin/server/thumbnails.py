@@ -10,6 +10,7 @@ import contextlib
 import sqlite3
 import threading
 from collections import OrderedDict
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -180,6 +181,7 @@ def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
     )
 
 
+@cache
 def placeholder(size: int) -> bytes:
     """A grey picture with a cross, for a photograph that cannot be decoded."""
     side = np.arange(size)
