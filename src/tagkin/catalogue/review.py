@@ -155,7 +155,10 @@ def doubtful(
         [*values, n, start],
     )
     each = kin_of_each(catalogue, [row[5] for row in rows])
-    return [Doubt(*row[:5], kin) for row, kin in zip(rows, each, strict=True)]
+    return [
+        Doubt(content, path, tag, kind_, confidence, kin_)
+        for (content, path, tag, kind_, confidence, _), kin_ in zip(rows, each, strict=True)
+    ]
 
 
 def search(

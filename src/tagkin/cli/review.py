@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -121,6 +122,9 @@ def run(
             _serve(Server(review, access, port), one, no_browser, as_json)
     finally:
         review.close()
+    if review.is_at_work:
+        sys.stdout.flush()
+        os._exit(0)  # all is kept; a thread in a library would make an orderly end an abort
 
 
 def _serve(server: Server, catalogue: Catalogue, no_browser: bool, as_json: bool) -> None:

@@ -141,7 +141,7 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
     kin = _kin_cards(catalogue, [s.kin for s in suggested])
     numbers = tags_of(catalogue, [s.tag for s in suggested] + [tag.tag for tag in explained.tags])
     now = order.confidences(content)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "tag": numbers[s.tag],
             "name": shown(s.tag),

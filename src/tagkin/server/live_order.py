@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveOrder"]
 
 _ALL = 2**31  # questions: one for each tag
+_PATIENCE = 3.0  # seconds for the thread to end
 _AT_ONCE = 0.15  # seconds that a decision waits for what is learned from it
 
 
@@ -115,9 +116,15 @@ class LiveOrder:
             )
 
     def close(self) -> None:
-        """End the thread, after what it is at."""
+        """End the thread, which may be at something that cannot be stopped."""
         self._is_closed = True
         self._todo.put(None)
+        self._thread.join(_PATIENCE)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the thread has not ended."""
+        return self._thread.is_alive()
 
     def _work(self) -> None:
         while True:

@@ -36,6 +36,11 @@ class Order(Protocol):
         """Whether decisions change the order at once."""
         ...
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether something goes on in the background, which `close` could not end."""
+        ...
+
     def tags(self, catalogue: Catalogue) -> list[TagCounts]:
         """Tags that have suggestions, those that are worth most first."""
         ...
@@ -74,7 +79,7 @@ class Order(Protocol):
 class StoredOrder:
     """By the confidences that the last run stored: nothing changes before the next fit."""
 
-    is_live = False
+    is_live = is_at_work = False
 
     def tags(self, catalogue: Catalogue) -> list[TagCounts]:
         """Those with most right suggestions first, as far as confidences tell."""

@@ -102,6 +102,11 @@ class Review:
         # another number after every change, and after a new start
         self.version = time.time_ns() // 1000
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a thread goes on after `close`: one in a library cannot be ended."""
+        return self.order.is_at_work
+
     def close(self) -> None:
         """End what goes on in the background, and let the next writer in."""
         self.fit.stop()
