@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from tagkin.collection import find_photographs
-from tagkin.errors import UnreadableImage
+from tagkin.errors import StorageError, UnreadableImage
 from tagkin.features import FeatureCache, default_cache_folder
 from tagkin.filesystem import write_whole
 from tagkin.images import content_digest, read_bytes
@@ -194,7 +194,7 @@ class Locations(Sequence[str]):
         try:
             kept = json.loads(self._memory().read_text(encoding="utf-8"))
             root, moved = kept["root"], {int(i): str(path) for i, path in kept["moved"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, StorageError, ValueError, KeyError, TypeError, AttributeError):
             return self.root, self.moved  # nothing is remembered, or nothing that can be used
         usable = isinstance(root, str) and max(moved, default=0) < len(self)
         return (root, moved) if usable else (self.root, self.moved)
@@ -203,12 +203,12 @@ class Locations(Sequence[str]):
         """Keep where the photographs are in the user's cache, for the next run on this machine."""
         if not self.remembers:
             return
-        path = self._memory()
         text = json.dumps({"root": self.root, "moved": self.moved})
         try:
+            path = self._memory()
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, text.encode())
-        except OSError:
+        except (OSError, StorageError):
             return  # a convenience: without it the folder has to be named
 
     def _memory(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -19,7 +20,7 @@ from tagkin.annotator.photographs import (
 )
 from tagkin.annotator.progress import Progress, silent
 from tagkin.collection.reading import Collection
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import (
     Backbone,
     Extraction,
@@ -90,7 +91,11 @@ class PhotographFeatures(BaseEstimator):
         if not isinstance(self.cache, (FeatureCache, bool)):
             raise InvalidInput(f"cache is a FeatureCache, True or False; found {self.cache!r}.")
         if self.cache is True:
-            return FeatureCache(default_cache_folder())
+            try:
+                return FeatureCache(default_cache_folder())
+            except StorageError as error:
+                warnings.warn(f"{error} The run goes on without a cache.", stacklevel=2)
+                return nullcontext(None)
         return nullcontext(self.cache or None)  # one that was given is the giver's to close
 
     def _check_backbone(self) -> None:

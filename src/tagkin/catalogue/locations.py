@@ -24,14 +24,21 @@ def default_data_folder() -> Path:
     chosen = os.environ.get("TAGKIN_CATALOGUES")
     if chosen:
         return Path(chosen).expanduser()
-    home = Path.home()
+    try:
+        return _folder_for_data() / "tagkin"
+    except RuntimeError as error:  # a container may run as anybody
+        raise StorageError(
+            "This user has no home folder to keep catalogues in. Name a folder with "
+            "TAGKIN_CATALOGUES."
+        ) from error
+
+
+def _folder_for_data() -> Path:
     if sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    return base / "tagkin"
+        return Path.home() / "Library" / "Application Support"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
 
 
 def known_catalogues() -> dict[Path, Path]:

@@ -94,7 +94,7 @@ def _matched(
         return {}, []
     paths = list(listing.photographs)
     files = [Path(listing.photographs[path].file) for path in paths]
-    matched, absent = match_table(table, file, files, listing.raw_of, [catalogue.root])
+    matched, absent, _ = match_table(table, file, files, listing.raw_of, [catalogue.root])
     return {paths[i]: tags for i, tags in matched.items()}, absent
 
 

@@ -30,7 +30,7 @@ from tagkin.cli import (
     write,
 )
 from tagkin.cli.guard import DONE, guarded
-from tagkin.cli.streams import discard, is_closed_pipe, prepare_streams
+from tagkin.cli.streams import discard, is_closed_pipe, only_our_words, prepare_streams
 from tagkin.version import __version__
 
 __all__ = ["app", "main"]
@@ -136,7 +136,8 @@ def main() -> None:
     """Run the command line of this process."""
     prepare_streams()
     try:
-        app(prog_name="tagkin")
+        with only_our_words():
+            app(prog_name="tagkin")
     except SystemExit as end:
         # help and version, which no command writes
         if is_closed_pipe(end.__context__):

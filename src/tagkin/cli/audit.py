@@ -70,6 +70,7 @@ def run(
         typer.Option("--json", help="Write JSON Lines to standard output, one finding per line."),
     ] = False,
     as_csv: options.AsCsv = False,
+    verbatim: options.Verbatim = False,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write an HTML report.")
     ] = None,
@@ -100,7 +101,7 @@ def run(
         for one in found:
             send(json_line(document(one)))
     elif as_csv:
-        send(_csv(found))
+        send(_csv(found, verbatim))
     else:
         _show(found)
     if report is not None:
@@ -111,7 +112,7 @@ def _named(found: list[Finding]) -> list[str]:
     return [file for one in found for file in (one.file, *(kin.file for kin in one.kin))]
 
 
-def _csv(found: list[Finding]) -> str:
+def _csv(found: list[Finding], verbatim: bool) -> str:
     rows = (
         [
             relative(one.file),
@@ -122,7 +123,7 @@ def _csv(found: list[Finding]) -> str:
         ]
         for one in found
     )
-    return csv_text(["file_name", "tag", "kind", "confidence", "kin"], rows)
+    return csv_text(["file_name", "tag", "kind", "confidence", "kin"], rows, verbatim=verbatim)
 
 
 def _show(found: list[Finding]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from tagkin.cli.output import relative
+from tagkin.cli.streams import encoded
 from tagkin.errors import StorageError
 from tagkin.filesystem import check_parent, write_whole
 
@@ -48,7 +49,7 @@ def write_file(path: Path, text: str) -> None:
     """Write a text file, all of it or nothing; `check_target` has been asked before."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode("utf-8", "surrogateescape"))
+        write_whole(path, encoded(text))
     except OSError as error:
         raise StorageError(
             f"Could not write {relative(path)}: {error.strerror or error}. What was there before "

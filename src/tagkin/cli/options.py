@@ -198,6 +198,14 @@ Column = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Write CSV to standard output.")]
+Verbatim = Annotated[
+    bool,
+    typer.Option(
+        "--verbatim",
+        help="With CSV: leave cells as they are. By default what a spreadsheet would take for "
+        "a formula begins with ', and control characters are replaced.",
+    ),
+]
 Verbose = Annotated[
     bool,
     typer.Option("--verbose", "-v", help="Name every photograph that could not be read."),

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -122,13 +123,32 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A CSV file with a header; numbers have six digits."""
+def csv_text(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], *, verbatim: bool = False
+) -> str:
+    """A CSV file with a header; numbers have six digits.
+
+    Unless it is to be verbatim, a cell that a spreadsheet would take for a formula has a ' before
+    it, which `read_tags` takes away again, and control characters are replaced.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([_plain(cell) for cell in row] for row in rows)
+    cells = _plain if verbatim else _harmless
+    writer.writerows([cells(cell) for cell in row] for row in rows)
     return text.getvalue()
+
+
+def _harmless(cell: Any) -> Any:
+    from tagkin.collection.tag_files import guarded_cell
+
+    if not isinstance(cell, str):
+        return _plain(cell)
+    return guarded_cell("".join("\ufffd" if _is_control(char) else char for char in cell))
+
+
+def _is_control(char: str) -> bool:
+    return char not in "\t\n" and unicodedata.category(char) == "Cc"
 
 
 def document(one: PhotoSuggestions | Finding | Similar) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 import unicodedata
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -16,8 +17,10 @@ from rich.text import Text
 __all__ = [
     "StreamConsole",
     "discard",
+    "encoded",
     "foreign",
     "is_closed_pipe",
+    "only_our_words",
     "prepare_streams",
     "write_data",
 ]
@@ -31,19 +34,23 @@ _PLAIN = {"━": "#", "┄": "-", "─": "-", "–": "-", "—": "-", "…": "..
 # Text that is not ours carries its brackets and backslashes as characters that no text has, so
 # that rich reads no markup in it, whatever stands before and after it.
 _FOREIGN = {ord("["): "\ufdd0", ord("\\"): "\ufdd1"}
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _OWN = {ord(there): chr(char) for char, there in _FOREIGN.items()}
 
 
 def foreign(text: str) -> str:
     """Text that is not ours, for a `StreamConsole`: never markup, and nothing to a terminal.
 
-    Control characters and broken ones are replaced.
+    Control characters and broken ones are replaced, and so are those that turn the direction of
+    the text after them: it would read as something else.
     """
     return "".join("�" if _is_harmful(c) else c for c in text).translate(_FOREIGN)
 
 
 def _is_harmful(char: str) -> bool:
-    return unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or ord(char) in _OWN
+    if unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _TURNING:
+        return True
+    return ord(char) in _OWN
 
 
 class StreamConsole(Console):
@@ -109,6 +116,39 @@ def prepare_streams() -> None:
             stream.reconfigure(errors=_ERRORS)
 
 
+@contextlib.contextmanager
+def only_our_words() -> Iterator[None]:
+    """Within the ``with`` statement, nothing but Python writes to standard error.
+
+    Libraries such as libtiff and onnxruntime write lines of their own about files, to whatever
+    stands at number 2. So our words get another number. ``TAGKIN_DEBUG`` leaves all as it is.
+    """
+    ours = sys.stderr
+    try:
+        is_theirs_too = ours.fileno() == 2 and not os.environ.get("TAGKIN_DEBUG")
+        kept = os.dup(2) if is_theirs_too else None
+    except (AttributeError, OSError, ValueError):
+        kept = None
+    if kept is None:
+        yield
+        return
+    ours.flush()
+    apart = open(kept, "w", 1, ours.encoding, ours.errors)  # noqa: SIM115 (closed below)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    sys.stderr = apart
+    try:
+        yield
+    finally:
+        sys.stderr = ours
+        with contextlib.suppress(OSError, ValueError):
+            apart.flush()
+        os.dup2(kept, 2)
+        with contextlib.suppress(OSError, ValueError):
+            apart.close()
+
+
 def _replace_error(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -127,7 +167,12 @@ def write_data(text: str) -> None:
         stream.write(text)
         return
     stream.flush()
-    stream.buffer.write(text.encode("utf-8", "surrogateescape"))
+    stream.buffer.write(encoded(text))
+
+
+def encoded(text: str) -> bytes:
+    """Data as UTF-8. Bytes of file names go out as they are, what is no character as its escape."""
+    return text.encode("utf-8", _ERRORS)
 
 
 def is_closed_pipe(error: BaseException | None) -> bool:

@@ -113,6 +113,7 @@ def run(
         ),
     ] = False,
     as_csv: options.AsCsv = False,
+    verbatim: options.Verbatim = False,
     leaf_only: options.LeafOnly = False,
     collection: options.Collection = None,
     cache: options.Cache = None,
@@ -175,11 +176,11 @@ def run(
     report_problems([*found.failures, *failures], verbose)
     report_missing(k.file for one in suggested for s in one.suggestions for k in s.kin)
     if output is not None:
-        text = _csv(suggested) if output.suffix.lower() == ".csv" else _json(suggested)
-        write_file(output, text)
+        to_csv = output.suffix.lower() == ".csv"
+        write_file(output, _csv(suggested, verbatim) if to_csv else _json(suggested))
         say(f"{_summary(suggested)} Written to {shown(output)}.")
     elif as_json or as_csv:
-        send(_json(suggested) if as_json else _csv(suggested))
+        send(_json(suggested) if as_json else _csv(suggested, verbatim))
     else:
         _show(suggested, with_kin=n_kin > 0)
 
@@ -222,7 +223,7 @@ def _json(suggested: list[PhotoSuggestions]) -> str:
     return "".join(json_line(document(one)) for one in suggested)
 
 
-def _csv(suggested: list[PhotoSuggestions]) -> str:
+def _csv(suggested: list[PhotoSuggestions], verbatim: bool) -> str:
     """One row per suggestion; kin are separated by |, those with the largest shares first."""
     return csv_text(
         ["file_name", "tag", "confidence", "kin", "name_share"],
@@ -237,6 +238,7 @@ def _csv(suggested: list[PhotoSuggestions]) -> str:
             for one in suggested
             for s in one.suggestions
         ),
+        verbatim=verbatim,
     )
 
 

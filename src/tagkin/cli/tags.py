@@ -67,6 +67,7 @@ def list_(
         bool, typer.Option("--json", help="JSON Lines on standard output, one tag per line.")
     ] = False,
     as_csv: options.AsCsv = False,
+    verbatim: options.Verbatim = False,
     catalogue: options.Catalogue = None,
 ) -> None:
     """List the tags of a collection, with counts and quality.
@@ -83,7 +84,7 @@ def list_(
         for tag in found:
             send(json_line(tag.to_dict()))
     elif as_csv:
-        send(_csv(found))
+        send(_csv(found, verbatim))
     else:
         _show(found)
         pairs = near_duplicates(found)
@@ -94,9 +95,10 @@ def list_(
             say(f"{said} See: [bold]tagkin tags duplicates[/bold]")
 
 
-def _csv(found: list[TagCounts]) -> str:
+def _csv(found: list[TagCounts], verbatim: bool) -> str:
     names = ("name", "n_found", "n_accepted", "n_rejected", "n_suggested", "expected", "quality")
-    return csv_text(names, ([getattr(tag, name) for name in names] for tag in found))
+    rows = ([getattr(tag, name) for name in names] for tag in found)
+    return csv_text(names, rows, verbatim=verbatim)
 
 
 def _show(found: list[TagCounts]) -> None:

@@ -3,7 +3,8 @@
 from tagkin.collection.capture import Capture, read_capture
 from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import find_keywords, locate_keywords, read_keywords
-from tagkin.collection.reading import METADATA, Collection, Progress, match_table, read_collection
+from tagkin.collection.matching import match_table
+from tagkin.collection.reading import METADATA, Collection, Progress, read_collection
 from tagkin.collection.sidecars.names import sidecar_names
 from tagkin.collection.synonyms import read_synonyms, read_tag_list
 from tagkin.collection.tag_files import TagTable, read_tags, write_tags

@@ -58,7 +58,8 @@ def _in_order(block: bytes) -> bytes:
 
 def _fields(block: bytes) -> list[tuple[tuple[int, int], bytes]]:
     """((record, dataset), value) for each field, up to where the block makes no sense."""
-    fields, at = [], 0
+    fields: list[tuple[tuple[int, int], bytes]] = []
+    at = 0
     while at + 5 <= len(block) and block[at] == _MARK and len(fields) < _MAX_FIELDS:
         key = block[at + 1], block[at + 2]
         size = int.from_bytes(block[at + 3 : at + 5], "big")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tagkin.collection import find_keywords, find_photographs
+from tagkin.collection.matching import match_table
 from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, StorageError, UnreadableImage, pip_install
 from tagkin.images import Failure
 
-__all__ = ["METADATA", "Collection", "Progress", "match_table", "read_collection"]
+__all__ = ["METADATA", "Collection", "Progress", "read_collection"]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -143,9 +143,10 @@ def read_collection(
     absent: list[str] = []
     if path is not None:
         table = _table(path, column, was_named=kind == "file" and tags is not None)
-        matched, absent = match_table(table, path, files, raw_of, folders)
+        matched, absent, unread = match_table(table, path, files, raw_of, folders)
         for i, found in matched.items():
             _add(rows[i], found)
+        failures += unread
     if kind in ("embedded", "both"):
         failures += _add_keywords(rows, files, raw_of, progress)
     source = {"file": f"{path}", "both": f"{path} and {_KEYWORDS}", "none": "no place"}
@@ -241,65 +242,6 @@ def _add_keywords(
     return failures
 
 
-def match_table(
-    table: TagTable,
-    path: Path,
-    files: Sequence[Path],
-    raw_of: Mapping[str, str],
-    locations: Sequence[Path],
-) -> tuple[dict[int, list[str]], list[str]]:
-    """Which photographs the rows of a tag file are about.
-
-    Parameters
-    ----------
-    table, path : TagTable and Path
-        The tag file.
-    files, raw_of, locations
-        As in `Collection`, and where the files were found.
-
-    Returns
-    -------
-    matched : dict of int to list of str
-        Tags by the numbers of their photographs.
-    absent : list of str
-        Photographs that the file names and that are not there.
-    """
-    folders = [path.parent, *(p if p.is_dir() else p.parent for p in locations)]
-    # whoever wrote the table may have done so one folder up
-    folders = list(dict.fromkeys([*folders, *(Path(os.path.abspath(f)).parent for f in folders)]))
-    numbers = {os.path.abspath(file): i for i, file in enumerate(files)}
-    for raw, beside in raw_of.items():
-        numbers[os.path.abspath(raw)] = numbers[os.path.abspath(beside)]
-    by_name: dict[str, list[int]] = {}
-    for i, file in enumerate(files):
-        by_name.setdefault(file.name, []).append(i)
-    matched: dict[int, list[str]] = {}
-    absent: list[str] = []
-    for name, tags in zip(table.file_names, table.tags, strict=True):
-        spelled = _spellings(name)
-        paths = [os.path.abspath(folder / one) for one in spelled for folder in folders]
-        there = [numbers[path] for path in paths if path in numbers]
-        there = there[:1] or next((by_name[one] for one in spelled if one in by_name), [])
-        if len(there) == 1:
-            _add(matched.setdefault(there[0], []), tags or ())
-        elif not any(map(os.path.exists, paths)):  # else it is there, and nobody asked for it
-            absent.append(name)
-    if len(absent) == len(table):
-        first = ", ".join(absent[:_NAMED])
-        raise InvalidInput(
-            f"None of the {len(table)} photographs that {path} names is there: {first}, … Names "
-            f"are looked for in {', '.join(map(str, folders))}."
-        )
-    return matched, absent
-
-
 def _add(row: list[str], tags: Iterable[str]) -> None:
     there = set(row)
     row += [tag for tag in dict.fromkeys(tags) if tag not in there]
-
-
-def _spellings(name: str) -> list[str]:
-    """A name as it stands, with the separators of this system, and in both Unicode forms."""
-    own = name.replace("\\", "/")
-    forms = (unicodedata.normalize(form, own) for form in ("NFC", "NFD"))
-    return list(dict.fromkeys((name, own, *forms)))

@@ -9,7 +9,9 @@ else ``label``, or the one asked for. Other columns are not read.
   nothing for none; in CSV (``.csv``) one text, in which the tags are separated by ``;``, or
   by ``|`` if no cell of the column has a ``;``, or by ``,`` if none has either.
 
-Rows with the same file name are one image with the tags of all of them. Files are UTF-8.
+Rows with the same file name are one image with the tags of all of them. Files are UTF-8. A ' before
+=, +, - or @ at the start of a cell of CSV is not part of it: it keeps spreadsheets from taking the
+cell for a formula.
 
 CSV files that exiftool wrote are read as well: images by ``SourceFile``, their tags from
 ``Keywords``, ``Subject`` and ``HierarchicalSubject`` together.
@@ -21,6 +23,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,12 +34,14 @@ from tagkin.collection import exiftool_tables
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.filesystem import write_whole
 
-__all__ = ["TagTable", "read_tags", "write_tags"]
+__all__ = ["TagTable", "guarded_cell", "read_tags", "write_tags"]
 
 _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
 _ONE_TAG = ("tag", "label")
 _SEPARATORS = (";", "|", ",")
+_FORMULA = re.compile("'*[=+@-]")  # also behind ' of its own, so that there is a way back
+_NOT_TEXT = re.compile("[\ud800-\udfff]")  # halves of pairs, which JSON has escapes for
 
 
 @dataclass(frozen=True)
@@ -170,12 +175,21 @@ def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
                 if len(cells) != len(header):
                     what = f"found {len(cells)} cells where the header has {len(header)}."
                     raise _wrong(path, line, f'{what} Put "quotes" around a cell with commas.')
-                yield _Row(line, dict(zip(header, cells, strict=True)))
+                yield _Row(line, dict(zip(header, map(_unguarded, cells), strict=True)))
             line = reader.line_num + 1
     except csv.Error as error:
         raise _wrong(path, line, f"not CSV ({error}). Check its quotes.") from error
     if header is None:
         raise InvalidInput(f"{path} is empty. Its first line has to name the columns.")
+
+
+def guarded_cell(cell: str) -> str:
+    """A cell of CSV with a ' before what a spreadsheet would take for a formula."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def _unguarded(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def _checked_header(header: list[str], path: Path, line: int) -> list[str]:
@@ -230,7 +244,7 @@ def _tags_of(row: _Row, column: str, path: Path) -> list[str]:
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         expected = "a text" if column in _ONE_TAG else "a list of texts"
         raise _wrong(path, row.line, f"{column} is {value!r}; expected {expected}.")
-    return tags
+    return [_NOT_TEXT.sub("\ufffd", tag) for tag in tags]
 
 
 def _of_exiftool(
@@ -302,8 +316,9 @@ def _csv_text(table: TagTable) -> str:
     rows = list(zip(table.file_names, table.tags, strict=True))
     if any(s in tag for _, tags in rows for tag in tags or () for s in _SEPARATORS):
         writer.writerow([_NAME, "tag"])
-        writer.writerows([name, tag] for name, tags in rows for tag in tags or [""])
+        cells = ([name, tag] for name, tags in rows for tag in tags or [""])
     else:
         writer.writerow([_NAME, "tags"])
-        writer.writerows([name, _SEPARATORS[0].join(tags or ())] for name, tags in rows)
+        cells = ([name, _SEPARATORS[0].join(tags or ())] for name, tags in rows)
+    writer.writerows(map(guarded_cell, row) for row in cells)
     return out.getvalue()

@@ -41,18 +41,29 @@ def default_cache_folder() -> Path:
     """Where features are kept unless another folder is asked for.
 
     ``TAGKIN_CACHE`` where it is set, else ``tagkin`` in the user's folder for caches.
+
+    Raises
+    ------
+    StorageError
+        If the user has no home folder.
     """
     chosen = os.environ.get("TAGKIN_CACHE")
     if chosen:
         return Path(chosen).expanduser()
-    home = Path.home()
+    try:
+        return _folder_for_caches() / "tagkin"
+    except RuntimeError as error:  # a container may run as anybody
+        raise StorageError(
+            "This user has no home folder to keep features in. Name a folder with TAGKIN_CACHE."
+        ) from error
+
+
+def _folder_for_caches() -> Path:
     if sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "tagkin"
+        return Path.home() / "Library" / "Caches"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,7 @@ class FeatureCache:
     def __init__(self, folder: str | os.PathLike[str], max_bytes: int | None = _LIMIT):
         self.folder = Path(folder)
         self.max_bytes = max_bytes
-        if self.folder.exists() and not self.folder.is_dir():
+        if os.path.exists(self.folder) and not os.path.isdir(self.folder):  # False in closed ones
             raise InvalidInput(f"{self.folder} is a file; a cache of features is a folder.")
         _check_limit(max_bytes)
         self._database = Database(self.folder)

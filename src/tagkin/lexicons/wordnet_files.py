@@ -74,7 +74,7 @@ def _installed() -> Iterator[Path]:
 def _nltk_folders() -> Iterator[Path]:
     """Where NLTK keeps its data, in the order in which it looks."""
     yield from map(Path, filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)))
-    yield Path("~/nltk_data").expanduser()
+    yield Path(os.path.expanduser("~/nltk_data"))
     for root in ("", "share", "lib"):
         yield Path(sys.prefix, root, "nltk_data")
     for root in ("share", "local/share", "lib", "local/lib"):
