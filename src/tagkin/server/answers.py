@@ -33,6 +33,7 @@ from tagkin.server.thumbnails import SIZES
 __all__ = [
     "doubts_answer",
     "next_photograph",
+    "next_tag",
     "overview_answer",
     "photograph_answer",
     "question_answer",
@@ -53,6 +54,7 @@ def card(one: Pictured) -> dict[str, Any]:
         "folder": shown(folder),
         "thumbnail": small,
         "picture": large,
+        "srcset": ", ".join(f"{a} {n}w" for a, n in zip((small, large), SIZES, strict=True)),
     }
 
 
@@ -64,6 +66,7 @@ def tag_row(one: TagCounts) -> dict[str, Any]:
         "found": one.n_found,
         "accepted": one.n_accepted,
         "rejected": one.n_rejected,
+        "carried": one.n_found + one.n_accepted,
         "suggested": one.n_suggested,
         "expected": round(max(0.0, one.expected), 1),
         "quality": None if one.quality is None else round(one.quality, 3),
@@ -78,6 +81,14 @@ def tags_answer(catalogue: Catalogue, order: Order, start: int, n: int) -> dict[
     """Tags that have suggestions, those that are worth most first."""
     every = order.tags(catalogue)
     return {"n_tags": len(every), "tags": [tag_row(one) for one in every[start : start + n]]}
+
+
+def next_tag(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any] | None:
+    """The tag to go on with after this one; None where there is no other."""
+    every = order.tags(catalogue)
+    at = next((i for i, one in enumerate(every) if one.id == tag), -1)
+    others = [one for one in (*every[at + 1 :], *every[: max(at, 0)]) if one.id != tag]
+    return tag_row(others[0]) if others else None
 
 
 def suggestions_answer(
@@ -278,6 +289,14 @@ def overview_answer(catalogue: Catalogue, n_tags: int = 300, n_runs: int = 30) -
     }
 
 
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else shown(str(value))
+
+
 def runs_answer(runs: Iterable[PastRun]) -> list[dict[str, Any]]:
     """Runs, and whether a page can take each back."""
     return [
@@ -287,6 +306,7 @@ def runs_answer(runs: Iterable[PastRun]) -> list[dict[str, Any]]:
             "started_at": run.started_at,
             "ended_at": run.ended_at,
             "outcome": run.outcome,
+            "said": ", ".join(f"{_words(k)} {_number(v)}" for k, v in run.outcome.items()),
             "undoes": run.undoes,
             "undone_by": run.undone_by,
             "can_undo": run.what in ("accept", "reject", "review") and run.undone_by is None,

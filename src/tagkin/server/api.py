@@ -8,13 +8,14 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from tagkin.catalogue import Open, complete_tag, history
+from tagkin.catalogue import Decided, Open, complete_tag, history, tags_of
 from tagkin.errors import InvalidInput
 from tagkin.server import answers
+from tagkin.server.assets import shown
 from tagkin.server.review import Review
 from tagkin.server.thumbnails import SIZES
 
-__all__ = ["router"]
+__all__ = ["Cursor", "Number", "Some", "cursor", "review_of", "router"]
 
 router = APIRouter(prefix="/api")
 
@@ -23,6 +24,8 @@ Number = Annotated[int, Field(ge=0, le=_MOST)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Some = Annotated[int, Query(ge=1, le=500)]
 NOT_PLACED = "There is no map of this photograph yet: it is made after the next fit."
+Cursor = Annotated[str | None, Query(max_length=60)]
+_FEW = 5  # tags that are named
 _MANY = 20_000  # decisions in one step
 
 
@@ -87,15 +90,15 @@ def suggestions(
     request: Request,
     tag: Number,
     n: Some = 60,
-    after: Annotated[str | None, Query(max_length=60)] = None,
+    after: Cursor = None,
 ) -> Any:
     """One page of a tag's suggestions, and pictures of the next made ready."""
     review = review_of(request)
     with review.readers.one() as catalogue:
-        found = answers.suggestions_answer(catalogue, review.order, tag, n, _cursor(after))
+        found = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
         ahead: list[int] = []
         if found["next"] is not None:
-            later = review.order.suggestions(catalogue, tag, n, _cursor(found["next"]))
+            later = review.order.suggestions(catalogue, tag, n, cursor(found["next"]))
             ahead = [one.content for one in later]
     review.wish_for(ahead, SIZES[0])
     return found
@@ -193,7 +196,8 @@ def runs(request: Request, n: Some = 50) -> Any:
         return {"runs": answers.runs_answer(history(catalogue, n))}
 
 
-def _cursor(text: str | None) -> Open | None:
+def cursor(text: str | None) -> Open | None:
+    """Where a part of a list of suggestions ended."""
     if text is None:
         return None
     sure, _, content = text.partition(":")
@@ -234,16 +238,27 @@ def _decided(review: Review, yes: Any, no: Any, only_open: bool) -> Any:
 def undo(request: Request, body: Undo) -> Any:
     """Take back the last step, or a run."""
     review = review_of(request)
-    done = review.undo(body.run)
-    return {"run": done.run, "decisions": len(done), "kept": done.n_kept, "state": review.state()}
+    return _taken_back(review, review.undo(body.run))
 
 
 @router.post("/redo")
 def redo(request: Request) -> Any:
     """Let what was taken back last hold again."""
     review = review_of(request)
-    done = review.redo()
-    return {"run": done.run, "decisions": len(done), "kept": done.n_kept, "state": review.state()}
+    return _taken_back(review, review.redo())
+
+
+def _taken_back(review: Review, done: Decided) -> Any:
+    names = list(dict.fromkeys(one.tag for one in done.each))[:_FEW]
+    with review.readers.one() as catalogue:
+        numbers = tags_of(catalogue, names)
+    return {
+        "run": done.run,
+        "decisions": len(done),
+        "kept": done.n_kept,
+        "tags": [{"id": numbers[name], "name": shown(name)} for name in names],
+        "state": review.state(),
+    }
 
 
 @router.post("/fit")

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from tagkin.catalogue import tag_name
 from tagkin.errors import InvalidInput
 from tagkin.server import answers
-from tagkin.server.api import NOT_PLACED, Number, review_of
+from tagkin.server.api import NOT_PLACED, Cursor, Number, Some, cursor, review_of
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.thumbnails import SIZES, Picture
 
@@ -27,7 +27,9 @@ N_PICTURES = 4  # that are made or read at once: other answers need not wait for
 
 def _page(request: Request, mode: str, **data: Any) -> HTMLResponse:
     state = review_of(request).state()
-    return HTMLResponse(render(f"{mode}.html.jinja", mode=mode, state=state, **data))
+    modules = sorted(name for name in assets() if name.endswith(".js"))
+    page = render(f"{mode}.html.jinja", mode=mode, state=state, modules=modules, **data)
+    return HTMLResponse(page)
 
 
 @router.get("/")
@@ -46,12 +48,13 @@ def tags(request: Request) -> HTMLResponse:
 
 
 @router.get("/tags/{tag}")
-def tag(request: Request, tag: Number) -> HTMLResponse:
+def tag(request: Request, tag: Number, n: Some = 60, after: Cursor = None) -> HTMLResponse:
     """By tag: its suggestions as a grid."""
     review = review_of(request)
     with review.readers.one() as catalogue:
-        found = answers.suggestions_answer(catalogue, review.order, tag, 60, None)
-    return _page(request, "tag", found=found)
+        found = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
+        then = answers.next_tag(catalogue, review.order, tag)
+    return _page(request, "tag", found=found, then=then, n_asked=n)
 
 
 @router.get("/photographs")
@@ -76,10 +79,12 @@ def photograph(request: Request, content: Number) -> HTMLResponse:
 
 
 @router.get("/doubtful")
-def doubtful(request: Request, kind: Literal["wrong", "missing"] | None = None) -> HTMLResponse:
+def doubtful(
+    request: Request, kind: Literal["wrong", "missing"] | None = None, start: Number = 0
+) -> HTMLResponse:
     """Tags that seem wrong, or missing."""
     with review_of(request).readers.one() as catalogue:
-        found = answers.doubts_answer(catalogue, kind, 60, 0)
+        found = answers.doubts_answer(catalogue, kind, 60, start)
     return _page(request, "doubtful", found=found, kind=kind)
 
 
@@ -90,10 +95,12 @@ def search(
     untagged: bool = False,
     name: Annotated[str, Query(max_length=200)] = "",
     similar: Number | None = None,
+    n: Some = 60,
+    after: Number = 0,
 ) -> HTMLResponse:
     """Photographs by tag, by name, without tags, or similar to one."""
     review = review_of(request)
-    near = None if similar is None else review.map.similar(similar, 60)
+    near = None if similar is None else review.map.similar(similar, n)
     if similar is not None and near is None:
         raise InvalidInput(NOT_PLACED)
     with review.readers.one() as catalogue:
@@ -101,7 +108,7 @@ def search(
             found = {"photographs": answers.similar_answer(catalogue, near), "next": None}
         else:
             found = answers.search_answer(
-                catalogue, tags=tag or [], untagged=untagged, name=name or None, n=60, after=0
+                catalogue, tags=tag or [], untagged=untagged, name=name or None, n=n, after=after
             )
         names = [{"id": one, "name": tag_name(catalogue, one)} for one in tag or []]
     asked = {"tags": names, "untagged": untagged, "name": name, "similar": similar}

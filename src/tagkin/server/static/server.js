@@ -2,11 +2,11 @@
 
 async function answered(response) {
   const kind = response.headers.get("content-type") ?? "";
-  const found = kind.startsWith("application/json") ? await response.json() : {};
-  if (response.ok) return found;
+  if (response.ok) return kind.startsWith("application/json") ? response.json() : response.text();
   if (response.status === 403) {
     throw new Error("The review was started again: open the address that it has printed.");
   }
+  const found = kind.startsWith("application/json") ? await response.json() : {};
   throw new Error(found.error ?? "The review does not answer as it should.");
 }
 
@@ -24,7 +24,9 @@ export function get(address) {
   return asked(address, {});
 }
 
-export function post(address, body) {
+export const text = get;
+
+export function post(address, body = {}) {
   return asked(address, {
     method: "POST",
     headers: { "content-type": "application/json" },

@@ -1,0 +1,87 @@
+// Doubtful: one key says that a doubt is right, another that it is not.
+import { find, findAll, mode } from "./dom.js";
+import { bind } from "./keys.js";
+import { complain, say } from "./message.js";
+import { fresh, onShown, refresh } from "./page.js";
+import { decide, undo } from "./state.js";
+
+const items = () => findAll("#doubts > li");
+
+function current() {
+  return document.activeElement.closest?.("#doubts > li") ?? items()[0];
+}
+
+function focusOn(item) {
+  for (const one of items()) one.tabIndex = one === item ? 0 : -1;
+  item?.focus();
+}
+
+async function on(item, verdict) {
+  if (!item) return;
+  const all = items();
+  const following = all[all.indexOf(item) + 1] ?? all[all.indexOf(item) - 1];
+  const pair = [Number(item.dataset.content), Number(item.dataset.tag)];
+  try {
+    await decide("/api/decisions", { [verdict]: [pair] });
+    const name = find(".claim strong", item).textContent;
+    const said = { wrong: { accept: "kept", reject: "removed" }, missing: { accept: "added", reject: "left out" } };
+    say(`${name} ${said[item.dataset.kind][verdict]}.`, { button: { text: "Undo", run: () => undo() } });
+    item.remove();
+    if (following) focusOn(following);
+    else await refresh();
+    if (items().length < 10) await more();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+function answer(isAgreed) {
+  const button = current()?.querySelectorAll("[data-verdict]")[isAgreed ? 0 : 1];
+  if (button) on(button.closest("li"), button.dataset.verdict);
+}
+
+function move(by) {
+  const all = items();
+  const at = all.indexOf(document.activeElement.closest?.("#doubts > li"));
+  focusOn(all[Math.max(0, Math.min(all.length - 1, at + by))]);
+  if (at + by > all.length - 6) more();
+}
+
+let isLoading = false;
+
+// Doubts that were decided on are not there any more: the list is as far as what is shown of it.
+async function more() {
+  const list = find("#doubts");
+  if (!list?.dataset.next || isLoading) return;
+  isLoading = true;
+  try {
+    const { kind } = list.dataset;
+    const { page } = await fresh(`/doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`);
+    const known = new Set(items().map((one) => `${one.dataset.content} ${one.dataset.tag}`));
+    const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
+    for (const one of others) one.tabIndex = -1;
+    list.append(...others);
+    list.dataset.next = find("#doubts", page).dataset.next;
+  } catch (error) {
+    complain(error);
+  } finally {
+    isLoading = false;
+  }
+}
+
+export function listen() {
+  onShown(() => mode() === "doubtful" && items()[0]?.focus({ preventScroll: true, focusVisible: false }));
+  document.addEventListener("click", (event) => {
+    if (mode() !== "doubtful") return;
+    const button = event.target.closest("[data-verdict]");
+    if (button) on(button.closest("li"), button.dataset.verdict);
+  });
+  addEventListener("scroll", () => {
+    if (mode() === "doubtful" && innerHeight + scrollY > document.body.scrollHeight - 800) more();
+  }, { passive: true });
+  bind("doubtful", ["y"], "Yes: remove what seems wrong, add what seems missing", () => answer(true));
+  bind("doubtful", ["n"], "No: leave it as it is", () => answer(false));
+  bind("doubtful", ["ArrowDown", "ArrowRight", "j"], "The next doubt", () => move(1));
+  bind("doubtful", ["ArrowUp", "ArrowLeft"], "The doubt before", () => move(-1));
+  bind("doubtful", ["o"], "Open the photograph", () => find("a.shown", current())?.click());
+}

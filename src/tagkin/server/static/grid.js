@@ -1,0 +1,143 @@
+// A grid of photographs: moving in it, marking one or a range, a closer look.
+import { find, findAll, make } from "./dom.js";
+import { bind } from "./keys.js";
+import { onShown } from "./page.js";
+
+export const tiles = () => findAll("#grid button.tile");
+export const isPressed = (tile) => tile.getAttribute("aria-pressed") === "true";
+
+let anchor = null; // where a range begins
+let before = null; // what was pressed before it, by tile
+const hooks = [];
+
+export function onChange(run) {
+  hooks.push(run);
+}
+
+function changed() {
+  for (const run of hooks) run();
+}
+
+export function press(tile, value) {
+  if (isPressed(tile) !== value) tile.setAttribute("aria-pressed", value);
+}
+
+export function current() {
+  const focused = document.activeElement?.closest?.("#grid .tile");
+  return focused ?? find("#grid button.tile[tabindex='0']") ?? find("#grid button.tile");
+}
+
+export function focusOn(tile, { visible = true } = {}) {
+  if (!tile) return;
+  for (const one of findAll("#grid .tile[tabindex='0']")) one.tabIndex = -1;
+  tile.tabIndex = 0;
+  tile.focus({ preventScroll: true, focusVisible: visible });
+  tile.scrollIntoView({ block: "nearest" });
+}
+
+// What a mark makes of a tile here: the exception on this page.
+const exception = () => find("#grid").dataset.default !== "reject";
+
+function columns() {
+  return getComputedStyle(find("#grid")).gridTemplateColumns.split(" ").length;
+}
+
+function target(key) {
+  const all = tiles();
+  const at = all.indexOf(current());
+  const width = columns();
+  const steps = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - width, ArrowDown: at + width, Home: 0, End: all.length - 1 };
+  const to = steps[key];
+  if (to < 0 || to >= all.length) return key === "ArrowDown" ? all.at(-1) : null;
+  return all[to];
+}
+
+function move(event) {
+  if (!find("#grid")) return false;
+  if (!document.activeElement.closest("#grid")) focusOn(current());
+  const to = target(event.key);
+  if (event.shiftKey) extend(to);
+  else anchor = before = null;
+  if (to) focusOn(to);
+  return true;
+}
+
+// Mark from the anchor up to a tile; what an earlier, longer range marked is let go again.
+function extend(to, value = exception()) {
+  const all = tiles();
+  if (!before) {
+    anchor = anchor ?? current();
+    before = new Map(all.map((tile) => [tile, isPressed(tile)]));
+  }
+  if (!to) return;
+  const [first, last] = [all.indexOf(anchor), all.indexOf(to)].sort((a, b) => a - b);
+  all.forEach((tile, i) => press(tile, i >= first && i <= last ? value : before.get(tile)));
+  changed();
+}
+
+export function toggle(tile) {
+  press(tile, !isPressed(tile));
+  anchor = tile;
+  before = null;
+  changed();
+}
+
+export function fromHereOn(tile, value = true) {
+  const all = tiles();
+  const at = all.indexOf(tile);
+  all.forEach((one, i) => i >= at && press(one, value));
+  anchor = before = null;
+  changed();
+  return all.length - at;
+}
+
+function clicked(event) {
+  const tile = event.target.closest("#grid button.tile");
+  if (!tile) return;
+  if (event.shiftKey && anchor?.isConnected && anchor !== tile) {
+    before = null;
+    extend(tile, isPressed(anchor));
+  } else {
+    toggle(tile);
+  }
+  focusOn(tile, { visible: false });
+}
+
+function lookCloser() {
+  const shown = document.activeElement?.closest("[data-picture]") ?? current() ?? find("[data-picture]");
+  if (!shown) return false;
+  const dialog = find("#closer");
+  const name = find("img", shown)?.alt ?? "";
+  dialog.replaceChildren(
+    make("img", { src: shown.dataset.picture, alt: name }),
+    make("p", {}, `${name} · any key closes`),
+  );
+  dialog.showModal();
+  return true;
+}
+
+export function listen() {
+  document.addEventListener("click", clicked);
+  onShown(() => (anchor = before = null));
+  const dialog = find("#closer");
+  dialog.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("keydown", (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    dialog.close();
+  });
+  const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+  for (const where of ["tag", "search"]) {
+    bind(where, arrows, "Move", move);
+    bind(where, arrows.map((key) => `Shift+${key}`), "Mark a range; with the mouse, Shift and click", move);
+    bind(where, ["Home", "End"], "To the first, to the last", move);
+    bind(where, [" "], "Mark, or let go", () => {
+      const tile = current();
+      if (tile) {
+        toggle(tile);
+        focusOn(tile);
+      }
+    });
+  }
+  for (const where of ["tag", "search", "photograph", "doubtful"]) bind(where, ["z"], "Look closer", lookCloser);
+}

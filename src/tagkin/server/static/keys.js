@@ -1,0 +1,118 @@
+// Keys: which there are, what they do here, and the page that tells of them.
+import { find, findAll, make, mode, remembered } from "./dom.js";
+
+const MODES = {
+  all: "Everywhere",
+  tags: "Which tag",
+  tag: "By tag",
+  photograph: "By photograph",
+  doubtful: "Doubtful",
+  search: "Search",
+  overview: "Overview",
+};
+const SHOWN = {
+  ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Enter: "↵", " ": "Space", Escape: "Esc",
+};
+const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+
+const bound = [];
+let pending = "";
+let pendingTimer;
+
+// `run` gets the event; where it returns false, the browser does what it would have done.
+export function bind(where, keys, text, run) {
+  bound.push({ where, keys, text, run });
+}
+
+function nameOf(event) {
+  const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
+  const key = digit ? digit[1] : event.key;
+  const control = event.ctrlKey || event.metaKey ? "Ctrl+" : "";
+  const isSign = key.length === 1 && !digit && key !== " ";
+  const shift = event.shiftKey && (!isSign || control) ? "Shift+" : "";
+  return control + shift + (control && isSign ? key.toLowerCase() : key);
+}
+
+const isText = (element) =>
+  element.matches("textarea, select, [contenteditable], input:not([type=checkbox], [type=radio], [type=button])");
+
+// A button or a link does its own thing when Enter or Space is pressed on it.
+function isItsOwn(element, name) {
+  if (name !== "Enter" && name !== " ") return false;
+  return element.matches("a, button, summary, input") && !element.matches(".tile");
+}
+
+function pressed(event) {
+  if (event.defaultPrevented || event.altKey || event.isComposing) return;
+  if (find("dialog[open]") || (isText(event.target) && event.key !== "Escape")) return;
+  const name = nameOf(event);
+  if (isItsOwn(event.target, name)) return;
+  const isSingle = name.length === 1 && name !== " ";
+  if (isSingle && name !== "?" && remembered("letters") === "off") return;
+  const sequence = pending ? `${pending} ${name}` : name;
+  pending = "";
+  clearTimeout(pendingTimer);
+  const here = bound.filter((one) => one.where === "all" || one.where === mode());
+  const match = here.find((one) => one.keys.includes(sequence));
+  if (match) {
+    if (match.run(event) !== false) event.preventDefault();
+  } else if (here.some((one) => one.keys.some((key) => key.startsWith(`${name} `)))) {
+    pending = name;
+    pendingTimer = setTimeout(() => (pending = ""), 1500);
+  }
+}
+
+function shown(key) {
+  const parts = key.split(key === " " ? "\0" : " ");
+  return parts.map((part) =>
+    make("kbd", {}, part.split("+").map((one) => SHOWN[one] ?? (one || "+")).join(" + ")),
+  );
+}
+
+function listed(given) {
+  const term = make("dt");
+  const isRange = given.length === 4 && ARROWS.every((key) => given.includes(`Shift+${key}`));
+  const keys = isRange ? ["Shift", ...ARROWS] : given;
+  keys.forEach((key, i) => term.append(...(i ? [" "] : []), ...shown(key)));
+  return term;
+}
+
+function section(where) {
+  const list = make("dl");
+  for (const one of bound.filter((other) => other.where === where && other.text)) {
+    list.append(make("div", {}, listed(one.keys), make("dd", {}, one.text)));
+  }
+  return make("section", {}, make("h3", {}, MODES[where]), list);
+}
+
+export function showKeys() {
+  const dialog = find("#keys");
+  const columns = make("div", { class: "columns" });
+  const own = mode();
+  const rest = Object.keys(MODES).filter((where) => where !== own && where !== "all");
+  for (const where of [own, "all", ...rest]) {
+    if (bound.some((one) => one.where === where)) columns.append(section(where));
+  }
+  const letters = make("input", { type: "checkbox", id: "letters" });
+  letters.checked = remembered("letters") !== "off";
+  letters.addEventListener("change", () => remembered("letters", letters.checked ? "on" : "off"));
+  const close = make("button", { type: "button" }, "Close");
+  close.addEventListener("click", () => dialog.close());
+  const choice = make("label", { class: "check" }, letters, "Letters are keys");
+  const header = make("header", {}, make("h2", { id: "keys-title" }, "Keys"), choice, close);
+  dialog.replaceChildren(header, columns);
+  dialog.showModal();
+  close.focus();
+}
+
+export function listen() {
+  document.addEventListener("keydown", pressed);
+  find("#help").addEventListener("click", showKeys);
+  bind("all", ["?"], "Show these keys", showKeys);
+  for (const link of findAll(".top nav a")) {
+    const letter = { "/tags": "t", "/photographs": "p", "/doubtful": "d", "/search": "s", "/overview": "o" }[
+      link.getAttribute("href")
+    ];
+    bind("all", [`g ${letter}`], link.textContent.trim(), () => link.click());
+  }
+}

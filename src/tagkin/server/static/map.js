@@ -1,0 +1,121 @@
+// The map of the collection: every photograph a dot, near those that it is near to.
+import { find, findAll, make, mode } from "./dom.js";
+import { onShown } from "./page.js";
+import { get } from "./server.js";
+
+const COLOURS = ["#4477aa", "#ee6677", "#228833", "#e0b400", "#44b5d6", "#aa3377", "#ee7733", "#6a51c8", "#009988"];
+const MARGIN = 18;
+const NEAR = 12; // pixels
+
+let drawn = null;
+let space = "semantic";
+let at = [];
+
+const canvas = () => find("#map canvas");
+
+function positions(width, height) {
+  const [xs, ys] = space === "semantic" ? [drawn.x, drawn.y] : [drawn.visual_x, drawn.visual_y];
+  return xs.map((x, i) => [MARGIN + x * (width - 2 * MARGIN), MARGIN + ys[i] * (height - 2 * MARGIN)]);
+}
+
+function draw() {
+  if (!drawn || !canvas()) return;
+  const { width, height } = canvas().getBoundingClientRect();
+  const scale = devicePixelRatio;
+  canvas().width = width * scale;
+  canvas().height = height * scale;
+  const pen = canvas().getContext("2d");
+  pen.scale(scale, scale);
+  at = positions(width, height);
+  const rest = getComputedStyle(document.body).getPropertyValue("--line");
+  const radius = at.length > 1200 ? 2.2 : 3.2;
+  const order = at.map((_, i) => i).sort((a, b) => drawn.colours[a] - drawn.colours[b]);
+  for (const i of order) {
+    pen.fillStyle = COLOURS[drawn.colours[i]] ?? rest;
+    pen.globalAlpha = drawn.colours[i] < 0 ? 1 : 0.85;
+    pen.beginPath();
+    pen.arc(...at[i], radius, 0, 7);
+    pen.fill();
+  }
+}
+
+function legend() {
+  const list = find("#map-tags");
+  const dot = (colour) => {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const circle = document.createElementNS("http://www.w3.org/2000/svg", "circle");
+    for (const [key, value] of Object.entries({ cx: "50%", cy: "50%", r: "48%", fill: colour })) circle.setAttribute(key, value);
+    svg.append(circle);
+    svg.setAttribute("aria-hidden", "true");
+    return svg;
+  };
+  list.replaceChildren(
+    ...drawn.tags.map((name, i) => make("li", {}, dot(COLOURS[i]), name)),
+    make("li", { class: "quiet" }, dot("#9aa0a8"), "other tags, or none"),
+  );
+}
+
+function nearest(event) {
+  const box = canvas().getBoundingClientRect();
+  const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+  let best = -1;
+  let least = NEAR * NEAR;
+  at.forEach(([a, b], i) => {
+    const distance = (a - x) ** 2 + (b - y) ** 2;
+    if (distance < least) [best, least] = [i, distance];
+  });
+  return best;
+}
+
+let peeked = -1;
+
+async function peek(event) {
+  const i = nearest(event);
+  const box = find("#map .peek");
+  if (i === peeked) return;
+  peeked = i;
+  if (i < 0) {
+    box.hidden = true;
+    return;
+  }
+  const found = await get(`/api/photographs/${drawn.contents[i]}`).catch(() => null);
+  if (peeked !== i || !found) return;
+  box.replaceChildren(make("img", { src: found.thumbnail, alt: "" }), found.name);
+  const [x, y] = at[i];
+  const width = canvas().clientWidth;
+  box.style.left = `${Math.max(4, Math.min(width - 168, x - 80))}px`;
+  box.style.top = y > 190 ? `${y - 168}px` : `${y + 14}px`;
+  box.hidden = false;
+}
+
+async function shown() {
+  if (mode() !== "overview") return;
+  const found = await get("/api/map").catch(() => ({ map: null }));
+  if (!found.map || !canvas()) return;
+  drawn = found.map;
+  find("#map").hidden = false;
+  legend();
+  draw();
+  canvas().addEventListener("pointermove", peek);
+  canvas().addEventListener("pointerleave", () => {
+    peeked = -1;
+    find("#map .peek").hidden = true;
+  });
+  canvas().addEventListener("click", (event) => {
+    const i = nearest(event);
+    if (i >= 0) location.href = `/photographs/${drawn.contents[i]}`;
+  });
+}
+
+export function listen() {
+  onShown(shown);
+  addEventListener("resize", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-space]");
+    if (!button) return;
+    space = button.dataset.space;
+    for (const one of findAll("[data-space]")) one.ariaPressed = String(one === button);
+    draw();
+  });
+}

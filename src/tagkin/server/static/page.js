@@ -1,0 +1,84 @@
+// Pages come from the server whole; what follows on one is fetched early and put in its place.
+import { find, findAll } from "./dom.js";
+import { text } from "./server.js";
+
+const ahead = new Map();
+const shownHooks = [];
+
+// Called whenever there is another page in the window, the first one included.
+export function onShown(run) {
+  shownHooks.push(run);
+}
+
+export function shown() {
+  for (const run of shownHooks) run();
+}
+
+async function fetched(address) {
+  const page = new DOMParser().parseFromString(await text(address), "text/html");
+  return { address, page };
+}
+
+// Fetch a page and its pictures before they are asked for.
+export function prepare(address) {
+  if (ahead.has(address)) return ahead.get(address);
+  const promise = fetched(address).then((found) => {
+    for (const one of findAll("img", found.page)) {
+      const image = new Image();
+      image.sizes = one.sizes;
+      image.srcset = one.srcset;
+      image.src = one.src;
+    }
+    return found;
+  });
+  promise.catch(() => ahead.delete(address));
+  ahead.set(address, promise);
+  return promise;
+}
+
+export function forget() {
+  ahead.clear();
+}
+
+export async function fresh(address) {
+  return fetched(address);
+}
+
+// Put a page in the place of the one that is shown.
+export function put({ address, page }, { push = true, keepPlace = false } = {}) {
+  const place = scrollY;
+  const main = find("#main");
+  main.replaceChildren(...find("#main", page).childNodes);
+  document.title = page.title;
+  document.body.dataset.mode = page.body.dataset.mode;
+  document.body.dataset.version = page.body.dataset.version;
+  for (const id of ["undo", "redo"]) find(`#${id}`).disabled = find(`#${id}`, page).disabled;
+  find("#progress").textContent = find("#progress", page).textContent;
+  find("#share").max = find("#share", page).max;
+  find("#share").value = find("#share", page).value;
+  if (push && address !== location.pathname + location.search) history.pushState({}, "", address);
+  scrollTo({ top: keepPlace ? place : 0, behavior: "instant" });
+  shown();
+}
+
+export async function go(address, options = {}) {
+  const page = await (ahead.get(address) ?? fetched(address));
+  forget();
+  put(page, options);
+}
+
+// The same page as it is now; the focus stays on what had it, as far as that is still there.
+export async function refresh() {
+  const focused = document.activeElement;
+  const marks = ["data-content", "data-tag", "data-run", "data-verdict"];
+  const selector = (element) =>
+    element.id
+      ? `#${element.id}`
+      : marks.filter((m) => element.hasAttribute(m)).map((m) => `[${m}="${element.getAttribute(m)}"]`).join("");
+  const parent = focused?.parentElement?.closest("[data-content], [data-tag], [data-run]");
+  const path = [parent, focused].filter(Boolean).map(selector).filter(Boolean).join(" ");
+  put(await fetched(location.pathname + location.search), { push: false, keepPlace: true });
+  if (path) find(path)?.focus({ preventScroll: true });
+}
+
+addEventListener("popstate", () => go(location.pathname + location.search, { push: false }).catch(() => location.reload()));

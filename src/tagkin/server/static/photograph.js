@@ -1,0 +1,123 @@
+// By photograph: its suggestions by number, the kin behind each, the tags that it carries.
+import { counted, find, findAll, mode } from "./dom.js";
+import { bind } from "./keys.js";
+import { complain, say } from "./message.js";
+import { go, onShown, prepare, refresh } from "./page.js";
+import { decide, undo } from "./state.js";
+
+const shownContent = () => Number(find("#photograph")?.dataset.content);
+const rows = () => findAll("#suggestions .row");
+
+// Decide on tags of this photograph, and stay on it.
+async function decideHere(accept, reject, said) {
+  const content = shownContent();
+  const pairs = (some) => some.map((tag) => [content, tag]);
+  try {
+    const answer = await decide("/api/decisions", { accept: pairs(accept), reject: pairs(reject) });
+    if (answer.run === null) return say("It was so already.");
+    say(said, { button: { text: "Undo", run: () => undo() } });
+    await refresh();
+    if (document.activeElement === document.body) rows()[0]?.focus({ focusVisible: false });
+  } catch (error) {
+    complain(error);
+  }
+}
+
+function on(item, verdict) {
+  const name = find(".name", item).textContent;
+  const tags = [Number(item.dataset.tag)];
+  const [yes, no] = verdict === "accept" ? [tags, []] : [[], tags];
+  return decideHere(yes, no, `${name} ${verdict === "accept" ? "accepted" : "rejected"}.`);
+}
+
+function byNumber(event) {
+  const row = rows()[Number(event.code.slice(-1)) - 1];
+  if (!row) return false;
+  on(row.closest("li"), event.shiftKey ? "reject" : "accept");
+  return true;
+}
+
+function all(verdict) {
+  const tags = rows().map((row) => Number(row.closest("li").dataset.tag));
+  if (!tags.length) return;
+  const said = `${counted(tags.length, "suggestion")} ${verdict === "accept" ? "accepted" : "rejected"}.`;
+  decideHere(verdict === "accept" ? tags : [], verdict === "accept" ? [] : tags, said);
+}
+
+function showKin(button, value = button.ariaExpanded !== "true") {
+  button.ariaExpanded = String(value);
+  find(`#${button.getAttribute("aria-controls")}`).hidden = !value;
+}
+
+function kinHere() {
+  const row = document.activeElement.closest("#suggestions .row") ?? rows()[0];
+  if (!row) return;
+  row.focus();
+  showKin(find("[data-kin]", row));
+}
+
+function move(by) {
+  const every = rows();
+  if (!every.length) return;
+  const at = every.indexOf(document.activeElement.closest("#suggestions .row"));
+  const to = every[Math.max(0, Math.min(every.length - 1, at + by))];
+  for (const row of every) row.tabIndex = row === to ? 0 : -1;
+  to.focus();
+}
+
+async function next() {
+  const to = find("#photograph")?.dataset.next;
+  if (!to || Number(to) === shownContent()) return say("This is the only one that is left.");
+  await go(`/photographs/${to}`).catch(complain);
+}
+
+function shown() {
+  if (mode() !== "photograph" || !find("#photograph")) return;
+  const to = find("#photograph").dataset.next;
+  if (to) prepare(`/photographs/${to}`).catch(() => {});
+  if (document.activeElement === document.body) rows()[0]?.focus({ preventScroll: true, focusVisible: false });
+}
+
+export function listen() {
+  onShown(shown);
+  document.addEventListener("click", (event) => {
+    if (mode() !== "photograph") return;
+    const button = event.target.closest("[data-verdict]");
+    if (button) on(button.closest("[data-tag]"), button.dataset.verdict);
+    const kin = event.target.closest("[data-kin]");
+    if (kin) showKin(kin);
+    if (event.target.closest("#accept-all")) all("accept");
+    if (event.target.closest("#reject-all")) all("reject");
+    const link = event.target.closest("#next, #previous");
+    if (link) {
+      event.preventDefault();
+      if (link.id === "next") next();
+      else history.back();
+    }
+  });
+  document.addEventListener("submit", (event) => {
+    if (mode() !== "photograph" || event.target.id !== "add") return;
+    event.preventDefault();
+    const field = event.target.elements.tag;
+    const name = field.value.trim();
+    if (!name) return;
+    field.value = "";
+    decideHere([name], [], `${name} added.`);
+  });
+  document.addEventListener("chosen", (event) => {
+    if (mode() === "photograph") event.target.form.requestSubmit();
+  });
+  bind("photograph", Array.from({ length: 9 }, (_, i) => String(i + 1)), "", byNumber);
+  bind("photograph", Array.from({ length: 9 }, (_, i) => `Shift+${i + 1}`), "", byNumber);
+  bind("photograph", ["1–9"], "Accept this suggestion", () => false);
+  bind("photograph", ["Shift+1–9"], "Reject it", () => false);
+  bind("photograph", ["a"], "Accept all suggestions", () => all("accept"));
+  bind("photograph", ["x"], "Reject all suggestions", () => all("reject"));
+  bind("photograph", ["k"], "Kin behind a suggestion", kinHere);
+  bind("photograph", ["ArrowDown", "j"], "The next suggestion", () => move(1));
+  bind("photograph", ["ArrowUp"], "The suggestion before", () => move(-1));
+  bind("photograph", ["ArrowRight", "Enter", "n"], "The next photograph", () => void next());
+  bind("photograph", ["ArrowLeft", "b"], "Back", () => history.back());
+  bind("photograph", ["t", "/"], "Type a tag", () => find("#tag")?.focus());
+  bind("photograph", ["s"], "Similar photographs", () => find("#similar")?.click());
+}

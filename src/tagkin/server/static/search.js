@@ -1,0 +1,162 @@
+// Search: results as they are scrolled to, and tags for several photographs at once.
+import { counted, find, findAll, make, mode } from "./dom.js";
+import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
+import { bind } from "./keys.js";
+import { complain, say } from "./message.js";
+import { fresh, go, onShown } from "./page.js";
+import { decide, undo } from "./state.js";
+
+const N_MORE = 240;
+const chosen = () => tiles().filter(isPressed);
+
+function selectionChanged() {
+  if (mode() !== "search") return;
+  const n = chosen().length;
+  find("#selection").hidden = !n;
+  find("#similar").hidden = n !== 1;
+  find("#chosen").textContent = `${counted(n, "photograph")} chosen`;
+}
+
+function clear() {
+  for (const tile of chosen()) press(tile, false);
+  selectionChanged();
+}
+
+async function decideOnChosen(verdict, tag) {
+  const contents = [...new Set(chosen().map((tile) => Number(tile.dataset.content)))];
+  try {
+    const answer = await decide("/api/decisions", { [verdict]: contents.map((content) => [content, tag]) });
+    const n = answer.accepted + answer.rejected;
+    say(`${tag}: ${verdict === "accept" ? "added to" : "taken off"} ${counted(n, "photograph")}.`, {
+      button: { text: "Undo", run: () => undo() },
+    });
+    clear();
+    focusOn(current(), { visible: false });
+  } catch (error) {
+    complain(error);
+  }
+}
+
+// --- results as they are scrolled to ---------------------------------------------------------
+
+let isLoading = false;
+
+async function more() {
+  const grid = find("#grid");
+  if (mode() !== "search" || !grid?.dataset.next || isLoading) return;
+  isLoading = true;
+  try {
+    const address = new URLSearchParams(location.search);
+    address.set("after", grid.dataset.next);
+    address.set("n", N_MORE);
+    const { page } = await fresh(`/search?${address}`);
+    const found = find("#grid", page);
+    for (const tile of findAll(".tile", found ?? page)) tile.tabIndex = -1;
+    if (found) grid.append(...found.children);
+    grid.dataset.next = found?.dataset.next ?? "";
+    find("#more").hidden = !grid.dataset.next;
+  } catch (error) {
+    complain(error);
+  } finally {
+    isLoading = false;
+  }
+}
+
+const isNearEnd = () => innerHeight + scrollY > document.body.scrollHeight - 1600;
+
+async function scrolled() {
+  if (mode() !== "search" || isLoading) return;
+  while (find("#grid")?.dataset.next && isNearEnd()) await more();
+}
+
+// A way back leads to where one was: as many results as there were, and the same place.
+const placeKey = () => `tagkin.place ${location.search}`;
+
+function leave() {
+  if (mode() !== "search") return;
+  sessionStorage.setItem(placeKey(), JSON.stringify([tiles().length, scrollY]));
+}
+
+async function comeBack() {
+  const isBack = performance.getEntriesByType("navigation")[0]?.type !== "navigate";
+  const [n, top] = JSON.parse(sessionStorage.getItem(placeKey()) ?? "[0, 0]");
+  if (!isBack || !top) return;
+  while (find("#grid")?.dataset.next && tiles().length < n) await more();
+  scrollTo({ top, behavior: "instant" });
+}
+
+function open(tile) {
+  if (tile) location.href = `/photographs/${tile.dataset.content}`;
+}
+
+function similarTo(tile) {
+  if (tile) go(`/search?similar=${tile.dataset.content}`).catch(complain);
+}
+
+function addToken({ id, name }) {
+  const field = find("#with");
+  field.value = "";
+  const form = find("#search");
+  field.before(make("span", { class: "token" }, name, make("input", { type: "hidden", name: "tag", value: id })));
+  ask(form);
+}
+
+function ask(form) {
+  const data = new FormData(form);
+  const given = new URLSearchParams([...data].filter(([, value]) => value !== ""));
+  go(`/search?${given}`).then(() => find("#with").focus(), complain);
+}
+
+export function listen() {
+  onChange(selectionChanged);
+  onShown(() => {
+    if (mode() !== "search") return;
+    if (document.activeElement === document.body && location.search) {
+      find("#grid .tile[tabindex='0'], #grid .tile")?.focus({ preventScroll: true, focusVisible: false });
+    }
+    comeBack().then(scrolled, complain);
+  });
+  addEventListener("scroll", scrolled, { passive: true });
+  addEventListener("pagehide", leave);
+  document.addEventListener("click", (event) => {
+    if (mode() !== "search") return;
+    const token = event.target.closest(".token button");
+    if (token) {
+      token.parentElement.remove();
+      ask(find("#search"));
+    }
+    if (event.target.closest("#clear")) clear();
+    if (event.target.closest("#similar")) similarTo(chosen()[0]);
+    if (event.target.closest("#more a")) {
+      event.preventDefault();
+      more();
+    }
+    if (event.target.closest("#remove")) {
+      const name = find("#tag").value.trim();
+      if (name) decideOnChosen("reject", name);
+      else find("#tag").focus();
+    }
+  });
+  document.addEventListener("dblclick", (event) => mode() === "search" && open(event.target.closest("#grid .tile")));
+  document.addEventListener("submit", (event) => {
+    if (mode() !== "search") return;
+    event.preventDefault();
+    if (event.target.id === "search") ask(event.target);
+    const name = find("#tag").value.trim();
+    if (event.target.id === "add" && name) decideOnChosen("accept", name).then(() => (find("#tag").value = ""));
+  });
+  document.addEventListener("chosen", (event) => mode() === "search" && event.target.id === "with" && addToken(event.detail));
+  bind("search", ["Enter", "o"], "Open the photograph", () => open(current()));
+  bind("search", ["s"], "Similar to this one", () => similarTo(current()));
+  bind("search", ["t"], "Tag what is chosen", () => {
+    if (!chosen().length && current()) press(current(), true);
+    selectionChanged();
+    find("#tag").focus();
+  });
+  bind("search", ["Ctrl+a"], "Choose all that are shown", () => {
+    for (const tile of tiles()) press(tile, true);
+    selectionChanged();
+  });
+  bind("search", ["Escape"], "Let go of what is chosen", clear);
+  bind("search", ["/"], "Search for a tag", () => find("#with").focus());
+}

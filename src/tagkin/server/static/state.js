@@ -1,0 +1,97 @@
+// How it stands: the progress line, undo and redo, what goes on in the background.
+import { count, counted, find, mode } from "./dom.js";
+import { bind } from "./keys.js";
+import { complain, say } from "./message.js";
+import { forget, go, refresh } from "./page.js";
+import { post, watch } from "./server.js";
+
+let version = null;
+let fit = "idle";
+
+export function tell(state) {
+  version = state.version;
+  find("#progress").textContent =
+    `${counted(state.suggestions, "suggestion")} left for ${counted(state.to_review, "photograph")}, ` +
+    `about ${count(state.expected)} right`;
+  const decided = state.accepted + state.rejected;
+  find("#share").max = Math.max(1, decided + state.suggestions);
+  find("#share").value = decided;
+  find("#undo").disabled = !state.can_undo;
+  find("#redo").disabled = !state.can_redo;
+  tellFit(state.fit);
+}
+
+function tellFit(now) {
+  const line = find("#fit");
+  line.dataset.state = now.state;
+  const share = now.total ? ` ${Math.floor((100 * now.done) / now.total)} %` : "";
+  const texts = {
+    running: `Learning in the background: ${(now.what ?? "").toLowerCase()}${share}`,
+    done: "Learned anew: the order is a new one",
+    failed: now.error,
+  };
+  const told = texts[now.state] ?? "";
+  if (line.textContent !== told) line.textContent = told;
+  if (fit === "running" && now.state === "done") {
+    say("Everything was learned anew.", { button: { text: "Show", run: () => refresh().catch(complain) } });
+  }
+  fit = now.state;
+}
+
+// Something was decided: `body` goes to `address`; the answer, once it is on the disk.
+export async function decide(address, body) {
+  const answer = await post(address, body);
+  forget();
+  tell(answer.state);
+  return answer;
+}
+
+function namesOf(tags) {
+  return tags.length ? `: ${tags.map((one) => one.name).join(", ")}` : "";
+}
+
+async function takeBack(what, said, body = {}) {
+  try {
+    const answer = await decide(`/api/${what}`, body);
+    if (answer.run === null) {
+      say(`There is nothing to ${what}.`);
+      return;
+    }
+    say(`${said} ${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
+    const [tag] = answer.tags;
+    if (mode() === "tag" && answer.tags.length === 1) await go(`/tags/${tag.id}`, { keepPlace: true });
+    else await refresh();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+export const undo = (run) => takeBack("undo", "Undone", run === undefined ? {} : { run });
+export const redo = () => takeBack("redo", "Done again");
+
+// Decisions of another window: this one takes note when nothing is under way in it.
+function changedElsewhere() {
+  forget();
+  const isBusy = find("#main :is(input, select):focus") || (mode() === "tag" && find("#grid[data-changed]"));
+  if (["overview", "photograph", "tags"].includes(mode()) && !isBusy) {
+    refresh().catch(() => {});
+  } else {
+    say("Something was decided in another window.", {
+      button: { text: "Show", run: () => refresh().catch(complain) },
+    });
+  }
+}
+
+export function follow() {
+  version = Number(document.body.dataset.version);
+  bind("all", ["u", "Ctrl+z"], "Undo the last step; again and again, without limit", () => undo());
+  bind("all", ["U", "Ctrl+Shift+z", "Ctrl+y"], "Redo", () => redo());
+  find("#undo").addEventListener("click", () => undo());
+  find("#redo").addEventListener("click", () => redo());
+  watch((state) => {
+    const isNews = state.version !== version;
+    const isFit = fit === "running" && state.fit.state !== "running";
+    tell(state);
+    if (isNews && !isFit) changedElsewhere();
+  });
+}

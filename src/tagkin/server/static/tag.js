@@ -1,0 +1,166 @@
+// By tag: mark the wrong ones, and one key accepts the rest and rejects those, in one step.
+import { count, counted, find, findAll, make, mode, remembered } from "./dom.js";
+import { current, focusOn, fromHereOn, isPressed, onChange, press, tiles } from "./grid.js";
+import { bind } from "./keys.js";
+import { complain, say } from "./message.js";
+import { fresh, go, onShown, prepare, put } from "./page.js";
+import { get } from "./server.js";
+import { decide, undo } from "./state.js";
+
+const PATIENCE = 300; // ms for an order that knows the last decisions; then what was fetched before
+
+const grid = () => find("#grid");
+const asked = () => remembered("n") ?? "60";
+const addressOf = (tag, after) =>
+  `/tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`;
+
+function counts() {
+  const wrong = tiles().filter(isPressed).length;
+  return [tiles().length - wrong, wrong];
+}
+
+function verdict([yes, no]) {
+  if (!no) return `Accept ${yes === 1 ? "it" : `all ${count(yes)}`}`;
+  if (!yes) return `Reject ${no === 1 ? "it" : `all ${count(no)}`}`;
+  return `Accept ${count(yes)}, reject ${count(no)}`;
+}
+
+function marksChanged() {
+  if (mode() !== "tag" || !grid()) return;
+  find("#verdict").textContent = verdict(counts());
+  grid().dataset.changed = "";
+}
+
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+let isBusy = false;
+
+// Decide on all that are shown, and go on: at once with what was fetched before, unless the order
+// that knows of these decisions is there as soon.
+async function accept() {
+  if (!grid() || isBusy) return;
+  isBusy = true;
+  const { tag, name, next, then } = grid().dataset;
+  const [yes, no] = [false, true].map((value) =>
+    tiles().filter((tile) => isPressed(tile) === value).map((tile) => Number(tile.dataset.content)),
+  );
+  const waiting = next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
+  const decided = decide(`/api/tags/${tag}/decisions`, { accept: yes, reject: no });
+  const better = decided.then(() => fresh(addressOf(tag))).then((found) =>
+    !find("#grid", found.page) && then ? fresh(addressOf(then)) : found,
+  );
+  try {
+    const first = waiting ? await Promise.race([better, wait(PATIENCE).then(() => waiting)]) : await better;
+    put(first);
+    const answer = await decided;
+    const already = answer.already ? `; ${count(answer.already)} had been decided on before` : "";
+    say(`${name}: ${count(answer.accepted)} accepted, ${count(answer.rejected)} rejected${already}.`, {
+      button: { text: "Undo", run: () => undo() },
+    });
+  } catch (error) {
+    complain(error);
+    if (mode() !== "tag" || grid()?.dataset.tag !== tag) await go(addressOf(tag)).catch(() => {});
+  } finally {
+    isBusy = false;
+  }
+}
+
+function wrongFromHere(tile) {
+  const n = fromHereOn(tile ?? current());
+  focusOn(tile ?? current());
+  say(`${counted(n, "photograph")} from here on marked as wrong.`);
+}
+
+function invert() {
+  for (const tile of tiles()) press(tile, !isPressed(tile));
+  const isRight = grid().dataset.default === "accept";
+  grid().dataset.default = isRight ? "reject" : "accept";
+  find("#ask").textContent = isRight ? "Mark the right ones" : "Mark the wrong ones";
+  marksChanged();
+}
+
+function skip() {
+  find("#then")?.click();
+}
+
+// --- which tag ----------------------------------------------------------------------------
+
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries.filter((one) => one.isIntersecting)) {
+    seen.unobserve(entry.target);
+    get(`/api/tags/${entry.target.dataset.tag}/suggestions?n=4`).then((found) => {
+      const some = found.suggestions.slice(0, 4);
+      const collage = find(".collage", entry.target);
+      collage.classList.add(["none", "one", "two", "three", "four"][some.length]);
+      for (const one of some) {
+        collage.append(make("img", { src: one.thumbnail, srcset: one.srcset, sizes: "8rem", alt: "", decoding: "async" }));
+      }
+    }, () => {});
+  }
+}, { rootMargin: "200px" });
+
+function filter(text) {
+  const wanted = text.trim().toLowerCase();
+  for (const item of findAll("#tags > li")) {
+    item.hidden = !find("strong", item).textContent.toLowerCase().includes(wanted);
+  }
+}
+
+function moveCard(event) {
+  const cards = findAll("#tags > li:not([hidden]) > a");
+  if (!cards.length) return false;
+  const at = cards.indexOf(document.activeElement);
+  const width = getComputedStyle(find("#tags")).gridTemplateColumns.split(" ").length;
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -width, ArrowDown: width }[event.key];
+  cards[at < 0 ? 0 : Math.max(0, Math.min(cards.length - 1, at + step))].focus();
+  return true;
+}
+
+// --- all together -------------------------------------------------------------------------
+
+function shown() {
+  if (mode() === "tags") {
+    for (const one of findAll("#tags a")) seen.observe(one);
+    find("#tags a")?.focus({ preventScroll: true, focusVisible: false });
+  }
+  if (mode() !== "tag") return;
+  if (!grid()) {
+    find("#then")?.focus();
+    return;
+  }
+  find("#verdict").textContent = verdict(counts());
+  focusOn(tiles()[0], { visible: false });
+  const { tag, next, then } = grid().dataset;
+  if (next) prepare(addressOf(tag, next)).catch(() => {});
+  else if (then) prepare(addressOf(then)).catch(() => {});
+}
+
+export function listen() {
+  onShown(shown);
+  onChange(marksChanged);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("#then, #tags a");
+    if (link && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
+      event.preventDefault();
+      go(addressOf(link.dataset.tag ?? link.getAttribute("href").split("/").pop())).catch(complain);
+    }
+    const from = event.target.closest("button.from");
+    if (from) wrongFromHere(find(".tile", from.parentElement));
+    if (event.target.closest("#accept")) accept();
+    if (event.target.closest("#from-here")) wrongFromHere();
+    if (event.target.closest("#invert")) invert();
+  });
+  document.addEventListener("input", (event) => event.target.id === "filter" && filter(event.target.value));
+  document.addEventListener("change", (event) => {
+    if (event.target.id !== "n") return;
+    remembered("n", event.target.value);
+    go(addressOf(grid().dataset.tag)).then(() => find("#n").focus(), complain);
+  });
+  bind("tag", ["Enter", "a"], "Accept the rest and reject what is marked", () => void accept());
+  bind("tag", ["x"], "All wrong from here on", () => wrongFromHere());
+  bind("tag", ["i"], "Invert: mark the right ones instead", invert);
+  bind("tag", ["n"], "The next tag", skip);
+  bind("tag", ["b", "Escape"], "Back to all tags", () => go("/tags").catch(complain));
+  bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
+  bind("tags", ["/"], "Find a tag", () => find("#filter")?.focus());
+}
