@@ -77,6 +77,7 @@ function invert() {
   grid().dataset.default = isRight ? "reject" : "accept";
   find("#ask").textContent = isRight ? "Mark the right ones" : "Mark the wrong ones";
   marksChanged();
+  focusOn(current(), { visible: false }); // the next Enter is for the grid
 }
 
 function skip() {

@@ -1,0 +1,331 @@
+"""The review page in a real browser: what a person does, with the mouse and with keys alone."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tagkin.server import Review
+
+from .browser import Running
+from .window import NARROW, TAGS, Window, chromium, make_catalogue
+
+MODES = [
+    "/tags",
+    "/tags/{tag}?n=10",
+    "/photographs",
+    "/doubtful?kind=missing&start=25",
+    "/search?name=IMG_000",
+    "/overview",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[SimpleNamespace]:
+    """One review for all tests; each takes back what it has done."""
+    home = tmp_path_factory.mktemp("review")
+    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite")
+    review = Review(catalogue, home / "cache", fits=False)
+    running = Running(review)
+    yield SimpleNamespace(
+        address=running.access.address(running.port),
+        catalogue=catalogue,
+        review=review,
+        tags={name: number(catalogue, name) for name in TAGS},
+    )
+    running.stop()
+    review.close()
+
+
+def number(catalogue: Catalogue, name: str) -> int:
+    return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
+
+
+def decided(served: SimpleNamespace, verdict: int) -> set[tuple[int, str]]:
+    """Contents and tags with a verdict, as they stand in the catalogue."""
+    with served.review.readers.one() as catalogue:
+        return set(
+            catalogue.rows(
+                "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
+                "WHERE d.holds AND d.verdict = ?",
+                (verdict,),
+            )
+        )
+
+
+@pytest.fixture
+def window(browser: Any, served: SimpleNamespace) -> Iterator[Window]:
+    found = Window(browser, served.address)
+    yield found
+    found.close()
+    while served.review.undo().run is not None:
+        pass
+    assert found.faults == []
+
+
+def contents(page: Any, selector: str = "#grid .tile") -> list[int]:
+    return page.eval_on_selector_all(selector, "all => all.map(one => Number(one.dataset.content))")
+
+
+def pressed(page: Any) -> list[int]:
+    return contents(page, "#grid .tile[aria-pressed=true]")
+
+
+# --- by tag --------------------------------------------------------------------------------
+
+
+def test_a_grid_with_two_exceptions_undo_reload(window: Window, served: SimpleNamespace) -> None:
+    page = window.page
+    page.locator("#tags a", has_text="beach").click()
+    page.locator("h1", has_text="beach").wait_for()
+    shown = contents(page)
+    assert len(shown) == 60
+    assert page.locator("#verdict").inner_text() == "Accept all 60"
+    for at in (3, 7):
+        page.locator("#grid .tile").nth(at).click()
+    assert page.locator("#verdict").inner_text() == "Accept 58, reject 2"
+    page.locator("#accept").click()
+    window.said("beach: 58 accepted, 2 rejected.")
+    wrong = {shown[3], shown[7]}
+    assert decided(served, -1) == {(one, "beach") for one in wrong}
+    assert decided(served, 1) == {(one, "beach") for one in shown if one not in wrong}
+    following = contents(page)
+    assert not set(following) & set(shown)
+    page.locator("#undo").click()
+    window.said("Undone 60 decisions: beach.")
+    assert decided(served, 1) == set()
+    page.wait_for_function(
+        "n => +document.querySelector('#grid .tile').dataset.content === n", arg=shown[0]
+    )
+    page.locator("#redo").click()
+    window.said("Done again 60 decisions: beach.")
+    page.reload()
+    assert contents(page) == following
+    assert "left for" in page.locator("#progress").inner_text()
+
+
+def test_ranges(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{served.tags['boat']}")
+    shown = contents(page)
+    tiles = page.locator("#grid .tile")
+    tiles.nth(4).click()
+    tiles.nth(9).click(modifiers=["Shift"])
+    assert pressed(page) == shown[4:10]
+    page.locator("#grid li").nth(55).hover()
+    page.locator("#grid li").nth(55).locator(".from").click()
+    window.said("5 photographs from here on marked as wrong.")
+    assert pressed(page) == shown[4:10] + shown[55:]
+    page.locator("#invert").click()
+    assert page.locator("#ask").inner_text() == "Mark the right ones"
+    assert pressed(page) == shown[:4] + shown[10:55]
+    window.press("Enter")
+    window.said("boat: 11 accepted, 49 rejected.")
+    assert {c for c, _ in decided(served, 1)} == set(shown[4:10] + shown[55:])
+
+
+def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
+    page = window.page
+    page.wait_for_function("() => document.activeElement.matches('#tags a')")
+    name = page.evaluate("document.activeElement.querySelector('strong').textContent")
+    window.press("Enter")
+    page.locator("#grid").wait_for()
+    shown = contents(page)
+    columns = page.evaluate(
+        "getComputedStyle(document.querySelector('#grid')).gridTemplateColumns.split(' ').length"
+    )
+    window.press("ArrowRight", "ArrowDown", " ")  # one
+    window.press("ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowLeft")  # two
+    first = columns + 1
+    assert pressed(page) == shown[first : first + 3]
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    window.press("End", "ArrowLeft", "x")
+    assert pressed(page) == shown[first : first + 3] + shown[-2:]
+    window.press("a")
+    window.said(f"{name}: 55 accepted, 5 rejected.")
+    assert len(decided(served, -1)) == 5
+    window.press("u")
+    window.said("Undone 60 decisions")
+    window.press("?")
+    page.locator("#keys[open]").wait_for()
+    assert "Accept the rest and reject what is marked" in page.locator("#keys").inner_text()
+    window.press("Escape")
+    assert page.locator("#keys[open]").count() == 0
+    window.press("g", "o")
+    page.locator("#quality").wait_for()
+    window.press("g", "t")
+    page.wait_for_function("() => document.activeElement.matches('#tags a')")
+    window.press("/")
+    page.keyboard.type("cit")
+    assert page.locator("#tags > li:visible").count() == 1
+
+
+def test_all_of_a_tag_leads_to_the_next(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{served.tags['bridge']}")
+    page.locator("#n").select_option("500")
+    page.wait_for_function("() => document.querySelectorAll('#grid .tile').length > 100")
+    then = page.locator("#then").inner_text()
+    window.press("Enter")
+    window.said("bridge: 131 accepted, 0 rejected.")
+    assert page.locator("h1").inner_text() in then
+    assert page.locator("h1").inner_text() != "bridge"
+    page.evaluate("localStorage.clear()")
+
+
+# --- the other modes -----------------------------------------------------------------------
+
+
+def test_by_photograph(window: Window, served: SimpleNamespace) -> None:
+    page = window.open("/photographs")
+    first = int(page.locator("#photograph").get_attribute("data-content"))
+    names = page.locator("#suggestions .name").all_inner_texts()
+    window.press("2")
+    window.said(f"{names[1]} accepted.")
+    page.locator("#carried", has_text=names[1]).wait_for()
+    window.press("Shift+1")
+    window.said(f"{names[0]} rejected.")
+    assert decided(served, 1) == {(first, names[1])}
+    assert decided(served, -1) == {(first, names[0])}
+    page.wait_for_function("() => document.querySelectorAll('#suggestions .row').length === 2")
+    window.press("k")
+    page.locator(".evidence:visible .kin img").first.wait_for()
+    assert page.locator(".evidence:visible li").all_inner_texts() == ["60 %", "40 %"]
+    window.press("t")
+    page.keyboard.type("hol")
+    page.keyboard.type("iday")
+    window.press("Enter")
+    window.said("holiday added.")
+    page.locator("#carried", has_text="holiday").wait_for()
+    page.locator("#tag").fill("bea")
+    page.locator(".completions li", has_text="beach").wait_for()
+    window.press("Escape", "Escape")
+    window.press("ArrowRight")
+    page.wait_for_function(
+        "n => +document.querySelector('#photograph').dataset.content !== n", arg=first
+    )
+    window.press("z")
+    page.locator("#closer[open] img").wait_for()
+    window.press("z", "ArrowLeft")
+    page.wait_for_function(
+        "n => +document.querySelector('#photograph').dataset.content === n", arg=first
+    )
+
+
+def test_doubtful(window: Window, served: SimpleNamespace) -> None:
+    page = window.open("/doubtful?kind=missing")
+    shown = contents(page, "#doubts > li")
+    window.press("y")
+    window.said("city added.")
+    page.wait_for_function("n => document.querySelectorAll('#doubts > li').length === n", arg=29)
+    window.press("n")
+    window.said("city left out.")
+    assert decided(served, 1) == {(shown[0], "city")}
+    assert decided(served, -1) == {(shown[1], "city")}
+    window.press("u")
+    window.said("Undone 1 decision: city.")
+    page.wait_for_function("n => document.querySelectorAll('#doubts > li').length === n", arg=29)
+
+
+def test_search_and_tag_several(window: Window, served: SimpleNamespace) -> None:
+    page = window.open("/search")
+    page.locator("#name").fill("IMG_000")
+    window.press("Enter")
+    page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 10")
+    found = contents(page)
+    page.locator("#grid .tile").nth(1).click()
+    page.locator("#grid .tile").nth(3).click(modifiers=["Shift"])
+    assert page.locator("#chosen").inner_text() == "3 photographs chosen"
+    window.press("t")
+    page.keyboard.type("boat")
+    window.press("Enter")
+    window.said("boat: added to 3 photographs.")
+    assert decided(served, 1) == {(one, "boat") for one in found[1:4]}
+    page.locator("#with").fill("boa")
+    page.locator(".completions li", has_text="boat").wait_for()
+    window.press("Enter")
+    page.locator(".token", has_text="boat").wait_for()
+    page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 3")
+    assert set(contents(page)) == set(found[1:4])
+    window.open("/search?untagged=true")
+    page.wait_for_function("() => document.querySelectorAll('#grid .tile').length > 60")  # scrolled ahead
+    assert not set(contents(page)) & set(found[1:4])
+
+
+def test_overview(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
+    window.press("Enter")
+    window.said("60 accepted")
+    window.open("/overview")
+    assert page.locator("#quality tbody th").first.inner_text() == "beach"
+    page.locator("[data-sort=name]").click()
+    page.locator("[data-sort=name]").click()
+    names = page.locator("#quality tbody th").all_inner_texts()
+    assert names == sorted(names, reverse=True)
+    page.locator("#runs [data-undo]").first.click()
+    window.said("Undone 60 decisions: beach.")
+    assert decided(served, 1) == set()
+    page.locator("#runs .undone").first.wait_for()
+
+
+def test_two_tabs(window: Window, served: SimpleNamespace) -> None:
+    """The second accepts what the first has decided on: only the rest counts."""
+    page, other = window.page, window.tab()
+    address = f"{window.base}/tags/{served.tags['beach']}"
+    page.goto(address)
+    other.goto(address)
+    shown = contents(other)
+    other.locator("#grid .tile").nth(0).click()
+    window.page = other
+    window.press("Enter")
+    window.said("beach: 59 accepted, 1 rejected.")
+    window.page = page
+    page.bring_to_front()
+    window.said("Something was decided in another window.")
+    window.press("Enter")
+    window.said("60 had been decided on before")
+    assert decided(served, -1) == {(shown[0], "beach")}
+    assert len(decided(served, 1)) == 59
+
+
+# --- how it looks --------------------------------------------------------------------------
+
+
+def test_narrow(browser: Any, served: SimpleNamespace) -> None:
+    window = Window(browser, served.address, NARROW)
+    for mode in MODES:
+        page = window.open(mode.format(tag=served.tags["city"]))
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0], mode
+        assert page.locator(".top nav a:visible").count() == 5
+    page = window.open(f"/tags/{served.tags['city']}")
+    box = page.locator("#accept").bounding_box()
+    assert box["y"] + box["height"] <= NARROW[1]
+    window.close()
+    assert window.faults == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_accessibility_fault(browser: Any, served: SimpleNamespace, scheme: str) -> None:
+    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="axe-core is not installed")
+    # in the dark, colours are others, and nothing else
+    rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}
+    window = Window(browser, served.address, scheme=scheme)
+    found = {}
+    for mode in MODES:
+        page = window.open(mode.format(tag=served.tags["city"]))
+        told = axe.Axe().run(page, options={"resultTypes": ["violations"]} | rules)
+        assert told["passes"]
+        found[mode] = [
+            (one["id"], one["nodes"][0]["html"])
+            for one in told["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+    window.close()
+    assert found == {mode: [] for mode in MODES}

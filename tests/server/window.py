@@ -1,0 +1,113 @@
+"""A real browser: Chromium from the system, driven by Playwright, and what a person sees in it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.catalogue import Catalogue, Suggested, open_for_scan, put_suggestions, scan
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+WIDE, NARROW = (1280, 900), (360, 740)
+TAGS = ("beach", "boat", "bridge", "city")
+N = 130  # photographs
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser; the tests are skipped where there is none."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright, which drives a browser, is not installed"
+    )
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Window:
+    """A window on a review; whatever its console says is a fault."""
+
+    def __init__(self, browser: Any, address: str, size: tuple[int, int] = WIDE, scheme="light"):
+        self.base = address.partition("/?")[0]
+        width, height = size
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+        )
+        self.context.set_default_timeout(10_000)
+        self.faults: list[str] = []
+        self.page = self.tab()
+        self.page.goto(address)
+
+    def tab(self) -> Any:
+        """Another one of the same person."""
+        page = self.context.new_page()
+        page.on("console", lambda one: self.faults.append(one.text))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("dialog", lambda one: (self.faults.append(one.message), one.dismiss()))
+        return page
+
+    def open(self, path: str) -> Any:
+        self.page.goto(self.base + path)
+        return self.page
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def said(self, text: str) -> None:
+        """Wait until the page says something."""
+        self.page.locator("#message.shown", has_text=text).wait_for()
+
+    def focused(self, what: str = "id") -> str | None:
+        return self.page.evaluate(f"document.activeElement.getAttribute({what!r})")
+
+    def close(self) -> None:
+        self.context.close()
+
+
+def make_photographs(folder: Path, n: int) -> None:
+    """Pictures with a gradient each, in three folders; they differ."""
+    ramp = np.linspace(0, 1, 96)[None, :, None]
+    rng = np.random.default_rng(0)
+    for i in range(n):
+        place = folder / f"20{20 + i % 3}"
+        place.mkdir(parents=True, exist_ok=True)
+        first, second = rng.integers(40, 220, (2, 3))
+        pixels = np.broadcast_to(first * (1 - ramp) + second * ramp, (64, 96, 3))
+        Image.fromarray(pixels.astype(np.uint8)).save(place / f"IMG_{i:04}.jpg", quality=60)
+
+
+def make_catalogue(root: Path, path: Path, n: int = N) -> Catalogue:
+    """Every photograph has a suggestion of each tag, the surest first in their order; doubts."""
+    make_photographs(root, n)
+    (root / "broken.jpg").write_bytes(b"\xff\xd8 no picture \xff\xd9")
+    catalogue = open_for_scan(root, path, command="review")
+    scan(catalogue)
+    contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
+    with catalogue.run("suggest", model="f" * 64) as run:
+        kin = [(contents[0], 0.6), (contents[1], 0.4)]
+        each = [
+            (content, [Suggested(tag, 0.99 - 0.4 * i / n, kin) for tag in TAGS])
+            for i, content in enumerate(contents)
+        ]
+        put_suggestions(catalogue, run.id, each)
+        with catalogue.transaction() as connection:
+            for content in contents[10:40]:
+                connection.execute(
+                    "INSERT INTO doubts SELECT ?, id, ?, 'missing', 0.5 + ? / 1000.0, x'' "
+                    "FROM tags WHERE name = 'city'",
+                    (content, run.id, content),
+                )
+    return catalogue
