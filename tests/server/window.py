@@ -55,8 +55,12 @@ class Window:
         page = self.context.new_page()
         page.on("console", lambda one: self.faults.append(one.text))
         page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("dialog", lambda one: (self.faults.append(one.message), one.dismiss()))
+        page.on("dialog", self._complain)
         return page
+
+    def _complain(self, dialog: Any) -> None:
+        self.faults.append(dialog.message)
+        dialog.dismiss()
 
     def open(self, path: str) -> Any:
         self.page.goto(self.base + path)

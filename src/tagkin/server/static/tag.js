@@ -155,7 +155,7 @@ export function listen() {
   document.addEventListener("change", (event) => {
     if (event.target.id !== "n") return;
     remembered("n", event.target.value);
-    go(addressOf(grid().dataset.tag)).then(() => find("#n").focus(), complain);
+    go(addressOf(grid().dataset.tag)).catch(complain);
   });
   bind("tag", ["Enter", "a"], "Accept the rest and reject what is marked", () => void accept());
   bind("tag", ["x"], "All wrong from here on", () => wrongFromHere());
