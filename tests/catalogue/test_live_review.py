@@ -85,6 +85,13 @@ def test_a_question_is_one_tag_with_its_surest_photographs(learned):
     assert list(zip(first.contents, first.confidences, strict=True)) == some
     assert first.expected_right == pytest.approx(sum(first.confidences))
     assert 1 <= first.expected_actions <= 1 + len(first.contents)
+    assert live.ranking() == [first.tag, second.tag]
+    every = live.for_tag(first.tag)
+    content, sure = every[1]
+    assert live.for_tag(first.tag, after=(sure, content)) == every[2:]
+    assert live.for_tag(first.tag, 1, (sure, content)) == every[2:3]
+    mine = dict(live.for_photograph(content))
+    assert live.for_photograph(content, [first.tag, -1]) == [(first.tag, mine[first.tag])]
     assert live.questions(1) == [first]
     assert live.questions(0) == []
 

@@ -167,7 +167,7 @@ def test_the_order_follows_decisions(catalogue, world, monkeypatch):
         assert [*first, *order.suggestions(one, tag, 100, first[-1])] == before
         asked = order.question(one, "most-right")
         assert (asked.tag, asked.suggestions[0].content) == (tag, before[0].content)
-        assert order.confidences(before[0].content)[tag] == before[0].confidence
+        assert order.confidences(before[0].content, [tag])[tag] == before[0].confidence
 
         wrong = decide_batch(one, rejected=[(it.content, tag) for it in before[:2]])
         order.learn(verdicts_of(one, wrong.run))
@@ -199,5 +199,5 @@ def test_without_a_model_the_stored_order_does(catalogue):
         assert order.suggestions(one, tag, 5, None) == open_for_tag(one, tag, 5)
         asked = order.question(one, "most-right")
         assert asked.expected_right <= len(asked.suggestions)
-        assert order.confidences(asked.suggestions[0].content) == {}
+        assert order.confidences(asked.suggestions[0].content, [tag]) == {}
     order.close()

@@ -160,31 +160,54 @@ class LiveReview:
             The most right tags per action, or where decisions teach most.
         """
         with self._lock:
-            pages = self._pages.get(strategy)
-            if pages is None:
-                pages = [self._page(column, strategy) for column in range(len(self._tags))]
-                self._pages[strategy] = pages
-            some = [(column, page) for column, page in enumerate(pages) if page is not None]
-            some.sort(key=lambda pair: (-pair[1].value, pair[0]))
-            return [self._question(column, page) for column, page in some[:n]]
+            return [self._question(column, page) for column, page in self._ranked(strategy)[:n]]
 
-    def for_tag(self, tag: int, n: int | None = None) -> list[tuple[int, float]]:
-        """Photographs that may show a tag and the confidences, the surest first; n at most."""
+    def ranking(self, strategy: str = "most-right") -> list[int]:
+        """Tags with open suggestions, in the order of `questions`, and nothing else of these."""
+        with self._lock:
+            return [int(self._tags[column]) for column, _ in self._ranked(strategy)]
+
+    def for_tag(
+        self, tag: int, n: int | None = None, after: tuple[float, int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Photographs that may show a tag and the confidences, the surest first; n at most.
+
+        Those up to a confidence and content, `after`, are left out.
+        """
         column = self._column.get(int(tag))
         if column is None:
             return []
         with self._lock:
             rows, p = self._scores.open(column)
-        return list(zip(self._contents[rows[:n]].tolist(), p[:n].tolist(), strict=True))
+        contents = self._contents[rows]
+        if after is not None:
+            later = (p < after[0]) | ((p == after[0]) & (contents > after[1]))
+            contents, p = contents[later], p[later]
+        return list(zip(contents[:n].tolist(), p[:n].tolist(), strict=True))
 
-    def for_photograph(self, content: int) -> list[tuple[int, float]]:
-        """Tags that a photograph may show and the confidences, the surest first."""
+    def for_photograph(
+        self, content: int, tags: Sequence[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Tags that a photograph may show and the confidences, the surest first.
+
+        Where `tags` are given, no others are looked at.
+        """
         row = self._row.get(int(content))
         if row is None:
             return []
+        known = None if tags is None else [self._column[t] for t in tags if t in self._column]
         with self._lock:
-            found = self._scores.of_image(row)
+            found = self._scores.of_image(row, known)
         return [(int(self._tags[column]), p) for column, p in found]
+
+    def _ranked(self, strategy: str) -> list[tuple[int, Page]]:
+        """Columns and their pages, the one that is worth most first."""
+        pages = self._pages.get(strategy)
+        if pages is None:
+            pages = [self._page(column, strategy) for column in range(len(self._tags))]
+            self._pages[strategy] = pages
+        some = [(column, page) for column, page in enumerate(pages) if page is not None]
+        return sorted(some, key=lambda pair: (-pair[1].value, pair[0]))
 
     def _page(self, column: int, strategy: str) -> Page | None:
         _, p = self._scores.open(column)

@@ -151,7 +151,7 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
     explained = explain_photograph(catalogue, one.path)
     kin = _kin_cards(catalogue, [s.kin for s in suggested])
     numbers = tags_of(catalogue, [s.tag for s in suggested] + [tag.tag for tag in explained.tags])
-    now = order.confidences(content)
+    now = order.confidences(content, [numbers[one.tag] for one in suggested])
     rows: list[dict[str, Any]] = [
         {
             "tag": numbers[s.tag],

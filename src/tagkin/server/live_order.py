@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveOrder"]
 
-_ALL = 2**31  # questions: one for each tag
 _PATIENCE = 3.0  # seconds for the thread to end
 _AT_ONCE = 0.15  # seconds that a decision waits for what is learned from it
 
@@ -61,17 +59,14 @@ class LiveOrder:
         self, catalogue: Catalogue, tag: int, n: int, after: Open | None
     ) -> Sequence[Open]:
         """The surest first, as far as they are known by now."""
-        found = [] if self._live is None else self._live.for_tag(tag)
-        if not found:
+        if self._live is None or tag not in self._rank:  # such as one that was not learned yet
             return self._stored.suggestions(catalogue, tag, n, after)
-        if after is not None:
-            last = (-after.confidence, after.content)
-            found = [(content, p) for content, p in found if (-p, content) > last]
-        return [Open(content, "", p) for content, p in found[:n]]
+        last = None if after is None else (after.confidence, after.content)
+        return [Open(content, "", p) for content, p in self._live.for_tag(tag, n, last)]
 
-    def confidences(self, content: int) -> dict[int, float]:
+    def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
         """Of a photograph's suggestions, by tag."""
-        return {} if self._live is None else dict(self._live.for_photograph(content))
+        return {} if self._live is None else dict(self._live.for_photograph(content, tags))
 
     def question(self, catalogue: Catalogue, strategy: str) -> Asked | None:
         """The page that is worth most."""
@@ -141,16 +136,14 @@ class LiveOrder:
                     self._live.learn(_with_truth(verdicts))
                 with self._done:
                     self._n_done += 1
+            if self._live is not None:
+                self._rank = {tag: i for i, tag in enumerate(self._live.ranking())}
             with self._done:
                 self._done.notify_all()
-            if self._todo.empty() and self._live is not None:
-                every = self._live.questions(_ALL)
-                self._rank = {one.tag: i for i, one in enumerate(every)}
 
     def _opened(self) -> LiveReview | None:
         """From the catalogue as it is now; None where nothing was learned, or can be."""
-        with Catalogue(self._path, write=False) as catalogue, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with Catalogue(self._path, write=False) as catalogue:
             if model_of(catalogue) is None:
                 return None
             from tagkin.catalogue.live_review import LiveReview  # takes seconds to import

@@ -51,7 +51,7 @@ class Order(Protocol):
         """Suggestions of a tag, the surest first, from after one of them."""
         ...
 
-    def confidences(self, content: int) -> dict[int, float]:
+    def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
         """By tag, those of a photograph's suggestions that are others than was stored."""
         ...
 
@@ -92,7 +92,7 @@ class StoredOrder:
         """As they are stored."""
         return open_for_tag(catalogue, tag, n, after)
 
-    def confidences(self, content: int) -> dict[int, float]:
+    def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
         """None is another."""
         return {}
 
