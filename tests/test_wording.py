@@ -1,17 +1,10 @@
 """Numbers in sentences, in what users see."""
 
-import doctest
-
 import numpy as np
 import pytest
 
-from tagkin import wording
 from tagkin.labels import Vocabulary
 from tagkin.wording import count, denoising_text
-
-
-def test_the_examples():
-    assert doctest.testmod(wording).failed == 0
 
 
 @pytest.mark.parametrize(

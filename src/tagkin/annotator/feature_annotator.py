@@ -114,8 +114,8 @@ class FeatureAnnotator(FeatureScores):
     >>> annotator = FeatureAnnotator().fit(X[:100], tags[:100])
     >>> annotator.predict_proba(X[100:]).shape
     (20, 3)
-    >>> [s.name for s in annotator.suggest(X[100:101], precision=0.9)[0]] == tags[100]
-    True
+    >>> [s.name for s in annotator.suggest(X[100:101], threshold=0.5)[0]], tags[100]
+    (['snow'], ['snow'])
     """
 
     def __init__(

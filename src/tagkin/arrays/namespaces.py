@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 from array_api_compat import array_namespace, device, is_torch_array
@@ -67,6 +68,8 @@ class Array(Protocol):
 
 def namespace(*arrays: Array) -> Any:
     """The array API namespace that all of `arrays` share; mixed kinds are an error."""
+    if arrays and all(type(a) is np.ndarray for a in arrays):
+        return numpy_namespace  # at once: small arrays ask for it as often as they compute
     kinds = {"torch" if is_torch_array(a) else "NumPy" for a in arrays}
     if len(kinds) > 1:
         raise InvalidInput(

@@ -31,7 +31,7 @@ def random_folds(n_images: int, n_folds: int, random_state: int | None = 0) -> l
     --------
     >>> from tagkin.model_selection import random_folds
     >>> [fold.held_out.tolist() for fold in random_folds(6, 3)]
-    [[2, 4], [3, 5], [0, 1]]
+    [[2, 3], [4, 5], [0, 1]]
     """
     check_integer("cv", n_folds, 2)
     if n_images < 2 * n_folds:

@@ -65,10 +65,10 @@ def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> from tagkin.model_selection import find_groups
-    >>> X = np.random.default_rng(0).random((8, 16))
+    >>> X = np.random.default_rng(0).random((12, 16))
     >>> X[5] = X[2] + 0.01
     >>> find_groups(X)
-    array([0, 1, 2, 3, 4, 2, 5, 6])
+    array([ 0,  1,  2,  3,  4,  2,  5,  6,  7,  8,  9, 10])
     """
     check_integer("n_folds", n_folds, 2)
     n = check_features(X).shape[0]
