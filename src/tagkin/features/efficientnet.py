@@ -90,7 +90,7 @@ class EfficientNetLite(Backbone):
             raise InvalidInput(f"There is {' and '.join(_VERSIONS)}; found {name!r}.")
         self.name = name + _suffix(pooling)
         self.preprocessing = _VERSIONS[name].preprocessing
-        model = build_model(name, pooling=pooling)
+        model = _built(name, pooling, _weights_file(_VERSIONS[name]))
         self.fingerprint = fingerprint_of(model, self.preprocessing)
         self._session = open_session(model)
 
@@ -168,6 +168,12 @@ class JoinedEfficientNets(Backbone):
 
 
 # --- the network -------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=len(_VERSIONS))
+def _built(name: str, pooling: str, weights: Path) -> bytes:
+    """The model of these weights, built once for all that open it: an annotator often does."""
+    return build_model(name, pooling=pooling)
 
 
 def build_model(

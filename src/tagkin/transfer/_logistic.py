@@ -136,6 +136,7 @@ class _Problem:
         self.labels, self.extra = labels.tocsr(), None if extra is None else extra.tocsr()
         self.regularization = regularization
         self.reference = basis.directions
+        self._of_all: dict[int, Array] = {}  # labels, dense, where one block holds all images
         share = np.bincount(labels.indices, minlength=labels.shape[1]) / labels.shape[0]
         spread = share * (1 - share)
         self.metric = spread * basis.squares[:, None] + regularization  # (p, B)
@@ -198,7 +199,7 @@ class _Problem:
         by_column, total = np.zeros((self.basis.mean.shape[0], w.shape[1])), np.zeros(w.shape[1])
         for rows, C in self.columns.blocks():
             errors = expit(margins[rows])
-            errors -= like(self.labels[rows], errors)
+            errors -= self._dense(self.labels, rows, errors)
             errors = self._weighted(errors, rows)
             by_column += to_numpy(matmul(C.T, errors))
             total += to_numpy(xp.sum(xp.astype(errors, xp.float64), axis=0))
@@ -235,7 +236,7 @@ class _Problem:
             v = along[rows]
             p = expit(margins[rows] + far * v)
             bends = self._weighted(p * (1 - p), rows) * v * v
-            errors = self._weighted(p - like(self.labels[rows], p), rows) * v
+            errors = self._weighted(p - self._dense(self.labels, rows, p), rows) * v
             first += to_numpy(xp.sum(xp.astype(errors, xp.float64), axis=0))
             second += to_numpy(xp.sum(xp.astype(bends, xp.float64), axis=0))
         return first, second
@@ -243,7 +244,15 @@ class _Problem:
     def _weighted(self, values: Array, rows: slice) -> Array:
         if self.extra is None:
             return values
-        return values * (1 + like(self.extra[rows], values))
+        return values * (1 + self._dense(self.extra, rows, values))
+
+    def _dense(self, matrix: scipy.sparse.csr_array, rows: slice, values: Array) -> Array:
+        """Rows of a sparse matrix as an array like `values`."""
+        if rows.stop - rows.start < matrix.shape[0]:
+            return like(matrix[rows], values)
+        if id(matrix) not in self._of_all:
+            self._of_all[id(matrix)] = like(matrix, values)
+        return self._of_all[id(matrix)]
 
     def _rows(self) -> Iterator[slice]:
         n, width = self.labels.shape

@@ -67,7 +67,9 @@ class _Likelihood:
     """Sums over the images of the logistic loss's derivatives, for all labels at once."""
 
     def __init__(self, u: np.ndarray, v: np.ndarray, labels: scipy.sparse.csr_array):
-        self.u, self.v, self.labels = u, v, labels.tocsr()
+        self.u, self.v = (np.asarray(part, dtype=np.float32) for part in (u, v))
+        self.labels = labels.tocsr()
+        self._of_all: np.ndarray | None = None
         n, d = labels.shape
         n_present = np.bincount(self.labels.indices, minlength=d)
         self.learned = (n_present > 0) & (n_present < n)
@@ -78,9 +80,9 @@ class _Likelihood:
         gradient, hessian = np.zeros((d, 3)), np.zeros((d, 3, 3))
         a, b, o = theta.T.astype(np.float32)
         for rows in row_blocks(n, 32 * d):
-            u, v = (np.asarray(part[rows], dtype=np.float32) for part in (self.u, self.v))
+            u, v = self.u[rows], self.v[rows]
             p = expit(a * u + b * v + o)
-            error, bend = p - self.labels[rows].toarray(), p * (1 - p)
+            error, bend = p - self._present(rows), p * (1 - p)
             by_u, by_v = bend * u, bend * v
             gradient += np.column_stack([_dots(error, u), _dots(error, v), error.sum(axis=0)])
             sums = [_dots(by_u, u), _dots(by_u, v), by_u.sum(axis=0)]
@@ -88,6 +90,14 @@ class _Likelihood:
             hessian += np.stack(sums, axis=1)[:, [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
         gradient[~self.learned], hessian[~self.learned] = 0, 0
         return gradient, hessian
+
+    def _present(self, rows: slice) -> np.ndarray:
+        """Labels of some images, dense; made once where one block holds all images."""
+        if rows.stop - rows.start < self.labels.shape[0]:
+            return self.labels[rows].toarray()
+        if self._of_all is None:
+            self._of_all = self.labels.toarray()
+        return self._of_all
 
 
 def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
