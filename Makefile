@@ -11,7 +11,7 @@ TESTS  ?=
 PHOTOS ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test processors lint bench experiments docs clean
+.PHONY: help setup demo test times processors lint bench experiments docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -45,7 +45,10 @@ demo: $(VENV)/demo-installed  ## learn from a partly tagged collection, suggest 
 	@$(BIN)/python -m examples.demo $(PHOTOS)
 
 test: setup  ## run all tests
-	@$(BIN)/python -m pytest --numprocesses auto
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+times: setup  ## run the tests and show which cost the processor most (TESTS=tests/cli: some)
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -p tests.times $(TESTS)
 
 processors: setup  ## run the tests of numbers under other processors' kernels (TESTS=tests: all)
 	@$(BIN)/python -m tests.processors $(TESTS)

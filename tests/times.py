@@ -1,30 +1,30 @@
 """Which tests cost the processor most: `make times`.
 
-Processor seconds of a test and of the processes that it started, which another program beside it
-changes little, unlike the seconds that pass.
+Processor seconds of a test and of the processes that it started and ended. Other programs beside
+it change them little, unlike the seconds that pass.
 """
 
-import json
-import os
-import resource
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-SHOWN = 40
+resource = pytest.importorskip("resource", reason="processor seconds are those of Unix")
+
+N_SHOWN = 40
 
 
 def spent() -> float:
-    """Processor seconds of this process and of the processes it has waited for."""
+    """Processor seconds of this process and of those it has waited for."""
     parts = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(part.ru_utime + part.ru_stime for part in parts)
 
 
 @contextmanager
 def measured(item: pytest.Item, phase: str) -> Iterator[None]:
+    """Note what is spent, where the report of the test takes it to the process that sums up."""
     before = spent()
     try:
         yield
@@ -51,11 +51,17 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    tests: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, float]] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                tests.setdefault(report.nodeid, {}).update(report.user_properties)
-    if os.environ.get("TIMES_JSON"):
-        with open(os.environ["TIMES_JSON"], "w") as f:
-            json.dump(tests, f)
+                found.setdefault(report.nodeid, {}).update(report.user_properties)
+    tests = Counter({name: sum(phases.values()) for name, phases in found.items()})
+    files: Counter[str] = Counter()
+    for name, seconds in tests.items():
+        files[name.partition("::")[0]] += seconds  # type: ignore[assignment]
+    terminalreporter.section(f"{sum(tests.values()):.0f} processor seconds of {len(tests)} tests")
+    for counted in (files, tests):
+        for name, seconds in counted.most_common(N_SHOWN):
+            terminalreporter.line(f"{seconds:7.2f} {name}")
+        terminalreporter.line("")
