@@ -4,14 +4,13 @@ Processor seconds of a test and of the processes that it started and ended. Othe
 it change them little, unlike the seconds that pass.
 """
 
-from collections import Counter
+import resource
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-
-resource = pytest.importorskip("resource", reason="processor seconds are those of Unix")
 
 N_SHOWN = 40
 
@@ -51,17 +50,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    found: dict[str, dict[str, float]] = {}
+    tests: dict[str, float] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
-            if isinstance(report, pytest.TestReport):
-                found.setdefault(report.nodeid, {}).update(report.user_properties)
-    tests = Counter({name: sum(phases.values()) for name, phases in found.items()})
-    files: Counter[str] = Counter()
+            if isinstance(report, pytest.TestReport) and report.when == "teardown":
+                tests[report.nodeid] = sum(float(str(seconds)) for _, seconds in report.user_properties)
+    files: dict[str, float] = defaultdict(float)
     for name, seconds in tests.items():
-        files[name.partition("::")[0]] += seconds  # type: ignore[assignment]
+        files[name.partition("::")[0]] += seconds
     terminalreporter.section(f"{sum(tests.values()):.0f} processor seconds of {len(tests)} tests")
-    for counted in (files, tests):
-        for name, seconds in counted.most_common(N_SHOWN):
-            terminalreporter.line(f"{seconds:7.2f} {name}")
+    for kind in (files, tests):
+        for name in sorted(kind, key=kind.__getitem__, reverse=True)[:N_SHOWN]:
+            terminalreporter.line(f"{kind[name]:7.2f} {name}")
         terminalreporter.line("")
