@@ -54,7 +54,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and report.when == "teardown":
-                tests[report.nodeid] = sum(float(str(seconds)) for _, seconds in report.user_properties)
+                tests[report.nodeid] = sum(
+                    float(str(seconds)) for _, seconds in report.user_properties
+                )
     files: dict[str, float] = defaultdict(float)
     for name, seconds in tests.items():
         files[name.partition("::")[0]] += seconds

@@ -15,6 +15,7 @@ import pytest
 import typer.main
 
 from tagkin.cli import app
+from tagkin.server import Server
 
 from ..documents import PAGES, ROOT, blocks, inline_commands, name_of, shell_lines
 from .conftest import World, call
@@ -34,7 +35,7 @@ EXTRAS = set(
 )
 TAGKIN = sorted({tuple(_plain(line[1:])) for _, line in SHELL if line[0] == "tagkin"})
 CATALOGUE = {"scan", "accept", "reject", "status", "history", "tags", "export", "import"}
-CATALOGUE |= {"write", "undo"}
+CATALOGUE |= {"review", "write", "undo"}
 INLINE = [(name_of(page), line) for page in PAGES for line in inline_commands(page)]
 
 
@@ -94,6 +95,19 @@ def needs_catalogue(line: tuple[str, ...]) -> bool:
     return alone or line[0] in CATALOGUE
 
 
+@pytest.fixture
+def _ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Ctrl-C, as soon as a page is served; no browser opens, and this process goes on."""
+
+    def ended(server: Server) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "run", ended)
+    monkeypatch.setattr("webbrowser.open", lambda address: True)
+    monkeypatch.setattr("os._exit", lambda status: None)
+
+
+@pytest.mark.usefixtures("_ended_at_once")
 @pytest.mark.parametrize("line", TAGKIN, ids=" ".join)
 def test_it_runs(
     line: tuple[str, ...], desk: Path, world: World, request: pytest.FixtureRequest
