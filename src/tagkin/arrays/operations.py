@@ -28,6 +28,7 @@ __all__ = [
     "matmul",
     "mirror_lower",
     "pivoted_cholesky",
+    "pivoted_factor",
     "segment_sums",
     "solve_triangular",
     "weighted_rows",
@@ -136,6 +137,18 @@ def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, int]:
     with _threads_to_factor(A):
         _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(A.T, lower=1, tol=tolerance)
     return pivots - 1, int(rank)
+
+
+def pivoted_factor(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    """R (n×p) with A ≈ R Rᵀ for a symmetric positive semi-definite A, and the p pivots.
+
+    The rows of R at the pivots, in their order, are a lower triangle.
+    """
+    with _threads_to_factor(A):
+        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(A.T, lower=1, tol=tolerance)
+    R = np.empty((len(A), rank))
+    R[pivots - 1] = np.tril(factor)[:, :rank]
+    return R, pivots[:rank] - 1
 
 
 def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:

@@ -286,7 +286,7 @@ def _continued(file: Any, shape: tuple[int, int], dtype: np.dtype) -> int:
 
 def _mark_of(space: SemanticSpace) -> str:
     """A short text that changes when the space does."""
-    seen = hashlib.sha256(to_numpy(space.correlations_).tobytes())
+    seen = hashlib.sha256(to_numpy(space.text_mean_).tobytes())
     seen.update(to_numpy(space.readout_).tobytes())
     seen.update(to_numpy(space.landmarks_.points).tobytes())
     return seen.hexdigest()[:16]

@@ -147,6 +147,13 @@ class Landmarks:
             check_finite(as_block(X, finite=False), rows=rows)
             raise
 
+    def mean_columns(self, X: Array) -> Array:
+        """Mean of k(x, S) over up to 256 images of X (n×d), shape (r,), in float64."""
+        some = range(0, X.shape[0], -(-X.shape[0] // 256))
+        sample = self.columns(X[:: some.step], rows=some)
+        xp = namespace(sample)
+        return xp.mean(xp.astype(sample, xp.float64), axis=0)
+
     def independent(self) -> tuple[Landmarks, Array]:
         """Those linearly independent under the kernel, and their k(S, S).
 

@@ -93,15 +93,31 @@ class Moments(Deferring):
             gram.add(K)
             moments._add_block(K, text[rows])
         gram.finish()
+        if scipy.sparse.issparse(text):
+            per_row = 256 * (1 + text.nnz // text.shape[0])
+            for rows in row_blocks(text.shape[0], per_row):
+                moments._add_sparse_text(text[rows].astype(np.float64))
         return moments
 
     def _add_block(self, K: Array, text: Array) -> None:
-        """Add all but KᵀK of kernel columns K (n×r), less the shift, and text features (n×q)."""
+        """Add kernel columns K (n×r), less the shift, and text features (n×q).
+
+        KᵀK is for `_LowerGram`, and what sparse text features have among themselves for `of`.
+        """
         xp = namespace(K)
         self.count += K.shape[0]
         for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
             self.kernel_sum += xp.sum(K[first : first + _PART], axis=0)
         self._add_text(K, text)
+
+    def _add_sparse_text(self, text: Any) -> None:
+        """Add the sums that text features (n×q) have among themselves."""
+        self.text_sum += like(np.asarray(text.sum(axis=0)).ravel(), self.text_sum)
+        gram = (text.T @ text).tocoo()
+        if isinstance(self.text_gram, np.ndarray):
+            self.text_gram[gram.coords] += gram.data  # no entry is there twice
+        else:
+            self.text_gram += like(gram, self.text_gram)
 
     def _add_text(self, K: Array, text: Any) -> None:
         if not scipy.sparse.issparse(text):
@@ -109,11 +125,7 @@ class Moments(Deferring):
             self.text_sum += namespace(exact).sum(exact, axis=0)
             self.text_gram += _tall_gram(exact) if on_accelerator(exact) else matmul(exact.T, exact)
             self.cross += matmul(K.T, like(text, K))
-            return
-        text = text.astype(np.float64)
-        self.text_sum += like(np.asarray(text.sum(axis=0)).ravel(), self.text_sum)
-        self.text_gram += like(text.T @ text, self.text_gram)
-        if isinstance(K, np.ndarray) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape):
+        elif isinstance(K, np.ndarray) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape):
             self.cross += (text.T.astype(K.dtype) @ K).T
         else:
             self.cross += matmul(K.T, like(text, K))

@@ -45,8 +45,12 @@ def has_seen(X: Any, Y: Array) -> bool:
 
 def _learned_from(space: SemanticSpace, Y: Array) -> bool:
     """Whether a space was learned from these labels, as far as their counts tell."""
-    if space.n_images_ != Y.shape[0] or space.text_mean_.shape[0] != Y.shape[1]:
+    view = space.text_view_
+    kept = getattr(view, "kept_", None)
+    n_labels = space.text_mean_.shape[0] if kept is None else view.n_labels_  # type: ignore[attr-defined]
+    if space.n_images_ != Y.shape[0] or n_labels != Y.shape[1]:
         return False
     labels = Y if issparse(Y) else to_numpy(Y)
+    labels = labels if kept is None else labels[:, kept]
     shares = np.asarray(labels.mean(axis=0), dtype=float).ravel()
     return bool(np.allclose(to_numpy(space.text_mean_), shares, atol=1e-9))

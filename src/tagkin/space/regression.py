@@ -24,10 +24,13 @@ from tagkin.errors import InvalidInput
 __all__ = [
     "Directions",
     "Root",
+    "Unrotated",
     "from_kernel",
     "from_moments",
     "regularization_of_public_code",
     "unrotated_coefficients",
+    "unrotated_from_kernel",
+    "unrotated_from_moments",
 ]
 
 
@@ -70,6 +73,25 @@ class Directions:
     def empirical_correlations(self) -> Array:
         """Correlation of the two projections over the training images, shape (m,)."""
         return self.correlations / (self.visual_norms * self.text_norms)
+
+
+@dataclass(frozen=True)
+class Unrotated:
+    """The space before the rotation V to canonical directions, which changes no cosine.
+
+    Attributes
+    ----------
+    coefficients : array of shape (r, p)
+        (Z+κI)⁻¹ C (G+κI)^-½, in kernel columns: embeddings are (k(x, S) − mean) coefficients.
+    readout : array of shape (p, q)
+        (G+κI)^½: times an embedding it is the ridge regression of the centred text features.
+    largest : float
+        The leading correlation, to some percent.
+    """
+
+    coefficients: Array
+    readout: Array
+    largest: float
 
 
 class Root:
@@ -142,6 +164,13 @@ class Root:
             return matmul(self._inverse, B)
         return solve_triangular(self._factor, B, transposed=True)
 
+    def transposed(self) -> Array:
+        """A^½ᵀ, so that ``half(B).T @ transposed()`` is Bᵀ on the directions that count."""
+        if self._factor is not None:
+            return namespace(self._factor).tril(self._factor).T
+        squares = namespace(self._inverse).sum(self._inverse**2, axis=0)
+        return (self._inverse / squares).T
+
     def times(self, B: Array) -> Array:
         """A^½ B, the inverse of `half` on the directions that count."""
         if self._factor is None:
@@ -194,13 +223,7 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     """
     xp = namespace(kernel)
     text_root = Root.of_text(matmul(text.T, text), regularization)
-    whitened = text_root.half(text.T).T
-    visual = Root.of(_plus_diagonal(kernel, regularization))
-    right = xp.astype(whitened, kernel.dtype, copy=False)
-    dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
-    # T and K are centred, so (K+κI)⁻¹ T is; what rounding left of a mean would meet the whole
-    # mean of the uncentred kernel of new images
-    dual = dual - xp.mean(dual, axis=0)
+    whitened, dual = _dual(kernel, text, text_root, regularization)
     # a = (K+κI)⁻¹ T, hence K a = T − κ a
     projected = whitened - regularization * dual
     squares = matmul(whitened.T, projected)
@@ -220,6 +243,53 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     )
 
 
+def _dual(
+    kernel: Array, text: Array, text_root: Root, regularization: float
+) -> tuple[Array, Array]:
+    """The whitened text features T (N×p), and (K+κI)⁻¹ T; K is overwritten."""
+    xp = namespace(kernel)
+    whitened = text_root.half(text.T).T
+    visual = Root.of(_plus_diagonal(kernel, regularization))
+    right = xp.astype(whitened, kernel.dtype, copy=False)
+    dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
+    # T and K are centred, so (K+κI)⁻¹ T is; what rounding left of a mean would meet the whole
+    # mean of the uncentred kernel of new images
+    return whitened, dual - xp.mean(dual, axis=0)
+
+
+def unrotated_from_moments(
+    kernel_gram: Array,
+    landmark_gram: Array,
+    cross: Array,
+    text_gram: Array,
+    regularization: float,
+) -> Unrotated:
+    """As `from_moments`, without the eigenproblem of the size of the text features."""
+    visual = Root.of_visual(kernel_gram, landmark_gram, regularization)
+    # directions in which no text varies stay, and nothing but rounding lies along them
+    text = Root.of(_plus_diagonal(text_gram, regularization))
+    half = text.half(visual.half(cross).T).T
+    return Unrotated(visual.half_transposed(half), text.transposed(), _largest_value(half))
+
+
+def unrotated_from_kernel(kernel: Array, text: Array, regularization: float) -> Unrotated:
+    """As `from_kernel`, without the eigenproblem of the size of the text features."""
+    text_root = Root.of(_plus_diagonal(matmul(text.T, text), regularization))
+    whitened, dual = _dual(kernel, text, text_root, regularization)
+    squares = matmul(whitened.T, whitened - regularization * dual)
+    largest = abs(_largest_value(squares)) ** 0.5
+    return Unrotated(dual, text_root.transposed(), largest)
+
+
+def _largest_value(A: Array) -> float:
+    """The largest singular value of A, to some percent, by power iteration."""
+    xp = namespace(A)
+    v = xp.ones(A.shape[1], dtype=A.dtype, device=A.device)
+    for _ in range(20):
+        v = A.T @ (A @ (v / xp.clip(xp.linalg.vector_norm(v), 1e-300, None)))
+    return float(xp.linalg.vector_norm(v)) ** 0.5
+
+
 def unrotated_coefficients(
     visual: Root, cross: Array, text_gram: Array, regularization: float
 ) -> Array:
@@ -230,10 +300,10 @@ def unrotated_coefficients(
     Parameters
     ----------
     visual : Root, of Z + κI in kernel columns
-    cross, text_gram : as in `from_moments`
+    cross, text_gram : as in `from_moments`; the latter is overwritten
     """
     ridge = visual.half_transposed(visual.half(cross))
-    return Root.of_text(text_gram, regularization).half(ridge.T).T
+    return Root.of(_plus_diagonal(text_gram, regularization)).half(ridge.T).T
 
 
 def _plus_diagonal(A: Array, value: float) -> Array:

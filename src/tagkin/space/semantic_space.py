@@ -32,7 +32,13 @@ from tagkin.space.moments import Moments
 from tagkin.space.parts import SOLVING, SpaceParts
 from tagkin.space.provenance import remember
 from tagkin.space.refitting import Refits
-from tagkin.space.solution import SCALINGS, Projection, solve, solve_exactly
+from tagkin.space.solution import (
+    SCALINGS,
+    Projection,
+    canonical_correlations,
+    solve,
+    solve_exactly,
+)
 from tagkin.space.views import TextView, as_text_view
 from tagkin.wording import count
 
@@ -76,7 +82,9 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     Attributes
     ----------
     correlations_ : array of shape (n_components_,)
-        λ, descending; with ``scaling="unit"`` the empirical correlations, in that order.
+        λ, descending; with ``scaling="unit"`` the empirical correlations, in that order. With more
+        than 1,024 text features, dimensions are not those of the correlations, unless
+        `n_components` asks for them: the same space, rotated, at a fraction of the cost.
     n_components_ : int
         Dimensions of the space.
     readout_ : array of shape (n_components_, q)
@@ -173,7 +181,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         features, labels = self._validated(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         landmarks, _ = landmarks.independent()
-        moments = Moments.zeros(self._shift(features, landmarks), text.shape[1])
+        moments = Moments.zeros(landmarks.mean_columns(features), text.shape[1])
         self._keep(X, view, landmarks, moments, None, None)
         return self
 
@@ -274,15 +282,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _first_sums(self, X: Array, text: Array, landmarks: Landmarks) -> Moments:
         """Sums over the first images, whose kernel columns give the shift of all to come."""
-        return Moments.of(X, text, landmarks, self._shift(X, landmarks))
-
-    @staticmethod
-    def _shift(X: Array, landmarks: Landmarks) -> Array:
-        """Mean kernel column of up to 256 images, shape (r,)."""
-        some = range(0, X.shape[0], -(-X.shape[0] // 256))
-        sample = landmarks.columns(X[:: some.step], rows=some)
-        xp = namespace(sample)
-        return xp.mean(xp.astype(sample, xp.float64), axis=0)
+        return Moments.of(X, text, landmarks, landmarks.mean_columns(X))
 
     def landmarks_pay(self, n_images: int) -> bool:
         """Whether a fit of so many images goes by landmarks, not by the kernel of all pairs."""
@@ -424,13 +424,16 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def correlations_(self) -> Array:
-        """Canonical correlations, best first, shape (n_components_,)."""
-        return self._solved().correlations
+        """Canonical correlations, best first; where they were spared, solved for at each call."""
+        found = self._solved().correlations
+        if found is not None:
+            return found
+        return canonical_correlations(self.landmarks_, self.moments_, self.regularization)
 
     @property
     def n_components_(self) -> int:
         """Dimensions of the space."""
-        return self._solved().correlations.shape[0]
+        return self._solved().coefficients.shape[1]
 
     @property
     def readout_(self) -> Array:
@@ -462,10 +465,10 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """What this space is, in a few sentences."""
         r, d = self.landmarks_.points.shape
         try:
-            best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
-            solved = (
-                f"{count(self.n_components_, 'dimension')}; the leading correlations are {best}."
-            )
+            solved = f"{count(self.n_components_, 'dimension')}."
+            if self._solved().correlations is not None:
+                best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
+                solved = f"{solved[:-1]}; the leading correlations are {best}."
         except InvalidInput as error:
             solved = f"Not to be used yet. {error}"
         return [

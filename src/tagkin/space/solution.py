@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from tagkin.arrays import Array, like, namespace
+from tagkin.arrays import (
+    Array,
+    like,
+    matmul,
+    namespace,
+    pivoted_factor,
+    solve_triangular,
+    to_numpy,
+)
 from tagkin.errors import InvalidInput
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
-from tagkin.space.regression import Directions, from_kernel, from_moments
+from tagkin.space.regression import (
+    Directions,
+    Unrotated,
+    from_kernel,
+    from_moments,
+    unrotated_from_kernel,
+    unrotated_from_moments,
+)
 
-__all__ = ["SCALINGS", "Projection", "solve", "solve_exactly"]
+__all__ = ["SCALINGS", "Projection", "canonical_correlations", "rotates", "solve", "solve_exactly"]
 
 SCALINGS = ("correlation", "unit", "none")
+_ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
 
 
 @dataclass(frozen=True)
@@ -25,13 +41,23 @@ class Projection:
     """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
 
     The ridge regression of the text features from the visual kernel is text_mean + ψ readout.
+    `correlations` is None where the rotation to canonical directions was spared.
     """
 
-    correlations: Array
+    correlations: Array | None
     coefficients: Array
     kernel_mean: Array
     text_mean: Array
     readout: Array
+
+
+def rotates(n_text: int, scaling: str, n_components: int | None) -> bool:
+    """Whether a space of so many text features is turned to its canonical directions.
+
+    That takes an eigenproblem of their number. Cosines are the same without, so that it is left
+    out where it would take longer than the rest, unless the directions themselves are asked for.
+    """
+    return n_text <= _ROTATED or scaling != "correlation" or n_components is not None
 
 
 def solve_exactly(
@@ -59,9 +85,36 @@ def solve_exactly(
     _check_varied(float(xp.max(xp.linalg.diagonal(K))), landmarks, largest)
     dense = like(text, mean)
     text_mean = xp.mean(dense, axis=0)
-    directions = from_kernel(K, dense - text_mean, regularization)
+    fewer, back = _no_more_than_images(dense - text_mean)
+    if rotates(fewer.shape[1], scaling, n_components):
+        directions = from_kernel(K, fewer, regularization)
+        solution = _scaled(directions, mean, text_mean, scaling, n_components)
+    else:
+        solution = _plain(unrotated_from_kernel(K, fewer, regularization), mean, text_mean)
+    if back is not None:
+        solution = replace(solution, readout=matmul(solution.readout, back))
     kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
-    return _scaled(directions, mean, text_mean, scaling, n_components), kept
+    return solution, kept
+
+
+def _no_more_than_images(text: Array) -> tuple[Array, Array | None]:
+    """Centred text features (N×q), or with q > N others (N×p) of the same products T̂ T̂ᵀ.
+
+    Those come from the pivoted Cholesky factor of T̂ T̂ᵀ, p being its rank. Also the matrix (p×q)
+    that makes the text features of them, None where they are the same.
+    """
+    n, q = text.shape
+    if q <= n:
+        return text, None
+    xp = namespace(text)
+    products = to_numpy(matmul(text, text.T))
+    largest = float(products.diagonal().max())
+    if not largest > 0:
+        return text[:, :1], xp.zeros((1, q), dtype=text.dtype, device=text.device)
+    factor, pivots = pivoted_factor(products, 1e-12 * largest)
+    triangle = like(factor[pivots], text)
+    back = solve_triangular(triangle, text[xp.asarray(pivots, device=text.device)])
+    return like(factor, text), back
 
 
 def solve(
@@ -85,11 +138,26 @@ def solve(
     variance = max(0.0, float(xp.max(xp.linalg.diagonal(kernel_gram)))) / moments.count
     largest = float(xp.max(xp.linalg.diagonal(gram)))
     _check_varied(math.sqrt(variance), landmarks, largest)
+    sums = kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram()
+    means = moments.kernel_mean, moments.text_sum / moments.count
+    if not rotates(moments.text_sum.shape[0], scaling, n_components):
+        return _plain(unrotated_from_moments(*sums, regularization), *means)
+    return _scaled(from_moments(*sums, regularization), *means, scaling, n_components)
+
+
+def canonical_correlations(landmarks: Landmarks, moments: Moments, regularization: float) -> Array:
+    """Correlations of all canonical directions, descending, for a space that spared them."""
+    sums = moments.centred_cross(), moments.centred_text_gram()
     directions = from_moments(
-        kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram(), regularization
+        moments.centred_kernel_gram(), landmarks.gram(), *sums, regularization
     )
-    text_mean = moments.text_sum / moments.count
-    return _scaled(directions, moments.kernel_mean, text_mean, scaling, n_components)
+    return directions.correlations
+
+
+def _plain(found: Unrotated, kernel_mean: Array, text_mean: Array) -> Projection:
+    """The space as it is found, without the rotation."""
+    _check_largest(found.largest)
+    return Projection(None, found.coefficients, kernel_mean, text_mean, found.readout)
 
 
 def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> None:
@@ -102,6 +170,22 @@ def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> Non
         )
 
 
+def _check_largest(correlation: float) -> None:
+    """Refuse a leading correlation of nothing, or one that cannot be."""
+    if not correlation > 1e-7:
+        raise InvalidInput(
+            "Labels and features are unrelated in these images: every correlation is zero. "
+            "Do all images carry the same labels?"
+        )
+    if correlation > 1.01:
+        raise InvalidInput(
+            f"The leading correlation is {correlation:.3g}, which no set of images "
+            "has. Either rounding outweighs the regularization: pass float64 features, or "
+            "scale them down. Or an image was forgotten that was not learned, or forgotten "
+            "twice: fit anew."
+        )
+
+
 def _scaled(
     directions: Directions,
     kernel_mean: Array,
@@ -111,18 +195,7 @@ def _scaled(
 ) -> Projection:
     """The leading directions, with the length that `scaling` asks for."""
     correlations = directions.correlations
-    if correlations.shape[0] == 0:
-        raise InvalidInput(
-            "Labels and features are unrelated in these images: every correlation is zero. "
-            "Do all images carry the same labels?"
-        )
-    if float(correlations[0]) > 1.01:
-        raise InvalidInput(
-            f"The leading correlation is {float(correlations[0]):.3g}, which no set of images "
-            "has. Either rounding outweighs the regularization: pass float64 features, or "
-            "scale them down. Or an image was forgotten that was not learned, or forgotten "
-            "twice: fit anew."
-        )
+    _check_largest(float(correlations[0]) if correlations.shape[0] else 0.0)
     weights = correlations
     if scaling == "unit":
         correlations = directions.empirical_correlations

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Self, runtime_checkable
 
+import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
-from tagkin.arrays import Array, check_n_labels
+from tagkin.arrays import Array, check_integer, check_n_labels, namespace, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.space.chi2_view import Chi2View
 
 __all__ = ["IndicatorView", "TextView", "as_text_view"]
+
+MOST_LABELS = 4096
 
 
 @runtime_checkable
@@ -32,17 +36,52 @@ class IndicatorView(TransformerMixin, BaseEstimator):
     """Labels as they are: T̂ = Y, so that K^T counts the labels that two images share.
 
     Entries may also be weights, such as confidences.
+
+    Parameters
+    ----------
+    max_labels : int, default 4096
+        Of more labels, those on most images are text features. A space needs a matrix of the size
+        of its text features, and what is on hardly any image says little about all others.
+
+    Attributes
+    ----------
+    n_labels_ : int
+        D.
+    kept_ : int array of shape (max_labels,), or None where it is all
+        Columns of Y that are text features.
     """
 
+    kept_: np.ndarray | None = None
+
+    def __init__(self, max_labels: int = MOST_LABELS):
+        self.max_labels = max_labels
+
     def fit(self, Y: Array, y: object = None) -> Self:
-        """Nothing is learned; the number of labels is noted in ``n_labels_``."""
+        """Note the number of labels, and of very many the most frequent."""
+        check_integer("max_labels", self.max_labels)
         self.n_labels_ = Y.shape[1]
+        self.kept_ = None
+        if self.n_labels_ > self.max_labels:
+            order = np.argsort(-_n_images(Y), kind="stable")
+            self.kept_ = np.sort(order[: self.max_labels])
         return self
 
     def transform(self, Y: Array) -> Array:
-        """Y itself (n×D)."""
+        """Y itself (n×D), or the columns that are kept."""
         check_n_labels(Y, self.n_labels_)
-        return Y
+        if self.kept_ is None:
+            return Y
+        if scipy.sparse.issparse(Y):
+            return Y[:, self.kept_]
+        return Y[:, namespace(Y).asarray(self.kept_, device=Y.device)]
+
+
+def _n_images(Y: Any) -> np.ndarray:
+    """Images that carry each label, shape (D,)."""
+    if scipy.sparse.issparse(Y):
+        return np.bincount(Y.tocsr().indices[Y.tocsr().data != 0], minlength=Y.shape[1])
+    blocks = row_blocks(Y.shape[0], 8 * Y.shape[1], Y)
+    return np.sum([to_numpy((Y[rows] != 0).sum(axis=0)) for rows in blocks], axis=0)
 
 
 # Views that need nothing but Y go by name; `WordVectorView` needs the names of the labels.

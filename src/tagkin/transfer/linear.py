@@ -103,13 +103,25 @@ class RidgeTransfer(LinearTransfer):
 
         The labels are those of the space (with another textual view than the indicator, its text
         features). Where the space keeps all its dimensions, the scores for ``space.transform(X)``
-        are the regression's own, K^V (K^V + κI)⁻¹ Y plus the mean.
+        are the regression's own, K^V (K^V + κI)⁻¹ Y plus the mean. Labels too rare for the space
+        (`IndicatorView`) score 0.
         """
         model = cls(float(space.regularization))
         coef, intercept = to_numpy(space.readout_), to_numpy(space.text_mean_)
+        kept = getattr(space.text_view_, "kept_", None)
+        if kept is not None:  # of very many labels the space has learned some
+            n_labels = space.text_view_.n_labels_
+            coef, intercept = _among(coef, kept, n_labels), _among(intercept, kept, n_labels)
         model.coef_, model.intercept_ = np.array(coef), np.array(intercept)
         model.n_features_in_, model.n_labels_ = coef.shape
         return model
+
+
+def _among(columns: np.ndarray, kept: np.ndarray, n_labels: int) -> np.ndarray:
+    """Columns (…×kept) where they stand among all labels (…×D), 0 elsewhere."""
+    wide = np.zeros((*columns.shape[:-1], n_labels), dtype=columns.dtype)
+    wide[..., kept] = columns
+    return wide
 
 
 class LinearSVM(LinearTransfer):
