@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, row_blocks
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
-from tagkin.calibration.pooling import Prior, ScoreTable, descend, summarize
+from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, summarize
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
@@ -123,7 +123,7 @@ class LabelErrors(BaseEstimator):
         self.n_labels_ = Z.shape[1]
         self.slopes_, self.intercepts_ = found.sigmoids.T.copy()
         self.wrong_rates_, self.missing_rates_ = found.wrong_rates, found.missing_rates
-        expected = _expected(table, found)
+        expected = _expected(table, found, found.belongs(table))
         self.wrong_share_ = float(expected.wrong.sum() / max(there.sum(), 1))
         belonging = expected.belonging.sum()
         self.missing_share_ = float(expected.missing.sum() / max(belonging, 1))
@@ -196,12 +196,14 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
     model = _Model(sigmoids, rates, np.full(len(n), _START))
     before = np.zeros(2)
     for _ in range(_MOST_ROUNDS):
-        expected = _expected(table, model)
+        q = model.belongs(table)
+        expected = _expected(table, model, q)
         belonging = expected.belonging
         wrong = _shrunk(expected.wrong, _pooled(expected.wrong, there) * there.sum() * weights)
         missing = _shrunk(expected.missing, _pooled(expected.missing, belonging) * belonging)
-        sigmoids, curvature = descend(
-            model.sigmoids, table.mean, replace(table, positives=expected.groups), prior
+        # one step suffices: the next round goes on from it
+        sigmoids, curvature = newton_step(
+            model.sigmoids, table.mean, replace(table, positives=expected.groups), prior, q
         )
         prior = Prior.of(sigmoids, curvature)
         model = _Model(
@@ -216,9 +218,11 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
     return model
 
 
-def _expected(table: ScoreTable, model: _Model) -> _Expected:
-    """The expectation: of the labels there, which do not belong, and of the others, which do."""
-    q = model.belongs(table)
+def _expected(table: ScoreTable, model: _Model, q: np.ndarray) -> _Expected:
+    """The expectation: of the labels there, which do not belong, and of the others, which do.
+
+    `q` (D, G) is what the model says of the groups.
+    """
     rates = model.wrong_rates[:, None], model.missing_rates[:, None]
     with np.errstate(invalid="ignore"):  # no rate and no probability: nothing is expected
         wrong = table.positives * np.nan_to_num(probability_wrong(q, *rates))

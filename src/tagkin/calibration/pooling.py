@@ -23,12 +23,14 @@ __all__ = [
     "descend",
     "fit_link",
     "fit_sigmoids",
+    "newton_step",
     "sigmoid_loss",
     "summarize",
 ]
 
 _GROUPS = 128
 _ROUNDS = 30
+_LARGEST = 0.5  # of a step of Newton's method that nothing checks
 _LINK = np.array([1.0, 0.0])  # the sigmoid that leaves the link as it is
 
 
@@ -59,7 +61,9 @@ class Prior:
         # one more label, at the link with unit variance, regularises a vocabulary of one label
         mean = (sigmoids.sum(axis=0) + _LINK) / (n_labels + 1)
         offset = sigmoids - mean
-        spread = offset.T @ offset + np.linalg.inv(curvature).sum(axis=0)
+        (a, b), (_, c) = curvature.transpose(1, 2, 0)
+        scaled = np.stack([c, -b, -b, a], axis=1) / (a * c - b * b)[:, None]
+        spread = offset.T @ offset + scaled.sum(axis=0).reshape(2, 2)  # of the inverses
         covariance = (spread + np.eye(2)) / (n_labels + 1)
         return cls(mean, np.linalg.inv(covariance))
 
@@ -170,11 +174,7 @@ def descend(
     """Newton's method for all labels at once; slopes stay at 0 or above."""
     loss = sigmoid_loss(sigmoids, z, table, prior)
     for _ in range(50):
-        gradient, curvature = derivatives(sigmoids, z, table, prior)
-        step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
-        held = (sigmoids[:, 0] == 0) & (gradient[:, 0] > 0)
-        step[held, 0] = 0
-        step[held, 1] = gradient[held, 1] / curvature[held, 1, 1]
+        step, curvature = _newton_direction(sigmoids, z, table, prior)
         length = np.ones(len(z))
         for _ in range(30):
             new = sigmoids - length[:, None] * step
@@ -192,6 +192,38 @@ def descend(
     return sigmoids, curvature
 
 
+def newton_step(
+    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior, p: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One step of Newton's method for all labels, none too long, and the curvature before it.
+
+    `p` (D, G) are the probabilities that the sigmoids give to the groups.
+    """
+    step, curvature = _newton_direction(sigmoids, z, table, prior, p)
+    step *= np.minimum(1, _LARGEST / np.maximum(np.abs(step).max(axis=1), 1e-12))[:, None]
+    new = sigmoids - step
+    new[:, 0] = np.maximum(new[:, 0], 0)
+    return new, curvature
+
+
+def _newton_direction(
+    sigmoids: np.ndarray,
+    z: np.ndarray,
+    table: ScoreTable,
+    prior: Prior,
+    p: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What Newton's method takes from the sigmoids, (D, 2), and the curvature (D, 2, 2)."""
+    gradient, curvature = derivatives(sigmoids, z, table, prior, p)
+    (a, b), (_, c) = curvature.transpose(1, 2, 0)
+    g, h = gradient.T
+    step = np.stack([c * g - b * h, a * h - b * g], axis=1) / (a * c - b * b)[:, None]
+    held = (sigmoids[:, 0] == 0) & (g > 0)
+    step[held, 0] = 0
+    step[held, 1] = h[held] / c[held]
+    return step, curvature
+
+
 def sigmoid_loss(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> np.ndarray:
@@ -203,13 +235,21 @@ def sigmoid_loss(
 
 
 def derivatives(
-    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
+    sigmoids: np.ndarray,
+    z: np.ndarray,
+    table: ScoreTable,
+    prior: Prior,
+    p: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient (D, 2) and Hessian (D, 2, 2) of the loss."""
-    p = expit(sigmoids[:, :1] * z + sigmoids[:, 1:])
-    excess, weight = table.count * p - table.positives, table.count * p * (1 - p)
-    gradient = np.stack([(excess * z).sum(axis=1), excess.sum(axis=1)], axis=1)
-    corner = (weight * z).sum(axis=1)
-    curvature = np.stack([(weight * z * z).sum(axis=1), corner, corner, weight.sum(axis=1)], axis=1)
+    """Gradient (D, 2) and Hessian (D, 2, 2) of the loss; `p` (D, G) where it is known."""
+    if p is None:
+        p = expit(sigmoids[:, :1] * z + sigmoids[:, 1:])
+    weight = table.count * p
+    excess = weight - table.positives
+    weight *= 1 - p
+    gradient = np.stack([np.vecdot(excess, z), excess.sum(axis=1)], axis=1)
+    bent = weight * z
+    corner = bent.sum(axis=1)
+    curvature = np.stack([np.vecdot(bent, z), corner, corner, weight.sum(axis=1)], axis=1)
     gradient += (sigmoids - prior.mean) @ prior.precision
     return gradient, curvature.reshape(-1, 2, 2) + prior.precision

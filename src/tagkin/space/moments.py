@@ -115,7 +115,7 @@ class Moments(Deferring):
         self.text_sum += like(np.asarray(text.sum(axis=0)).ravel(), self.text_sum)
         gram = (text.T @ text).tocoo()
         if isinstance(self.text_gram, np.ndarray):
-            self.text_gram[gram.coords] += gram.data  # no entry is there twice
+            self.text_gram[gram.row, gram.col] += gram.data  # no entry is there twice
         else:
             self.text_gram += like(gram, self.text_gram)
 
