@@ -80,7 +80,7 @@ class Moments(Deferring):
 
     @classmethod
     @smaller_blocks_when_full
-    def of(cls, X: Array, text: Array, landmarks: Landmarks, shift: Array) -> Moments:
+    def of(cls, X: Array, text: Any, landmarks: Landmarks, shift: Array) -> Moments:
         """Sums over the rows of X (n×d) and text (n×q), in blocks.
 
         A block is float32 where the features are; its products are added up in float64.

@@ -47,11 +47,11 @@ class IndicatorView(TransformerMixin, BaseEstimator):
     ----------
     n_labels_ : int
         D.
-    kept_ : int array of shape (max_labels,), or None where it is all
+    kept_ : int array of shape (q,)
         Columns of Y that are text features.
     """
 
-    kept_: np.ndarray | None = None
+    kept_: np.ndarray
 
     def __init__(self, max_labels: int = MOST_LABELS):
         self.max_labels = max_labels
@@ -60,7 +60,7 @@ class IndicatorView(TransformerMixin, BaseEstimator):
         """Note the number of labels, and of very many the most frequent."""
         check_integer("max_labels", self.max_labels)
         self.n_labels_ = Y.shape[1]
-        self.kept_ = None
+        self.kept_ = np.arange(self.n_labels_)
         if self.n_labels_ > self.max_labels:
             order = np.argsort(-_n_images(Y), kind="stable")
             self.kept_ = np.sort(order[: self.max_labels])
@@ -69,11 +69,12 @@ class IndicatorView(TransformerMixin, BaseEstimator):
     def transform(self, Y: Array) -> Array:
         """Y itself (n×D), or the columns that are kept."""
         check_n_labels(Y, self.n_labels_)
-        if self.kept_ is None:
+        kept = getattr(self, "kept_", None)  # models of 0.1 have none
+        if kept is None or len(kept) == self.n_labels_:
             return Y
         if scipy.sparse.issparse(Y):
-            return Y[:, self.kept_]
-        return Y[:, namespace(Y).asarray(self.kept_, device=Y.device)]
+            return Y[:, kept]
+        return Y[:, namespace(Y).asarray(kept, device=Y.device)]
 
 
 def _n_images(Y: Any) -> np.ndarray:

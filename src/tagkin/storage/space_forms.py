@@ -88,7 +88,7 @@ SPACE = {
     "Projection": Stored(
         "tagkin.space.solution",
         learned={
-            "correlations": Floats("m"),
+            "correlations": Floats("m").or_none(),
             "coefficients": Floats("r", "m"),
             "kernel_mean": Floats("r"),
             "text_mean": Floats("q"),
@@ -121,7 +121,16 @@ SPACE = {
         takes="d",
         gives="m",
     ),
-    "IndicatorView": Stored("tagkin.space.views", learned={"n_labels_": Dim("q")}),
+    "IndicatorView": Stored(
+        "tagkin.space.views",
+        parameters={"max_labels": Whole(1)},
+        learned={
+            "n_labels_": Dim("D"),
+            "kept_": Indices("q", below="D", ascending=True).or_absent(),
+        },
+        on_host=("kept_",),
+        added=("max_labels",),
+    ),
     "Chi2View": Stored(
         "tagkin.space.chi2_view",
         parameters={"n_landmarks": Whole(1), "random_state": SEED},
