@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import tagkin
 from tagkin import SemanticSpace
 from tagkin.space import solution
 from tagkin.space.views import IndicatorView
@@ -72,6 +73,18 @@ def test_of_very_many_labels_the_most_frequent_are_text_features(sparse):
     wanted = expected.text_mean_ + expected.transform(X) @ expected.readout_
     np.testing.assert_allclose(scores[:, kept], wanted, atol=1e-10)
     assert not np.delete(scores, kept, axis=1).any()
+
+
+def test_such_a_space_is_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(solution, "_ROTATED", 10)
+    X, Y = collection(300, 40)
+    space = SemanticSpace(text_view=IndicatorView(max_labels=12), n_landmarks=50).fit(X, Y)
+    tagkin.save(space, tmp_path / "space")
+    loaded = tagkin.load(tmp_path / "space")
+    np.testing.assert_array_equal(loaded.transform(X), space.transform(X))
+    np.testing.assert_array_equal(loaded.text_view_.kept_, space.text_view_.kept_)
+    loaded.partial_fit(X[:9], Y[:9])
+    assert loaded.n_images_ == 309
 
 
 def test_memory_is_linear_in_the_labels():
