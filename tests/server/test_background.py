@@ -16,7 +16,7 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
     for photograph in root.rglob("*.jpg"):
         photograph.unlink()  # nothing is left to look at
     assert browser.post("/api/fit").json["started"]
-    review.fit.wait(60)
+    review.fit.wait(300)
     state = browser.get("/api/state").json
     assert state["fit"]["state"] == "failed"
     assert state["fit"]["error"]

@@ -1,4 +1,4 @@
-"""A full fit beside the pages: a process of its own, with the lowest priority."""
+"""A full fit beside the pages: a process of its own, with a low priority."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class BackgroundFit:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0),  # of Windows
+                creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),  # of Windows
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             )
             self._thread = threading.Thread(target=self._follow, args=(self._process,), daemon=True)
