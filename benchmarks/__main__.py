@@ -69,7 +69,7 @@ def main(*sections: str) -> None:
         else:
             found, here = SECTIONS[name](), environment()
         results["measured"][name] = found.get(name, {}).pop("environment", here)
-        if name == "scale":
+        if name in ("scale", "gpu"):  # perhaps not all of it was measured
             found[name] = results.get(name, {}) | found[name]
         results |= found
     report.write(results)

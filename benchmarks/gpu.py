@@ -392,6 +392,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--only", default="", help="sections to run, with commas between them")
     options = parser.parse_args()
     bench = DeviceBenchmark(options.small)
     name = torch.cuda.get_device_name() if bench.device == "cuda" else "CPU"
@@ -403,7 +404,10 @@ def main() -> None:
         "device": name,
         "torch": torch.__version__,
     }
+    chosen = options.only.split(",") if options.only else list(sections(bench))
     for section, measure in sections(bench).items():
+        if section not in chosen:
+            continue
         start = time.perf_counter()
         try:
             results[section] = measure()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +34,7 @@ __all__ = [
     "Recipe",
     "best_of",
     "check_enough",
+    "check_memory",
     "learn",
     "n_folds",
     "resolved_by_fold",
@@ -45,6 +47,7 @@ FEWEST = 6  # images: with fewer nothing could be held out to learn confidences 
 _MISSING_KEPT = 10  # absent labels of each image whose probability is kept for the audit
 _LEAST = 1e-30  # probability that is kept: none that occurs is below, so that none are tied
 _MANY = 2000  # from here on three folds leave enough to learn from
+_PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
 _TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 
 
@@ -187,6 +190,7 @@ def learn(
     three suggestions per image had been reviewed.
     """
     check_enough(Y)
+    check_memory(Y)
     names = None
     with blas_threads_for(_largest_product(X, Y)):
         candidates = recipe.candidates(X, Y, groups)
@@ -230,6 +234,35 @@ def check_enough(
             f"All {n} {images} carry the same {label}s, so that nothing tells where a {label} "
             f"does not belong. Pass {images} of something else, too, or lower min_count."
         )
+
+
+def check_memory(Y: scipy.sparse.csr_array, available: int | None = None) -> None:
+    """Refuse, before the work, labels (N×D) whose held-out scores no memory would hold.
+
+    `available` are bytes; without it, those of this machine.
+    """
+    available = _memory() if available is None else available
+    n, n_labels = Y.shape
+    needed = _PER_SCORE * n * n_labels
+    if needed <= available:
+        return
+    counts = np.sort(np.bincount(Y.tocsr().indices, minlength=n_labels))[::-1]
+    fits = max(1, min(n_labels - 1, available // (2 * _PER_SCORE * n)))
+    least = int(counts[fits]) + 1
+    kept = np.count_nonzero(counts >= least)
+    raise InvalidInput(
+        f"Learning from {n:,} images with {n_labels:,} labels takes about {needed / 2**30:,.0f} "
+        f"GiB of memory, and there are {available / 2**30:,.0f}. Leave out labels that are on "
+        f"fewer than {least:,} images (min_count): {kept:,} remain."
+    )
+
+
+def _memory() -> int:
+    """Bytes of this machine's memory."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not told on this system
+        return 2**62
 
 
 def best_of(

@@ -51,6 +51,7 @@ class SpaceParts:
         if plain and space.landmarks_pay(X.shape[0]):
             self._base = clone(space).prepare(X, y)
             self._sums = [self._base.sums_of(X[part], y[part]) for part in parts]
+            self._gram = self._base.landmarks_.gram()  # once for all parts and all κ
 
     def without(self, part: int, **solving: Any) -> SemanticSpace:
         """The space of all images but those of a part, with other values for `SOLVING`."""
@@ -74,4 +75,4 @@ class SpaceParts:
         for i, sums in enumerate(self._sums):
             if i != left_out:
                 space.add_moments(sums)
-        return space
+        return space.solve(self._gram)

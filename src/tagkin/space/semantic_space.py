@@ -382,20 +382,20 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # --- solving -------------------------------------------------------------------------
 
-    def solve(self) -> Self:
-        """Solve for the directions now, not when they are first asked for."""
-        self._solved()
+    def solve(self, landmark_gram: Array | None = None) -> Self:
+        """Solve for the directions now; `landmark_gram` is k(S, S) where it is known."""
+        self._solved(landmark_gram)
         return self
 
     def _solving(self) -> dict[str, Any]:
         """The parameters that the solution depends on."""
         return {name: getattr(self, name) for name in SOLVING}
 
-    def _solved(self) -> Projection:
+    def _solved(self, gram: Array | None = None) -> Projection:
         self._check_fitted()
         if self._solution is None:
             self.check_parameters()
-            self._solution = solve(self.landmarks_, self.moments_, **self._solving())
+            self._solution = solve(self.landmarks_, self.moments_, gram, **self._solving())
         return self._solution
 
     # --- using ---------------------------------------------------------------------------

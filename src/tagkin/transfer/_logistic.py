@@ -34,6 +34,7 @@ __all__ = ["Basis", "Columns", "LogisticFit", "fit_logistic", "orthogonal_basis"
 
 _LABEL_BYTES = 2**28  # of each of the few N×labels arrays: labels beyond are solved after these
 _LINE_STEPS = 2
+_GO_ON = 0.75  # share of labels not yet done, from which on the others are put aside
 
 
 class Columns(Protocol):
@@ -151,6 +152,7 @@ class _Problem:
         margins = self._margins(w, b)
         direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
         before, first, old = np.ones(width), None, None
+        done_w, done_b, left = np.zeros_like(w), np.zeros_like(b), np.arange(width)
         step = 0
         for step in range(1, max_steps + 1):  # noqa: B007 (its last value is told)
             gw, gb = self._gradient(margins, w)
@@ -160,7 +162,15 @@ class _Problem:
             open_ = size > tolerance**2 * first
             if not open_.any():
                 break
-            turn = np.zeros(width)
+            if np.count_nonzero(open_) <= _GO_ON * len(open_):  # the others cost no more work
+                done_w[:, left], done_b[left] = w, b
+                left, some = left[open_], np.flatnonzero(open_)
+                margins = self._keep(some, margins)
+                w, gw, zw, direction_w = (part[:, some] for part in (w, gw, zw, direction_w))
+                b, gb, zb, direction_b = (part[some] for part in (b, gb, zb, direction_b))
+                size, first, before, open_ = (part[some] for part in (size, first, before, open_))
+                old = None if old is None else (old[0][:, some], old[1][some])
+            turn = np.zeros(len(left))
             if old is not None:  # Polak and Ribière's rule, begun anew where it points back
                 turn = (((gw - old[0]) * zw).sum(axis=0) + (gb - old[1]) * zb) / before
             turn = np.maximum(turn, 0)
@@ -175,9 +185,19 @@ class _Problem:
             b += length * direction_b
             for rows in self._rows():
                 margins[rows] += like(length, margins) * along[rows]
+        done_w[:, left], done_b[left] = w, b
+        w, b = done_w, done_b
         directions, mean = to_numpy(self.basis.directions), to_numpy(self.basis.mean)
         coef = directions.astype(np.float64) @ w
         return coef, b - mean.astype(np.float64) @ coef, step
+
+    def _keep(self, some: np.ndarray, margins: Array) -> Array:
+        """Go on with some of the labels; their columns of the margins (N×B)."""
+        self.labels = self.labels[:, some]
+        self.extra = None if self.extra is None else self.extra[:, some]
+        self.metric, self.metric_b = self.metric[:, some], self.metric_b[some]
+        self._of_all.clear()
+        return margins[:, namespace(margins).asarray(some, device=margins.device)]
 
     def _margins(self, w: np.ndarray, b: np.ndarray) -> Array:
         """(C − c̄) T w + b, shape (N, B), in the columns' precision."""
