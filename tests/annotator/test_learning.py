@@ -132,9 +132,7 @@ def test_more_labels_than_memory_holds_are_refused_before_the_work():
     columns = np.repeat(np.arange(5), counts)
     Y = scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(100, 5))
     check_memory(Y, available=32 * 500)
-    with pytest.raises(
-        InvalidInput, match=r"with 5 labels .* fewer than 6 .*: 2 remain"
-    ):
+    with pytest.raises(InvalidInput, match=r"with 5 labels .* fewer than 6 .*: 2 remain"):
         check_memory(Y, available=32 * 499)
     with pytest.raises(InvalidInput, match=r"on fewer than 21 images .*: 1 remain"):
         check_memory(Y, available=32 * 100)
