@@ -103,7 +103,7 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
 
 
 def test_tuning_takes_the_best_of_the_grid():
-    X, Y = data(120)
+    X, Y = data(60)
     steps = []
     recipe = usual_recipe(None, NeighborVoting(3), False, 0)
     found = tuned(X, Y, recipe, 0, lambda *at: steps.append(at))

@@ -7,9 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 import warnings
@@ -25,7 +23,6 @@ from tests.forking import in_child, needs_fork
 from tests.privileges import without_privileges
 
 D = 7
-ROOT = Path(__file__).parents[2]
 
 
 class Numbers(Backbone):
@@ -339,41 +336,41 @@ def test_a_cache_of_the_first_version_is_told_and_cleared(tmp_path):
 # --- a folder that cannot be written ---
 
 
-def run(code, *args, **kwargs):
-    """Run code that prints JSON, in a process of its own."""
-    path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    said = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-        **kwargs,
-    )
-    return json.loads(said.stdout)
+def limited(work, n_bytes):
+    """What work returns in a process in which no file may grow beyond so many bytes."""
+    import resource
+
+    reading, writing = os.pipe()
+
+    def limited_work():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+        os.write(writing, json.dumps(work()).encode())
+
+    child = in_child(limited_work)
+    os.close(writing)
+    with open(reading) as pipe:
+        said = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return json.loads(said)
 
 
-needs_limits = pytest.mark.skipif(sys.platform == "win32", reason="needs limits on files")
+needs_limits = needs_fork  # where limits on files are, too
 
 
 @needs_limits
 def test_a_full_disk_costs_one_warning_and_nothing_else(tmp_path):
     """The disk is full after some kilobytes: no file may grow larger than that."""
-    code = """
-        import json, resource, sys, warnings
-        from tests.features.test_cache import FeatureCache, held, keep
+    fill(tmp_path, range(2))
 
-        with FeatureCache(sys.argv[1]) as cache, warnings.catch_warnings(record=True) as caught:
+    def work():
+        with FeatureCache(tmp_path) as cache, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            keep(cache, range(2))
-            size = 400_000
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
             for i in range(2, 60):
                 keep(cache, [i])
             there = held(cache, range(60))
-        print(json.dumps([sorted(there), [str(one.message) for one in caught]]))
-    """
-    there, warned = run(code, tmp_path)
+        return sorted(there), [str(one.message) for one in caught]
+
+    there, warned = limited(work, 400_000)
     assert there == list(range(len(there)))
     assert 2 <= len(there) < 60
     (sentence,) = warned
@@ -387,22 +384,16 @@ def test_a_full_disk_costs_one_warning_and_nothing_else(tmp_path):
 @needs_limits
 @pytest.mark.parametrize("room", [0, 40_000])
 def test_a_full_disk_can_be_cleared(tmp_path, room):
-    code = """
-        import json, resource, sys
-        from pathlib import Path
-        from tests.features.test_cache import FeatureCache, StorageError, fill
+    fill(tmp_path, range(100))
 
-        fill(sys.argv[1], range(100))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-        with FeatureCache(sys.argv[1]) as cache:
-            try:
+    def work():
+        with FeatureCache(tmp_path) as cache:
+            with pytest.raises(StorageError) as found:
                 cache.prune(1000)
-            except StorageError as error:
-                said = str(error)
-            size = sum(path.stat().st_size for path in Path(sys.argv[1]).iterdir())
-            print(json.dumps([said, size, cache.clear().n_bytes]))
-    """
-    said, size, cleared = run(code, tmp_path, room)
+            size = sum(path.stat().st_size for path in tmp_path.iterdir())
+            return str(found.value), size, cache.clear().n_bytes
+
+    said, size, cleared = limited(work, room)
     assert "cannot be written" in said
     assert not room or "`tagkin cache clear` removes what is there" in said
     assert 0 < cleared <= size

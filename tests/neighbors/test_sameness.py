@@ -48,7 +48,8 @@ def test_how_work_is_cut_does_not_matter(metric, dtype, n_points, m):
     """Nor does the number of BLAS threads, nor the budget that the points were taken under."""
     points, queries = drawn(n_points, m, dtype), drawn(29, m, dtype, seed=1)
     expected = ExactNeighbors(metric).fit(points).kneighbors(queries, 20)
-    for budget in (3000, 200_000, None):
+    smallest = 3000 if n_points < 10_000 else 30_000  # a hundred blocks and more
+    for budget in (smallest, 200_000, None):
         for n_threads in (1, 2):
             limited = contextlib.nullcontext() if budget is None else tagkin.memory_budget(budget)
             with limited, threadpool_limits(n_threads, "blas"):

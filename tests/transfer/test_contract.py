@@ -1,5 +1,7 @@
 """What every method of label transfer keeps, by one battery."""
 
+import copy
+import functools
 import importlib.util
 import itertools
 import tracemalloc
@@ -67,9 +69,16 @@ needs_faiss = pytest.mark.skipif(
 )
 
 
+@functools.cache
+def learned(method):
+    X, Y, _ = make_collection()
+    return clone(method).fit(X, Y)
+
+
 @pytest.fixture
-def fitted(method, collection):
-    return clone(method).fit(collection.X, collection.Y)
+def fitted(method):
+    """The method, fitted to the collection: a copy of its own."""
+    return copy.deepcopy(learned(method))
 
 
 # --- scores and suggestions ---

@@ -10,6 +10,7 @@ both read alike: the tests compare them.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import zipfile
@@ -115,7 +116,23 @@ class Nouns:
 
 
 def read_nouns(folder: Folder) -> Nouns:
-    """Read data.noun, index.noun and noun.exc; what does not fit together is an error."""
+    """Read data.noun, index.noun and noun.exc; what does not fit together is an error.
+
+    It takes seconds, so that those read last are kept until the files change.
+    """
+    if not isinstance(folder, Path):  # in an archive
+        return _read(folder)
+    files = (folder / name for name in _DATABASE)
+    stats = tuple((s.st_size, s.st_mtime_ns) for s in (file.stat() for file in files))
+    return _read_again(folder, stats)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_again(folder: Path, stats: tuple[tuple[int, int], ...]) -> Nouns:
+    return _read(folder)
+
+
+def _read(folder: Folder) -> Nouns:
     data, index = folder / "data.noun", folder / "index.noun"
     parsed = list(_parsed(data, _synset, "a synset"))
     numbers = {synset.offset: i for i, synset in enumerate(parsed)}
