@@ -161,7 +161,7 @@ def test_a_cache_is_not_a_path(tmp_path):
 
 
 def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch):
-    def found(X, Y, recipe, random_state, step, groups):
+    def found(X, Y, recipe, random_state, step, groups, rejected):
         return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
 
     monkeypatch.setattr("tagkin.annotator.feature_annotator.tuned", found)

@@ -96,7 +96,7 @@ def test_the_method_has_what_was_learned():
     X, Y = data()
     learned = learn(X, Y, usual_recipe(None, None, False, 0), 0, lambda *at: None)
     assert isinstance(learned.method, KinReadout)
-    assert len(np.unique(learned.method.vote_weights_)) > 1  # of each label its own
+    assert len(np.unique(learned.method.readout_weights_)) > 1  # of each label its own
     assert learned.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
     given = learn(X, Y, usual_recipe(SemanticSpace(3.0), None, False, 0), 0, lambda *at: None)
     assert given.space.regularization == 3.0

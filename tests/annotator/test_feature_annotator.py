@@ -14,7 +14,8 @@ from tagkin import (
     TagDenoiser,
     Vocabulary,
 )
-from tagkin.annotator.learning import Recipe
+from tagkin.annotator.learning import Recipe, tuned
+from tagkin.annotator.suggesting import scored
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tests.conftest import assert_same
@@ -343,6 +344,69 @@ def test_a_method_that_takes_rejections_gets_those_of_its_images(
     heard.clear()
     found.fit(X[:N], synthetic.tags[:N])
     assert not any("rejected" in told for _, told in heard)
+
+
+def test_tuning_hears_of_rejections(by_tags, synthetic, X, monkeypatch):
+    """Every fit of the grid gets those of its own images."""
+    rejected = rejected_of(by_tags, X, N)
+    heard = []
+    fit = Listening.fit
+
+    def listened(self, X, y, *, rejected=None, groups=None):
+        heard.append((y, rejected))
+        return fit(self, X, y, rejected=rejected, groups=groups)
+
+    monkeypatch.setattr(Listening, "fit", listened)
+    # not a method that shares its lists of neighbours with others: it is fitted
+    monkeypatch.setattr(Listening, "needs_embeddings", True)
+    recipe = Recipe(SemanticSpace(), Listening(10))
+    labels = by_tags.method_.labels_
+    no = by_tags.vocabulary_.transform(rejected)
+    tuned(X[:N], labels, recipe, 0, rejected=no)
+    whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
+    assert len(heard) > 3
+    for y, told in heard:
+        assert {r.tobytes() for r in np.hstack([y.toarray(), told.toarray()])} <= whole
+
+
+def reviewed(synthetic):
+    """Tags of which half are forgotten, and what a person who never takes snow decided on half."""
+    rng, tags, accepted, rejected = np.random.default_rng(0), [], [], []
+    for i, row in enumerate(synthetic.tags[:N]):
+        said = [tag for tag in row if rng.random() < 0.5]
+        right = [tag for tag in row if tag not in said and tag != "snow"] if i % 2 else []
+        wrong = [tag for tag in NAMES if tag not in said + right] if i % 2 else []
+        tags.append(said + right)
+        accepted.append(right)
+        rejected.append(wrong)
+    return tags, accepted, rejected
+
+
+def test_decisions_move_the_confidences_of_what_nobody_said(synthetic, X, tmp_path):
+    """A tag that was rejected wherever it was suggested is suggested with less confidence."""
+    tags, accepted, rejected = reviewed(synthetic)
+    plain = FeatureAnnotator(denoise=False).fit(X[:N], tags, rejected=rejected)
+    assert plain.unsaid_ is None  # nothing tells what was accepted
+    told = FeatureAnnotator(denoise=False)
+    told.fit(X[:N], tags, rejected=rejected, accepted=accepted)
+    snow = told.vocabulary_.index("snow")
+    assert told.unsaid_.offsets_[snow] < np.delete(told.unsaid_.offsets_, snow).min() - 1
+    before, after = plain.predict_proba(X[N:]), told.predict_proba(X[N:])
+    none = np.zeros(len(before), dtype=bool)
+    np.testing.assert_allclose(after, told.unsaid_.predict_proba(before, none), atol=1e-9)
+    # of a photograph that somebody has tagged it is known that nobody said the others
+    (found,) = told.suggest(X[:1], threshold=0.0, known=[0])
+    _, scores = scored(told.method_, told.space_.transform(X[:1]), np.array([0]))
+    (expected,) = told.probabilities(scores, np.array([True]))
+    assert found
+    for one in found:
+        assert one.confidence == pytest.approx(expected[one.label], abs=1e-9)
+    again = tagkin.load(told.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict_proba(X[N:]), after)
+    assert any("accepted and" in line for line in told.describe())
+    told.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
+    assert told.unsaid_.offsets_[-1] == told.unsaid_.offset_
+    assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
 
 
 def test_denoising_brings_no_rejected_label_back(X, Y):

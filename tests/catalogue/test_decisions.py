@@ -9,9 +9,9 @@ from tagkin.catalogue import (
     REJECTED,
     Filters,
     decide,
+    decided_tags,
     history,
     last_undoable,
-    rejected_tags,
     take_back,
 )
 from tagkin.errors import InvalidInput
@@ -78,7 +78,8 @@ def test_accepted_and_rejected_ones_are_decided_on(catalogue):
     offer(catalogue)  # what was decided on is never suggested again
     assert open_suggestions(catalogue) == left
     names = {content(catalogue, "a.jpg"): ["dog"], content(catalogue, "2024/d.jpg"): ["dog"]}
-    assert rejected_tags(catalogue) == names
+    assert decided_tags(catalogue, REJECTED) == names
+    assert decided_tags(catalogue, REJECTED, suggested=True) == names
 
 
 def test_nothing_to_decide_is_no_run(catalogue):

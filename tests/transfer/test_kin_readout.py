@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.base import clone
 
 import tagkin
@@ -16,23 +16,26 @@ def model(collection):
     return KinReadout(20).fit(collection.X, collection.Y)
 
 
-def dense_votes(X, Y, X_new, k, temperature):
+def dense_votes(X, Y, X_new, k, temperature, rejected=None):
     """The formula of the class, with a loop."""
     unit, unit_new = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in (X, X_new))
     cosines, share = unit_new @ unit.T, (Y.sum(axis=0) + 0.5) / (len(Y) + 1)
-    votes = np.zeros((len(X_new), Y.shape[1]))
+    votes, against = np.zeros((2, len(X_new), Y.shape[1]))
     for i, row in enumerate(cosines):
         near = np.argsort(-row)[:k]
         weights = np.exp(temperature * row[near])
         votes[i] = (weights / weights.sum()) @ Y[near]
-    return logit((votes + 1e-3 * share) / (1 + 1e-3))
+        if rejected is not None:
+            against[i] = (weights / weights.sum()) @ rejected[near]
+    return np.log(votes + 1e-3 * share) - np.log(1 - votes + 1e-3 * (1 - share) + 9 * against)
 
 
 def test_votes_and_read_out_are_what_the_formula_says(model, collection):
     X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
     votes, readout = model.components(X_new)
     assert_same(votes, dense_votes(X, Y, X_new, 20, 10.0), 1e-7)
-    assert_same(readout, LogisticReadout().fit(X, Y).decision_function(X_new))
+    alone = LogisticReadout(forgotten=0.3).fit(X, Y)
+    assert_same(readout, alone.decision_function(X_new))
     assert_same(model.decision_function(X_new), votes / 3 + 2 * readout / 3, 1e-9)
     assert_same(model.predict_proba(X_new), expit(model.decision_function(X_new)))
 
@@ -92,6 +95,43 @@ def test_rejected_labels_reach_the_read_out(collection):
     told = clone(plain).fit(X, Y, rejected=rejected)
     before, after = (m.components(X).readout[unsaid[:20], 0] for m in (plain, told))
     assert after.mean() < before.mean()
+
+
+def some_rejected(Y, n=30):
+    """Labels that the images do not carry, of the first n that lack any."""
+    rejected = np.zeros_like(Y)
+    rows, columns = np.nonzero(Y == 0)
+    rejected[rows[: 3 * n : 3], columns[: 3 * n : 3]] = 1
+    return rejected
+
+
+def test_neighbours_that_rejected_a_label_vote_against_it(collection):
+    X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
+    rejected = some_rejected(Y)
+    model = KinReadout(20).fit(X, Y, rejected=rejected)
+    expected = dense_votes(X, Y, X_new, 20, 10.0, rejected)
+    assert_same(model.components(X_new).votes, expected, 1e-7)
+    assert np.abs(expected - dense_votes(X, Y, X_new, 20, 10.0)).max() > 0.1
+
+
+def test_rejections_of_images_that_come_later(collection, tmp_path):
+    """Added, replaced and taken away, votes are those of a fit on all of them."""
+    X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
+    rejected, half = some_rejected(Y, 60), len(X) // 2
+
+    def votes(model):
+        return model.components(X_new).votes
+
+    whole = KinReadout(20).fit(X, Y, rejected=rejected)
+    grown = KinReadout(20).fit(X[:half], Y[:half], rejected=rejected[:half])
+    grown.partial_fit(X[half:], Y[half:], rejected=rejected[half:])
+    assert_same(votes(grown), votes(whole), 1e-9)
+    late = KinReadout(20).fit(X[:half], Y[:half]).partial_fit(X[half:], Y[half:])
+    assert_same(votes(late.relabel(Y, rejected=rejected)), votes(whole), 1e-9)
+    assert_same(votes(tagkin.load(tagkin.save(late, tmp_path / "model"))), votes(whole), 1e-9)
+    assert_same(votes(late.relabel(Y)), votes(KinReadout(20).fit(X, Y)), 1e-9)
+    with pytest.raises(InvalidInput, match="carries a label that is rejected"):
+        late.relabel(Y, rejected=Y)
 
 
 def test_a_temperature_must_be_positive(collection):

@@ -165,6 +165,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         tags: TagLists | None = None,
         *,
         rejected: TagLists | None = None,
+        accepted: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from photographs and their tags.
@@ -179,6 +180,10 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
             The tags that a person rejected for each photograph. They are never suggested for it
             again, and are a surer no than a tag that nobody mentioned: people forget tags. One
             that a photograph carries all the same counts for nothing.
+        accepted : list of lists of str, optional
+            Which of each photograph's tags a person accepted when they were suggested. With those
+            rejected they tell how often a tag that nobody mentioned is right after all: a tag
+            that was mostly rejected is suggested with less confidence from then on.
         progress : function of (what, done, all), optional
 
         Notes
@@ -191,10 +196,12 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         """
         step, estimator = progress or silent, self._estimator()
         estimator.check_parameters()
-        seen, rows, refused = self._tagged(photographs, tags, step, rejected)
+        seen, rows, (no, yes) = self._tagged(photographs, tags, step, rejected, accepted)
         estimator.prior, note = self._usable_prior(seen.features)
         labels, groups = self._labels(rows), self._series(seen, step)
-        estimator.fit(seen.features, labels, groups=groups, rejected=refused, progress=step)
+        estimator.fit(
+            seen.features, labels, groups=groups, rejected=no, accepted=yes, progress=step
+        )
         self.estimator_, self.fingerprint_ = estimator, self._backbone().fingerprint
         self.names_note_ = note
         self._keep(seen, seen.files, seen.digests)
@@ -219,7 +226,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         """
         self._check_fitted()
         self._check_backbone()
-        seen, rows, refused = self._tagged(photographs, tags, progress or silent, rejected)
+        seen, rows, (refused,) = self._tagged(photographs, tags, progress or silent, rejected)
         known = self._rows_of(seen.digests)
         self.estimator_.partial_fit(seen.features, rows, known=known, rejected=refused)
         fresh = np.flatnonzero(known < 0)
@@ -406,7 +413,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         Each fold is held out in turn; nothing of this annotator changes. Nothing is tuned, either.
         """
         step = progress or silent
-        seen, rows, refused = self._tagged(photographs, tags, step, rejected)
+        seen, rows, (refused,) = self._tagged(photographs, tags, step, rejected)
         estimator = self._estimator()
         estimator.prior = self._usable_prior(seen.features)[0]
         labels, groups = self._labels(rows), self._series(seen, step)

@@ -14,7 +14,6 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold
 from tagkin.space.parts import SpaceParts
-from tagkin.transfer import LogisticReadout
 from tagkin.transfer.mixture import Mixture, fit_mixture
 
 if TYPE_CHECKING:
@@ -213,10 +212,7 @@ class _Embeddings:
         for number, fold in enumerate(folds):
             known, held_out = _some(fold.known, _TRIED), _some(fold.held_out, _TRIED // 2)
             old, new = self.of(number, kappa, known, held_out)
-            readout = LogisticReadout(
-                method.regularization, method.n_landmarks, random_state=method.random_state
-            )
-            scores = readout.fit(old, self.Y[known]).decision_function(new)
+            scores = method.new_readout().fit(old, self.Y[known]).decision_function(new)
             if self.Y[held_out].nnz:
                 found.append(mean_average_precision(self.Y[held_out], scores))
         return float(np.mean(found)) if found else 0.0

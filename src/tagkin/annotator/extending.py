@@ -79,11 +79,14 @@ def extended(
         )
     held_out = estimator.held_out_.copy()
     held_out.resize(labels.Y.shape)
-    method.relabel(labels.Y)
     before = estimator.refused().copy()
     before.resize(n_known, labels.Y.shape[1])
     given = rows_of(before, known) if rejected is None else rejections(rejected, n, labels)
     refused = without(with_rows(before, given, known), labels.Y)
+    if method.takes_rejected:
+        method.relabel(labels.Y, rejected=refused)
+    else:
+        method.relabel(labels.Y)
     names = counted_names(estimator)
     if names is not None:
         names = names.extended(estimator.prior, labels.classes())

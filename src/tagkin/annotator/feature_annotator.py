@@ -98,6 +98,8 @@ class FeatureAnnotator(FeatureScores):
         How much the labels were denoised for the space.
     rejected_ : CSR array of shape (N, D)
         Labels that were rejected for the images learned from.
+    unsaid_ : UnsaidLabels or None
+        How often labels that nobody said are right, where a person accepted and rejected some.
     groups_ : int array of shape (N,)
         The group that each image was held out with, by number.
     names_ : LearnedNames or None
@@ -145,6 +147,7 @@ class FeatureAnnotator(FeatureScores):
         *,
         groups: Array | None = None,
         rejected: Any = None,
+        accepted: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from features X and labels y of N images.
@@ -163,6 +166,10 @@ class FeatureAnnotator(FeatureScores):
             What a person said that an image does not show. It is never suggested for the image
             again, and is a surer no than a label that nobody mentioned: people forget labels. Of
             a label that the image carries all the same it counts for nothing.
+        accepted : labels of shape (N, D), or list of N lists of tags, optional
+            Which of the labels a person accepted that nobody had said before. Together with what
+            was rejected they tell how often an unsaid label is right after all, label by label;
+            confidences count it. Without it unsaid labels count as often right as said ones.
         progress : function of (what, done, all), optional
 
         Notes
@@ -176,14 +183,22 @@ class FeatureAnnotator(FeatureScores):
         found = groups_of(features, groups, n_folds(features.shape[0]))
         together = holdable(found)
         if self.tune:
-            recipe = tuned(features, labels.Y, recipe, self.random_state, step, together)
+            recipe = tuned(features, labels.Y, recipe, self.random_state, step, together, refused)
         naming = self._naming(labels)
         learned = learn(
-            features, labels.Y, recipe, self.random_state, step, together, refused, naming
+            features,
+            labels.Y,
+            recipe,
+            self.random_state,
+            step,
+            together,
+            refused,
+            naming,
+            self._accepted(accepted, labels),
         )
         validate_data(self, X, skip_check_array=True, reset=True)
         self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
-        self.groups_ = found
+        self.groups_, self.unsaid_ = found, learned.unsaid
         if refused is None:
             refused = scipy.sparse.csr_array(labels.Y.shape, dtype=np.float32)
         kept = learned.method, learned.calibrator, learned.held_out, refused, learned.names
@@ -215,6 +230,8 @@ class FeatureAnnotator(FeatureScores):
         features = self._checked(X)
         numbers = self._known(known, features.shape[0])
         self._keep(*extended(self, features, y, numbers, rejected))
+        if unsaid := self._unsaid():
+            self.unsaid_ = unsaid.extended(self.method_.n_labels_)
         if hasattr(self, "groups_"):  # not in models of 0.1
             n_more = self.method_.labels_.shape[0] - len(self.groups_)
             fresh = self.groups_.max() + 1 + np.arange(n_more)
@@ -249,6 +266,13 @@ class FeatureAnnotator(FeatureScores):
             return None
         found = without(rejections(rejected, labels.Y.shape[0], labels), labels.Y)
         return found if found.nnz else None
+
+    def _accepted(self, accepted: Any, labels: Labels) -> scipy.sparse.csr_array | None:
+        """Which labels (N×D) were accepted, of those that the images carry."""
+        if accepted is None:
+            return None
+        found = rejections(accepted, labels.Y.shape[0], labels).multiply(labels.Y)
+        return scipy.sparse.csr_array(found)
 
     def check_parameters(self) -> None:
         """Refuse parameters that no fit could use."""
@@ -312,11 +336,12 @@ class FeatureAnnotator(FeatureScores):
         features = self._checked(X)
         numbers = self._known(known, features.shape[0])
         unwanted = self._unwanted(carried, rejected, numbers)
+        said = self._labelled(carried, numbers)
         result: list[list[LabelSuggestion]] = []
         per_image = 64 * (self.method_.n_labels_ + 256)
         for rows in row_blocks(features.shape[0], per_image, features):
             result += suggestions_of(
-                self, features[rows], numbers[rows], unwanted[rows], rule, n_support
+                self, features[rows], numbers[rows], unwanted[rows], said[rows], rule, n_support
             )
         return result
 
@@ -408,4 +433,5 @@ class FeatureAnnotator(FeatureScores):
             *self.method_.describe(),
             *(names.describe() if (names := counted_names(self)) else ()),
             *self.calibrator_.describe(),
+            *(unsaid.describe() if (unsaid := self._unsaid()) else ()),
         ]

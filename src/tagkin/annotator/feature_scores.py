@@ -19,7 +19,7 @@ from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, to_numpy
 from tagkin.arrays.deferring import Deferring
 from tagkin.arrays.labels import checked_names
-from tagkin.calibration import LabelCalibrator, LabelErrors
+from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.names import NamePrior
@@ -35,6 +35,7 @@ class FeatureScores(Deferring, BaseEstimator):
     method_: Any
     space_: Any
     calibrator_: LabelCalibrator
+    unsaid_: UnsaidLabels | None
     held_out_: scipy.sparse.csr_array
     errors_: LabelErrors
     vocabulary_: Any
@@ -62,10 +63,25 @@ class FeatureScores(Deferring, BaseEstimator):
     def predict_proba(self, X: Array) -> np.ndarray:
         """Probability of every label for every image, shape (n, D).
 
-        Labels do not exclude each other: rows need not add up to 1.
+        Labels do not exclude each other: rows need not add up to 1. The images are taken as ones
+        that nobody has labelled yet.
         """
-        scores = self.decision_function(X)
-        return to_numpy(self.calibrator_.predict_proba(scores))
+        return self.probabilities(self.decision_function(X))
+
+    def probabilities(self, scores: np.ndarray, said: np.ndarray | None = None) -> np.ndarray:
+        """Probability (n, D) that labels with these scores (n×D) are right.
+
+        `said` (n,) is true for images that somebody has labelled: none of them, unless it is
+        given. It matters where a person has accepted and rejected labels that nobody had said.
+        """
+        P = to_numpy(self.calibrator_.predict_proba(scores))
+        unsaid = self._unsaid()
+        if unsaid is None:
+            return P
+        return unsaid.predict_proba(P, np.zeros(len(P), dtype=bool) if said is None else said)
+
+    def _unsaid(self) -> UnsaidLabels | None:
+        return getattr(self, "unsaid_", None)  # not in models of before it was learned
 
     def predict(self, X: Array, threshold: float | Array = 0.5) -> np.ndarray:
         """1 where a label's probability reaches the threshold, else 0; int array (n, D).
@@ -154,6 +170,13 @@ class FeatureScores(Deferring, BaseEstimator):
             labels = Labels(self.method_.labels_, None, self.vocabulary_)
             refused = refused + rejections(rejected, n, labels)
         return scipy.sparse.csr_array(own + refused)
+
+    def _labelled(self, carried: Any, known: np.ndarray) -> np.ndarray:
+        """Which images (n,) somebody has labelled: those learned from, and those that carry any."""
+        if carried is None:
+            return known >= 0
+        own = indicator_of(carried, len(known), self.method_.n_labels_, self.vocabulary_)
+        return (known >= 0) | (np.diff(own.indptr) > 0)
 
     def refused(self) -> scipy.sparse.csr_array:
         """What was rejected (N×D); models of before it could be have none."""

@@ -119,9 +119,12 @@ class PhotographFeatures(BaseEstimator):
         photographs: Photographs,
         tags: TagLists | None,
         step: Progress,
-        rejected: TagLists | None = None,
-    ) -> tuple[Extraction, list[list[str]], list[list[str]] | None]:
-        """Features of photographs that carry tags, each content once, those tags and rejections."""
+        *decided: TagLists | None,
+    ) -> tuple[Extraction, list[list[str]], list[list[list[str]] | None]]:
+        """Features of photographs that carry tags, each content once, those tags and others.
+
+        `decided` are further lists of tags for each photograph, such as those rejected for it.
+        """
         if isinstance(photographs, Collection):
             tags = photographs.tags
         files = paths_of(photographs)
@@ -137,10 +140,13 @@ class PhotographFeatures(BaseEstimator):
             seen = self._readable([files[i] for i in kept], step)
         named = [files[i] for i in kept]
         once, merged_rows = merged(seen, named, [rows[i] for i in kept])
-        if rejected is None:
-            return once, merged_rows, None
-        refused = tag_rows(files, rejected)
-        return once, merged_rows, merged(seen, named, [refused[i] for i in kept])[1]
+        others: list[list[list[str]] | None] = []
+        for given in decided:
+            found = None if given is None else tag_rows(files, given)
+            others.append(
+                None if found is None else merged(seen, named, [found[i] for i in kept])[1]
+            )
+        return once, merged_rows, others
 
 
 def _prior_of(backbone: Backbone) -> NamePrior | None:

@@ -37,6 +37,7 @@ def suggestions_of(
     features: Array,
     known: np.ndarray,
     unwanted: scipy.sparse.csr_array,
+    said: np.ndarray,
     rule: Rule,
     n_support: int,
 ) -> list[list[LabelSuggestion]]:
@@ -51,6 +52,8 @@ def suggestions_of(
         Which image learned from each is, or −1; it does not support a label of its own.
     unwanted : CSR array of shape (n, D)
         Labels that are not suggested.
+    said : bool array of shape (n,)
+        Images that somebody has labelled.
     rule : Rule
         What a label must reach.
     n_support : int
@@ -65,7 +68,7 @@ def suggestions_of(
         shares = counted.weights.name_shares(scores, by_name)
         scores = counted.weights.combine(scores, by_name)
         free |= shares > 0
-    P = to_numpy(estimator.calibrator_.predict_proba(scores))
+    P = estimator.probabilities(scores, said)
     free[unwanted.nonzero()] = False
     evidence = method.explain_neighbors(*found, rule.picked(scores, P, free), embeddings)
     return [

@@ -11,11 +11,13 @@ from tagkin.calibration.reliability import (
     expected_calibration_error,
     reliability_curve,
 )
+from tagkin.calibration.unsaid import UnsaidLabels
 
 __all__ = [
     "LabelCalibrator",
     "LabelErrors",
     "ReliabilityCurve",
+    "UnsaidLabels",
     "expected_calibration_error",
     "probability_missing",
     "probability_wrong",

@@ -21,7 +21,7 @@ from tagkin.catalogue.decisions import (
     Decided,
     OnTag,
     decide,
-    rejected_tags,
+    decided_tags,
     take_back,
 )
 from tagkin.catalogue.duplicates import Duplicates, near_duplicates
@@ -126,6 +126,7 @@ __all__ = [
     "complete_tag",
     "decide",
     "decide_batch",
+    "decided_tags",
     "default_data_folder",
     "doubtful",
     "end_write",
@@ -155,7 +156,6 @@ __all__ = [
     "put_suggestions",
     "redo_batch",
     "refit",
-    "rejected_tags",
     "restore_tag",
     "scan",
     "search",

@@ -16,7 +16,7 @@ from tagkin.catalogue.filters import Filters, content_of
 from tagkin.catalogue.found import TagNumbers
 from tagkin.errors import InvalidInput
 
-__all__ = ["ACCEPTED", "REJECTED", "Decided", "OnTag", "decide", "rejected_tags", "take_back"]
+__all__ = ["ACCEPTED", "REJECTED", "Decided", "OnTag", "decide", "decided_tags", "take_back"]
 
 ACCEPTED, REJECTED = 1, -1
 _COMMANDS = {ACCEPTED: "accept", REJECTED: "reject"}
@@ -249,12 +249,19 @@ def _hold_again(connection: sqlite3.Connection, number: int, content: int, tag: 
     )
 
 
-def rejected_tags(catalogue: Catalogue) -> dict[int, list[str]]:
-    """Tags that a person rejected, by content: negative examples for the next fit."""
+def decided_tags(
+    catalogue: Catalogue, verdict: int, *, suggested: bool = False
+) -> dict[int, list[str]]:
+    """Tags that a person accepted or rejected, by content: examples for the next fit.
+
+    Only those that had been suggested, where `suggested`.
+    """
     found: dict[int, list[str]] = {}
     for content, name in catalogue.rows(
         "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-        "WHERE d.holds AND d.verdict = -1 ORDER BY d.content, t.name"
+        "WHERE d.holds AND d.verdict = ? AND (d.suggested_by IS NOT NULL OR NOT ?) "
+        "ORDER BY d.content, t.name",
+        (verdict, suggested),
     ):
         found.setdefault(content, []).append(name)
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.decisions import rejected_tags
+from tagkin.catalogue.decisions import ACCEPTED, REJECTED, decided_tags
 from tagkin.catalogue.evidence import pack_kin
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.suggestions import Suggested, put_suggestions
@@ -47,6 +47,8 @@ class Carrying(NamedTuple):
     tags: list[str]
     """Found in files or accepted, and not rejected; forgotten ones are none."""
     rejected: list[str]
+    accepted: Sequence[str] = ()
+    """Of the tags, those that were suggested and a person accepted."""
 
 
 def carried_tags(
@@ -70,7 +72,8 @@ def carried_tags(
         "WHERE d.holds AND d.verdict = 1 AND NOT t.forgotten"
     ):
         tags.setdefault(content, []).append(name)
-    rejected = rejected_tags(catalogue)
+    rejected = decided_tags(catalogue, REJECTED)
+    accepted = decided_tags(catalogue, ACCEPTED, suggested=True)
     start = (folder or "").strip("/")
     rows = catalogue.rows(
         "SELECT c.id, c.digest, min(p.path) FROM photographs p JOIN contents c ON c.id = p.content "
@@ -83,7 +86,8 @@ def carried_tags(
         no = rejected.get(content, [])
         own = [name for name in tags.get(content, ()) if name not in no]
         if not (only_untagged and own):
-            found.append(Carrying(content, digest.hex(), catalogue.absolute(path), own, no))
+            yes = [name for name in accepted.get(content, ()) if name in own]
+            found.append(Carrying(content, digest.hex(), catalogue.absolute(path), own, no, yes))
     return found
 
 
@@ -99,8 +103,9 @@ def train(
 ) -> int:
     """Fit an annotator to the tags in a catalogue, and keep the model beside it.
 
-    Accepted tags are tags like others; rejected ones are negative examples. The quality of each
-    tag and the tags that seem wrong or missing go into the catalogue.
+    Accepted tags are tags like others; rejected ones are negative examples. How many of a tag's
+    suggestions were accepted says how sure the next ones are. The quality of each tag and the
+    tags that seem wrong or missing go into the catalogue.
 
     Returns
     -------
@@ -118,6 +123,7 @@ def train(
             [one.file for one in some],
             [one.tags for one in some],
             rejected=[one.rejected for one in some],
+            accepted=[one.accepted for one in some],
             progress=progress,
         )
         annotator.cache = True  # whether to keep features is for each command to say

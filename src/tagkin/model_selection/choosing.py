@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.base import clone
 
 from tagkin.arrays import Array, check_groups
+from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.cross_validation import checked
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.progress import Progress, with_progress
-from tagkin.model_selection.scoring import fitted_with_groups, runs
+from tagkin.model_selection.scoring import Told, runs
 
 __all__ = ["GridSearchResult", "Trial", "grid_search"]
 
@@ -74,6 +75,7 @@ def grid_search(
     measure: str | Measure = "MAP",
     cv: Any = 3,
     groups: Array | None = None,
+    rejected: Array | None = None,
     refit_space: bool = True,
     random_state: int | None = 0,
     progress: Progress = True,
@@ -104,6 +106,8 @@ def grid_search(
         The group of each image, such as a burst or a day; `find_groups` finds near-duplicates.
         Images of a group are held out together, and do not count as each other's neighbours where
         a method learns from neighbours.
+    rejected : array or sparse matrix of shape (N, D), optional
+        Above 0 where a person said that an image does not show a label, for methods that take it.
     refit_space : bool, default True
         Learn the space of each fold from its known images. Otherwise, as in the paper, it is
         fitted once on all images, whose labels it has then seen: figures are too good, and the
@@ -138,7 +142,8 @@ def grid_search(
     settings = _settings(estimator, grid)
     folds = make_folds(X.shape[0], Y, cv, groups, random_state)
     scores = np.empty((len(settings), len(folds)))
-    found = runs(estimator, X, Y, settings, folds, refit_space, groups)
+    told = Told(groups, None if rejected is None else as_labels(rejected, X.shape[0]))
+    found = runs(estimator, X, Y, settings, folds, refit_space, told)
     for run in with_progress(found, scores.size, "Cross-validating", progress):
         value = measured(Y[folds[run.fold].held_out], run.scores)
         if np.isnan(value):
@@ -148,7 +153,7 @@ def grid_search(
         scores[run.setting, run.fold] = value
     trials = [Trial(s, row) for s, row in zip(settings, scores, strict=True)]
     best = max(trials, key=lambda trial: trial.mean)
-    fitted = fitted_with_groups(clone(estimator).set_params(**best.parameters), *given, groups)
+    fitted = told.fit(clone(estimator).set_params(**best.parameters), *given)
     return GridSearchResult(fitted, best.parameters, best.mean, trials)
 
 

@@ -12,7 +12,7 @@ from tagkin.errors import InvalidInput
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
 from tagkin.model_selection.progress import Progress, with_progress
-from tagkin.model_selection.scoring import runs
+from tagkin.model_selection.scoring import Told, runs
 from tagkin.space.provenance import has_seen
 
 __all__ = ["evaluate_folds", "held_out_scores"]
@@ -38,7 +38,7 @@ def evaluate_folds(
     groups = None if groups is None else check_groups(groups, X.shape[0])
     measured = find_measure(measure)
     folds = make_folds(X.shape[0], Y, cv, groups, random_state)
-    found = runs(estimator, X, Y, [{}], folds, refit_space, groups)
+    found = runs(estimator, X, Y, [{}], folds, refit_space, Told(groups))
     shown = with_progress(found, len(folds), "Cross-validating", progress)
     return np.array([measured(Y[folds[run.fold].held_out], run.scores) for run in shown])
 
@@ -72,7 +72,7 @@ def held_out_scores(
             f"cv={cv!r} does not hold every image out once, as scores of all images need. Pass a "
             "number of folds, or a splitter such as KFold or GroupKFold."
         )
-    found = runs(estimator, X, Y, [{}], folds, refit_space, groups)
+    found = runs(estimator, X, Y, [{}], folds, refit_space, Told(groups))
     scores = None
     for run in with_progress(found, len(folds), "Scoring", progress):
         if scores is None:

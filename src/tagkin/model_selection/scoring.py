@@ -24,7 +24,7 @@ from tagkin.space import SemanticSpace
 from tagkin.space.parts import SOLVING
 from tagkin.transfer import NeighborTransfer, TagProp, TwoPassKNN
 
-__all__ = ["Run", "fitted_with_groups", "runs"]
+__all__ = ["Run", "Told", "runs"]
 
 # Parameters of a method that decide what its neighbours are; all others share the same lists.
 _SEARCH_PARAMETERS = ("metric", "index", "metric_learning", "random_state")
@@ -39,6 +39,31 @@ class Run(NamedTuple):
     """Of the held-out images, shape (n, D)."""
 
 
+class Told(NamedTuple):
+    """What an estimator is told of N images beside their labels."""
+
+    groups: np.ndarray | None = None
+    """The group of each image (N,): where methods learn from the neighbours of known images, they
+    leave out those of the image's own group."""
+    rejected: Any = None
+    """Labels (N×D) that a person said the images do not show."""
+
+    def of(self, images: np.ndarray) -> Told:
+        """What is told of some of the images."""
+        return Told(*(None if part is None else part[images] for part in self))
+
+    def fit(self, estimator: Any, X: Array, Y: Array) -> Any:
+        """The estimator, fitted; told as far as it, or the last of a pipeline, takes it."""
+        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        start = f"{estimator.steps[-1][0]}__" if last is not estimator else ""
+        given = {
+            start + name: value
+            for name, value in self._asdict().items()
+            if value is not None and has_fit_parameter(last, name)
+        }
+        return estimator.fit(X, Y, **given)
+
+
 def runs(
     estimator: Any,
     X: Array,
@@ -46,13 +71,13 @@ def runs(
     settings: list[dict[str, Any]],
     folds: list[Fold],
     refit_space: bool,
-    groups: np.ndarray | None = None,
+    told: Told | None = None,
 ) -> Iterator[Run]:
     """Scores of the held-out images of every fold under every setting.
 
-    With `groups` (N,), methods that learn from the neighbours of known images leave out those of
-    the image's own group.
+    Methods are `told` of groups and rejections as far as they take them.
     """
+    told = told or Told()
     belongs = _belongs_to_space(estimator)
     for alike in _grouped(settings, lambda name: belongs(name) and not _is_solving(name)):
         candidates = [clone(estimator).set_params(**settings[i]) for i in alike]
@@ -63,19 +88,9 @@ def runs(
             for number, fold in enumerate(folds):
                 old, new = embeddings.of(spaces[members[0]], number)
                 methods = [_parts(clone(candidates[k]))[1] for k in members]
-                own = None if groups is None else groups[fold.known]
-                scored = _scored(methods, old, Y[fold.known], new, own)
+                scored = _scored(methods, old, Y[fold.known], new, told.of(fold.known))
                 for i, scores in zip(group, scored, strict=True):
                     yield Run(i, number, to_numpy(scores))
-
-
-def fitted_with_groups(estimator: Any, X: Array, Y: Array, groups: np.ndarray | None) -> Any:
-    """The estimator, fitted; told of the groups where it, or the last of a pipeline, takes them."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if groups is None or not has_fit_parameter(last, "groups"):
-        return estimator.fit(X, Y)
-    name = f"{estimator.steps[-1][0]}__groups" if last is not estimator else "groups"
-    return estimator.fit(X, Y, **{name: groups})
 
 
 class _FoldEmbeddings:
@@ -173,18 +188,18 @@ def _same(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
 
 
 def _scored(
-    methods: list[BaseEstimator], old: Array, Y: Array, new: Array, groups: np.ndarray | None
+    methods: list[BaseEstimator], old: Array, Y: Array, new: Array, told: Told
 ) -> Iterator[Any]:
     """Scores of new images by each method; methods with the same neighbours share one search."""
     simple = all(isinstance(m, NeighborTransfer) and not m.needs_embeddings for m in methods)
     if not simple:
         for method in methods:
-            yield fitted_with_groups(method, old, Y, groups).decision_function(new)
+            yield told.fit(method, old, Y).decision_function(new)
         return
     parameters = [m.get_params(deep=False) for m in methods]
     scores: list[Any] = [None] * len(methods)
     for group in _grouped(parameters, lambda name: name in _SEARCH_PARAMETERS):
-        shared = _SharedNeighbors([methods[i] for i in group], old, Y, new, groups)
+        shared = _SharedNeighbors([methods[i] for i in group], old, Y, new, told.groups)
         for i in group:
             scores[i] = partial(shared.scored, methods[i])
     for score in scores:

@@ -98,6 +98,16 @@ _LABELS = {
             "missing_share_": Value(low=0),
         },
     ),
+    "UnsaidLabels": Stored(
+        "tagkin.calibration.unsaid",
+        learned={
+            "n_labels_": Dim("D"),
+            "offset_": Value(),
+            "offsets_": Floats("D"),
+            "n_accepted_": Whole(),
+            "n_rejected_": Whole(),
+        },
+    ),
     "NameTable": Stored(
         "tagkin.names.meanings",
         learned={
@@ -186,6 +196,7 @@ _ANNOTATORS = {
             "held_out_": Sparse("N", "D", high=1, within="judged"),
             "rejected_": Sparse("N", "D").or_absent(),
             "names_": Part("LearnedNames", D="D").or_none().or_absent(),
+            "unsaid_": Part("UnsaidLabels", D="D").or_none().or_absent(),
             "vocabulary_": Part("Vocabulary", D="D").or_none(),
             "column_names_": Texts("D").or_none().or_absent(),
             "tags_": TextLists("N").or_none(),

@@ -26,6 +26,7 @@ __all__ = ["ANY", "METRIC", "POSITIVE", "SEED", "SHARE", "SPACE", "TRANSFER", "f
 
 ANY, POSITIVE = Parameter(), Value(above=0)
 SHARE = Value(low=0, high=1)
+_FORGOTTEN = Value(low=0, high=1 - 1e-9)
 METRIC = Choice(("cosine", "euclidean"))
 SEED = Whole(high=2**32 - 1).or_none()
 _KERNELS = "ArcCosine ExpChi2 Linear RBF"
@@ -273,9 +274,11 @@ TRANSFER = {
             "regularization": POSITIVE,
             "n_landmarks": Whole(1),
             "random_state": SEED,
+            "forgotten": _FORGOTTEN,
         },
         learned={
             **_BY_NEIGHBORS,
+            "rejected_": Sparse("N", "D").or_none().or_absent(),
             # labels that came later have no read-out
             "readout_": Part("LogisticReadout", D="learned", m="m").or_none(),
             "vote_weights_": Floats("D"),
@@ -284,6 +287,7 @@ TRANSFER = {
         },
         at_most=(("learned", "D"),),
         on_host=("offsets_", "readout_weights_", "vote_weights_"),
+        added=("forgotten",),
         takes="m",
     ),
     "LogisticReadout": Stored(
@@ -293,6 +297,7 @@ TRANSFER = {
             "n_landmarks": Whole(1),
             "tol": POSITIVE,
             "random_state": SEED,
+            "forgotten": _FORGOTTEN,
         },
         learned={
             **_OF_EVERY_METHOD,
@@ -304,6 +309,7 @@ TRANSFER = {
             "n_iter_": Whole(),
         },
         on_host=("coef_", "intercept_"),
+        added=("forgotten",),
         takes="m",
     ),
     "LinearSVM": Stored(

@@ -2,11 +2,21 @@
 
 For each label t it minimises, over w and an intercept b that is not regularised,
 
-    Σᵢ cᵢₜ [log(1 + exp mᵢ) − yᵢₜ mᵢ] + λ/2 ‖w‖²,    m = (C − c̄) T w + b,
+    Σᵢ ℓ(mᵢ) + λ/2 ‖w‖²,    m = (C − c̄) T w + b,
 
 C (N×r) being kernel columns of the images against r landmarks, and C T features whose inner
 products are the kernel. Labels are independent problems, solved side by side by conjugate
 gradients: two products with C per step, whatever the number of labels.
+
+A label belongs on an image with probability σ(m). Where it does, it was forgotten with
+probability e, unless somebody looked. So ℓ is
+
+    −log σ(m)                                      where the image carries the label,
+    −log(1 − σ(m))                                 where it was rejected,
+    −log(1 − (1 − e) σ(m))                         where nothing was said,
+
+and dℓ/dm = σ(m) − z, z being the probability that the label belongs: 1, 0, and, where nothing was
+said, σ(m + log e). With e = 0 this is logistic regression.
 """
 
 from __future__ import annotations
@@ -93,8 +103,9 @@ def fit_logistic(
     basis: Basis,
     labels: scipy.sparse.csr_array,
     regularization: float,
-    costs: scipy.sparse.csr_array | None = None,
     *,
+    forgotten: float = 0.0,
+    rejected: scipy.sparse.csr_array | None = None,
     tolerance: float = 1e-2,
     max_steps: int = 100,
 ) -> LogisticFit:
@@ -102,8 +113,10 @@ def fit_logistic(
 
     Parameters
     ----------
-    costs : CSR array of shape (N, D), optional
-        What c is beyond 1, for pairs of an image and a label that count for more.
+    forgotten : float
+        e: of the images that a label belongs on, the share that does not carry it.
+    rejected : CSR array of shape (N, D), optional
+        Not 0 where a label is known not to belong; none that an image carries.
     tolerance : float
         A label is done when the gradient, in the metric of the preconditioner, has come down to
         this share of what it was at first.
@@ -113,13 +126,42 @@ def fit_logistic(
     coef, intercept, n_steps = np.zeros((r, d)), np.log(share) - np.log1p(-share), 0
     width = max(1, _LABEL_BYTES // (4 * n))
     for some in (slice(start, start + width) for start in range(0, d, width)):
-        extra = None if costs is None else costs[:, some]
-        problem = _Problem(columns, basis, labels[:, some], extra, regularization)
+        unsaid = _Unsaid.of(
+            labels[:, some], None if rejected is None else rejected[:, some], forgotten
+        )
+        problem = _Problem(columns, basis, labels[:, some], unsaid, regularization)
         coef[:, some], intercept[some], steps = problem.solved(
             intercept[some], tolerance, max_steps
         )
         n_steps = max(n_steps, steps)
     return LogisticFit(coef, intercept, n_steps)
+
+
+@dataclass(frozen=True)
+class _Unsaid:
+    """The probability that a label which an image does not carry belongs there all the same."""
+
+    decided: scipy.sparse.csr_array
+    """1 where an image carries a label, or somebody rejected it (N×B)."""
+    log_forgotten: float
+    """log e."""
+
+    @classmethod
+    def of(
+        cls,
+        labels: scipy.sparse.csr_array,
+        rejected: scipy.sparse.csr_array | None,
+        forgotten: float,
+    ) -> _Unsaid | None:
+        """None where nothing is forgotten."""
+        if forgotten == 0:
+            return None
+        decided = labels if rejected is None else scipy.sparse.csr_array(labels + rejected)
+        return cls(decided.tocsr(), float(np.log(forgotten)))
+
+    def belongs(self, margins: Array, decided: Array) -> Array:
+        """σ(m + log e) where nothing was said, else 0; margins and what is decided are (n×B)."""
+        return expit(margins + self.log_forgotten) * (1 - decided)
 
 
 class _Problem:
@@ -130,11 +172,11 @@ class _Problem:
         columns: Columns,
         basis: Basis,
         labels: scipy.sparse.csr_array,
-        extra: scipy.sparse.csr_array | None,
+        unsaid: _Unsaid | None,
         regularization: float,
     ):
         self.columns, self.basis = columns, basis
-        self.labels, self.extra = labels.tocsr(), None if extra is None else extra.tocsr()
+        self.labels, self.unsaid = labels.tocsr(), unsaid
         self.regularization = regularization
         self.reference = basis.directions
         self._of_all: dict[int, Array] = {}  # labels, dense, where one block holds all images
@@ -218,9 +260,7 @@ class _Problem:
         xp = namespace(margins)
         by_column, total = np.zeros((self.basis.mean.shape[0], w.shape[1])), np.zeros(w.shape[1])
         for rows, C in self.columns.blocks():
-            errors = expit(margins[rows])
-            errors -= self._dense(self.labels, rows, errors)
-            errors = self._weighted(errors, rows)
+            errors = self._errors(margins[rows], expit(margins[rows]), rows)
             by_column += to_numpy(matmul(C.T, errors))
             total += to_numpy(xp.sum(xp.astype(errors, xp.float64), axis=0))
         centred = by_column - np.outer(to_numpy(self.basis.mean), total)
@@ -230,7 +270,10 @@ class _Problem:
     def _line_minimum(
         self, margins: Array, along: Array, w: np.ndarray, direction: np.ndarray
     ) -> np.ndarray:
-        """How far to go (B,): Newton's steps for a convex function, kept between known bounds."""
+        """How far to go (B,): Newton's steps, kept between known bounds.
+
+        They are as for a convex function; where nothing was said it bends less, never more.
+        """
         slope, bend = (w * direction).sum(axis=0), (direction * direction).sum(axis=0)
         length = np.zeros(w.shape[1])
         low, high = np.zeros_like(length), np.full_like(length, np.inf)
@@ -254,17 +297,21 @@ class _Problem:
         far = like(length, margins)
         for rows in self._rows():
             v = along[rows]
-            p = expit(margins[rows] + far * v)
-            bends = self._weighted(p * (1 - p), rows) * v * v
-            errors = self._weighted(p - self._dense(self.labels, rows, p), rows) * v
+            there = margins[rows] + far * v
+            p = expit(there)
+            # where nothing was said the loss bends less: this is the most that it does
+            bends = p * (1 - p) * v * v
+            errors = self._errors(there, p, rows) * v
             first += to_numpy(xp.sum(xp.astype(errors, xp.float64), axis=0))
             second += to_numpy(xp.sum(xp.astype(bends, xp.float64), axis=0))
         return first, second
 
-    def _weighted(self, values: Array, rows: slice) -> Array:
-        if self.extra is None:
-            return values
-        return values * (1 + self._dense(self.extra, rows, values))
+    def _errors(self, margins: Array, p: Array, rows: slice) -> Array:
+        """dℓ/dm (n×B) at margins whose logistic function is p."""
+        errors = p - self._dense(self.labels, rows, p)
+        if self.unsaid is not None:
+            errors -= self.unsaid.belongs(margins, self._dense(self.unsaid.decided, rows, p))
+        return errors
 
     def _dense(self, matrix: scipy.sparse.csr_array, rows: slice, values: Array) -> Array:
         """Rows of a sparse matrix as an array like `values`."""

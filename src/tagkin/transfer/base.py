@@ -288,3 +288,22 @@ def check_positive(name: str, value: Any) -> None:
     fine = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if not fine or value <= 0:
         raise InvalidInput(f"{name} must be a number above 0; found {value!r}.")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a number from 0 to below 1."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0 <= float(value) < 1:
+        raise InvalidInput(f"{name} must be a number from 0 to below 1; found {value!r}.")
+
+
+def rejections(rejected: Array, labels: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """Where a label was rejected (N×D); one that the image carries all the same is refused."""
+    found = as_labels(rejected, labels.shape[0])
+    if found.shape != labels.shape:
+        raise InvalidInput(
+            f"rejected has the shape {found.shape} where the labels have {labels.shape}."
+        )
+    if found.multiply(labels).nnz:
+        raise InvalidInput("An image carries a label that is rejected for it. Decide on one.")
+    return found

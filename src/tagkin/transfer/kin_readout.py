@@ -14,7 +14,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import distance_weights
 from tagkin.transfer._lists import on_device_of
-from tagkin.transfer.base import check_positive
+from tagkin.transfer.base import check_positive, check_share, rejections
 from tagkin.transfer.evidence import Evidence
 from tagkin.transfer.mixture import Mixture, fit_mixture
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
@@ -24,6 +24,8 @@ __all__ = ["Components", "KinReadout"]
 
 _PRIOR = 1e-3  # weight of a label's share among the votes, so that no vote at all is a finite no
 _LEAST_PART = 1e-3
+# Neighbours that do not carry a label which one that rejected it counts for, among the votes.
+_REJECTED = 10
 _USUAL = (1 / 3, 2 / 3)  # weights of votes and read-out until held-out images say better
 
 
@@ -44,6 +46,11 @@ class KinReadout(NeighborTransfer):
 
     r being `LogisticReadout`. The two err differently: together they rank better than either.
 
+    What a person rejected is a surer no than a label that nobody mentioned. To the read-out it is
+    a certain one, where of the others some are forgotten; and a neighbour that rejected a label
+    counts against it as ten do that do not carry it: with uₜ the weight of such neighbours, the
+    odds of the votes, vₜ : 1 − vₜ, become vₜ : 1 − vₜ + 9 uₜ.
+
     Parameters
     ----------
     n_neighbors : int, default 400
@@ -60,11 +67,16 @@ class KinReadout(NeighborTransfer):
         Searches instead of the exact search.
     random_state : int, RandomState or None, default 0
         Seed for choosing the landmarks.
+    forgotten : float, default 0.3
+        Of the images that show a label, the share that is taken not to carry it; see
+        `LogisticReadout`.
 
     Attributes
     ----------
     labels_ : CSR array of shape (N, D)
         The labels that pass to others.
+    rejected_ : CSR array of shape (N, D), or None where nothing was
+        The labels that were rejected.
     readout_ : LogisticReadout, or None where neighbours were fitted without embeddings
     vote_weights_, readout_weights_, offsets_ : arrays of shape (D,)
         a, b and o: one third and two thirds until `fit_mixture` learns them from held-out images.
@@ -92,6 +104,7 @@ class KinReadout(NeighborTransfer):
     scores_are_logits = True
 
     readout_: LogisticReadout | None
+    rejected_: scipy.sparse.csr_array | None
     vote_weights_: np.ndarray
     readout_weights_: np.ndarray
     offsets_: np.ndarray
@@ -105,6 +118,7 @@ class KinReadout(NeighborTransfer):
         metric: str = "cosine",
         index: NeighborIndex | None = None,
         random_state: Any = 0,
+        forgotten: float = 0.3,
     ):
         self.n_neighbors = n_neighbors
         self.temperature = temperature
@@ -113,6 +127,7 @@ class KinReadout(NeighborTransfer):
         self.metric = metric
         self.index = index
         self.random_state = random_state
+        self.forgotten = forgotten
 
     @property
     def needs_embeddings(self) -> bool:
@@ -135,15 +150,47 @@ class KinReadout(NeighborTransfer):
         Groups change nothing here: what is learned about neighbours comes from held-out images.
         """
         self._check_parameters()
-        readout = self._new_readout().fit(X, y, rejected=rejected)
+        readout = self.new_readout().fit(X, y, rejected=rejected)
         super().fit(X, y, groups=groups)
         self.readout_ = readout
+        self.rejected_ = self._refused(rejected)
         return self.set_mixture(self._usual_mixture(self.n_labels_, readout is not None))
+
+    def partial_fit(self, X: Array, y: Any = None, *, rejected: Array | None = None) -> Self:
+        """As for every method by neighbours; `rejected` (n×D) as in `fit`.
+
+        It counts among the votes at once. The read-out learns of it with the next `fit`.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, rejected=rejected)
+        before, n_known = self._rejections(), self.labels_.shape[0]
+        added = None if rejected is None else rejections(rejected, self._as_labels(y, _length(y)))
+        super().partial_fit(X, y)
+        if before is not None or added is not None:
+            shape = n_known, self.n_labels_
+            old = (
+                scipy.sparse.csr_array(shape, dtype=np.float32) if before is None else before.copy()
+            )
+            old.resize(shape)
+            if added is None:
+                added = scipy.sparse.csr_array((self.labels_.shape[0] - n_known, self.n_labels_))
+            both = scipy.sparse.vstack([old, added], format="csr")
+            self.rejected_ = self._refused(both)
+        return self
+
+    def relabel(self, y: Array, *, rejected: Array | None = None) -> Self:
+        """As for every method by neighbours; what was `rejected` (N×D) takes the place, too."""
+        refused = None
+        if rejected is not None:
+            refused = rejections(rejected, self._as_labels(y, self.labels_.shape[0]))
+        super().relabel(y)
+        self.rejected_ = self._refused(refused)
+        return self
 
     def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
         """As for every method by neighbours. Without embeddings there is no read-out."""
         super().fit_neighbors(indices, distances, y)
-        self.readout_ = None
+        self.readout_ = self.rejected_ = None
         return self.set_mixture(self._usual_mixture(self.n_labels_, False))
 
     def fit_mixture(self, components: Components, y: Array) -> Self:
@@ -167,10 +214,23 @@ class KinReadout(NeighborTransfer):
         self.vote_weights_, self.readout_weights_, self.offsets_ = mixture
         return self
 
-    def _new_readout(self) -> LogisticReadout:
+    def new_readout(self) -> LogisticReadout:
+        """A read-out like this one's, not fitted."""
         return LogisticReadout(
-            self.regularization, self.n_landmarks, random_state=self.random_state
+            self.regularization,
+            self.n_landmarks,
+            random_state=self.random_state,
+            forgotten=self.forgotten,
         )
+
+    def _rejections(self) -> scipy.sparse.csr_array | None:
+        """What was rejected (N×D), if anything; models of before it was kept have nothing."""
+        return getattr(self, "rejected_", None)
+
+    def _refused(self, rejected: Array | None) -> scipy.sparse.csr_array | None:
+        """What was rejected (N×D), or None where nothing was."""
+        found = None if rejected is None else rejections(rejected, self.labels_)
+        return found if found is not None and found.nnz else None
 
     @staticmethod
     def _usual_mixture(n_labels: int, has_readout: bool) -> Mixture:
@@ -191,6 +251,7 @@ class KinReadout(NeighborTransfer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive("temperature", self.temperature)
+        check_share("forgotten", self.forgotten)
 
     # --- using ---------------------------------------------------------------------------
 
@@ -283,7 +344,25 @@ class KinReadout(NeighborTransfer):
 
     def _scores(self, votes: Array, found: Neighbors) -> Array:
         share = on_device_of(self._shares(), votes)
-        return _logit((votes + _PRIOR * share) / (1 + _PRIOR))
+        scores = _logit((votes + _PRIOR * share) / (1 + _PRIOR))
+        rejected = self._rejections()
+        if rejected is None:
+            return scores
+        xp = namespace(votes)
+        against = on_device_of(self._votes_against(found, rejected), votes)
+        # a vote of rounding beyond 1 leaves a little below 0
+        silent = xp.clip(1 - votes, 0, None) + _PRIOR * (1 - share)
+        return scores - xp.log1p((_REJECTED - 1) * against / silent)
+
+    def _votes_against(self, found: Neighbors, rejected: scipy.sparse.csr_array) -> np.ndarray:
+        """u: the weight of neighbours that rejected each label, shape (n, D), on the host."""
+        weights, indices = to_numpy(self._weights(found)), to_numpy(found.indices)
+        n, k = indices.shape
+        lists = scipy.sparse.csr_array(
+            (weights.ravel(), np.maximum(indices, 0).ravel(), np.arange(0, n * k + 1, k)),
+            shape=(n, rejected.shape[0]),
+        )
+        return np.asarray((lists @ rejected).toarray())
 
     def _shares(self) -> np.ndarray:
         """Share of the images that carry each label, kept off 0 and 1, shape (D,)."""
@@ -308,3 +387,7 @@ def _logit(p: Array) -> Array:
     xp = namespace(p)
     p = xp.clip(p, 1e-12, 1 - 1e-9)
     return xp.log(p) - xp.log1p(-p)
+
+
+def _length(y: Any) -> int:
+    return int(np.shape(y)[0]) if hasattr(y, "shape") else len(y)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -22,11 +21,10 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
 )
-from tagkin.arrays.labels import as_labels, label_names
-from tagkin.errors import InvalidInput
+from tagkin.arrays.labels import label_names
 from tagkin.kernels import ArcCosine
 from tagkin.transfer._logistic import Basis, fit_logistic, orthogonal_basis
-from tagkin.transfer.base import LabelTransfer, check_positive
+from tagkin.transfer.base import LabelTransfer, check_positive, check_share, rejections
 from tagkin.wording import count
 
 __all__ = ["LogisticReadout"]
@@ -36,7 +34,6 @@ _JITTER = 1e-6  # on the diagonal of k(S, S), which is 1: float32 columns are no
 _HELD = 2**30  # bytes of kernel columns that are kept while learning; more are made anew
 _SAMPLE = 2  # images per landmark from which directions are estimated
 _MOST_LABELS = 4096  # that are learned; rarer ones keep their share of all images
-_REJECTED = 1.0  # how much more a rejected label counts than one that nobody mentioned
 _WEAKEST = 1e-4  # of λ: directions in which the images say less are left out
 
 
@@ -46,6 +43,10 @@ class LogisticReadout(LabelTransfer):
     f(I, t) = bₜ + Σₛ αₛₜ k(a(z), a(zₛ)) over landmarks s, with the arc-cosine kernel of order 2
     and a(z) = (z/ℓ, 1), ℓ the mean length: the direction of an embedding counts most, and its
     length too. It minimises the logistic loss + λ/2 Σ ‖fₜ‖², the norm being the kernel's own.
+
+    People forget labels. With a share e of them `forgotten`, a label that an image does not carry
+    is no certain no: its loss is −log(1 − (1 − e) σ(f)), which lets f be high there. A label that
+    somebody rejected is a certain no, −log(1 − σ(f)).
 
     Parameters
     ----------
@@ -58,6 +59,8 @@ class LogisticReadout(LabelTransfer):
         A label is learned when the gradient has come down to this share of what it was at first.
     random_state : int, RandomState or None, default 0
         Seed for choosing landmarks.
+    forgotten : float, default 0.0
+        e, from 0 to below 1: of the images that show a label, the share that does not carry it.
 
     Attributes
     ----------
@@ -79,7 +82,7 @@ class LogisticReadout(LabelTransfer):
 
     Notes
     -----
-    Scores are logits.
+    Scores are logits: of carrying the label, or with `forgotten` above 0 of showing it.
 
     Examples
     --------
@@ -105,11 +108,13 @@ class LogisticReadout(LabelTransfer):
         n_landmarks: int = 2048,
         tol: float = 0.01,
         random_state: Any = 0,
+        forgotten: float = 0.0,
     ):
         self.regularization = regularization
         self.n_landmarks = n_landmarks
         self.tol = tol
         self.random_state = random_state
+        self.forgotten = forgotten
 
     def fit(
         self,
@@ -122,14 +127,15 @@ class LogisticReadout(LabelTransfer):
         """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here.
 
         `rejected` (N×D) is above 0 where a person said that an image does not show a label. That
-        counts for more than a label which nobody mentioned.
+        is surer than a label which nobody mentioned, where some are `forgotten`.
         """
         check_positive("regularization", self.regularization)
         check_integer("n_landmarks", self.n_landmarks, 1)
         check_positive("tol", self.tol)
+        check_share("forgotten", self.forgotten)
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
-        costs = None if rejected is None else _REJECTED * _rejections(rejected, labels)
+        refused = None if rejected is None else rejections(rejected, labels)
         n_present = np.bincount(labels.indices, minlength=labels.shape[1])
         learned = _learnable(n_present, labels.shape[0])
         chosen, length = self._landmarks(embeddings)
@@ -137,13 +143,13 @@ class LogisticReadout(LabelTransfer):
         coef = np.zeros((chosen.shape[0], 0), dtype=np.float32)
         intercept, n_steps = _logit_of_share(n_present, labels.shape[0]), 0
         if len(learned):
-            extra = None if costs is None else costs[:, learned]
             found = fit_logistic(
                 columns,
                 self._basis(columns),
                 labels[:, learned],
                 self.regularization,
-                extra,
+                forgotten=self.forgotten,
+                rejected=None if refused is None else refused[:, learned],
                 tolerance=self.tol,
             )
             coef, n_steps = found.coef.astype(np.float32), found.n_steps
@@ -274,15 +280,3 @@ def _with_length(embeddings: Array, length: float) -> Array:
     xp = namespace(embeddings)
     ones = xp.ones((embeddings.shape[0], 1), dtype=embeddings.dtype, device=embeddings.device)
     return xp.concat([embeddings / length, ones], axis=1)
-
-
-def _rejections(rejected: Array, labels: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Where a label was rejected (N×D); one that the image carries all the same is refused."""
-    found = as_labels(rejected, labels.shape[0])
-    if found.shape != labels.shape:
-        raise InvalidInput(
-            f"rejected has the shape {found.shape} where the labels have {labels.shape}."
-        )
-    if found.multiply(labels).nnz:
-        raise InvalidInput("An image carries a label that is rejected for it. Decide on one.")
-    return found

@@ -1,0 +1,75 @@
+"""How often unsaid labels are right: against an optimiser, and where the answer is known."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+import tagkin
+from tagkin.calibration import UnsaidLabels
+from tagkin.errors import InvalidInput
+
+
+def decisions(n=600, seed=0):
+    """Probabilities, and what was accepted and rejected with log-odds moved by −2, 0 and 1.5."""
+    rng = np.random.default_rng(seed)
+    P = rng.uniform(0.05, 0.9, (n, 3))
+    right = rng.random(P.shape) < expit(logit(P) + np.array([-2, 0, 1.5]))
+    seen = rng.random(P.shape) < 0.5
+    return P, right & seen, ~right & seen
+
+
+def test_offsets_are_the_most_likely_ones():
+    """Against a general optimiser of the same sum, to 1e-4."""
+    P, yes, no = decisions(60)
+    found = UnsaidLabels().fit(P, yes, no)
+    z = logit(P)
+
+    def loss(theta):
+        m = z + theta[0] + theta[1:]
+        likely = np.logaddexp(0, -m)[yes].sum() + np.logaddexp(0, m)[no].sum()
+        return likely + theta @ theta / 2
+
+    best = minimize(loss, np.zeros(4), tol=1e-12).x
+    assert found.offset_ == pytest.approx(best[0], abs=1e-4)
+    np.testing.assert_allclose(found.offsets_, best[0] + best[1:], atol=1e-4)
+
+
+def test_what_was_decided_comes_back_as_probability():
+    """With many decisions offsets are those that the decisions were drawn with, within .3."""
+    P, yes, no = decisions(8000)
+    found = UnsaidLabels().fit(P, scipy.sparse.csr_array(yes * 1.0), no)
+    np.testing.assert_allclose(found.offsets_, [-2, 0, 1.5], atol=0.3)
+    said = np.array([True, False])
+    p = np.full((2, 3), 0.4)
+    r = expit(logit(0.4) + found.offsets_)
+    expected = np.stack([r, 1 - (1 - 0.4) * (1 - r)])
+    np.testing.assert_allclose(found.predict_proba(p, said), expected, atol=1e-12)
+
+
+def test_a_label_of_which_none_was_rejected_keeps_to_the_others():
+    P, yes, no = decisions()
+    no[:, 2] = False
+    found = UnsaidLabels().fit(P, yes, no)
+    assert found.offsets_[2] == found.offset_
+    others = UnsaidLabels().fit(P[:, :2], yes[:, :2], no[:, :2])
+    np.testing.assert_allclose(found.offsets_[:2], others.offsets_, atol=1e-7)
+    assert found.n_accepted_ == yes[:, :2].sum()
+
+
+def test_further_labels_and_storage(tmp_path):
+    P, yes, no = decisions()
+    found = UnsaidLabels().fit(P, yes, no).extended(5)
+    assert found.offsets_[3:].tolist() == [found.offset_] * 2
+    again = tagkin.load(tagkin.save(found, tmp_path / "model"))
+    np.testing.assert_array_equal(again.offsets_, found.offsets_)
+    assert "accepted and" in found.describe()[0]
+
+
+def test_shapes_must_agree():
+    P, yes, no = decisions()
+    with pytest.raises(InvalidInput, match="all three have one shape"):
+        UnsaidLabels().fit(P, yes[:, :2], no)
+    with pytest.raises(InvalidInput, match="Found 2 labels where 3 were fitted"):
+        UnsaidLabels().fit(P, yes, no).predict_proba(P[:, :2], np.ones(len(P), dtype=bool))
