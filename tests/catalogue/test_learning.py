@@ -33,6 +33,21 @@ def test_tags_are_those_found_and_accepted_and_not_rejected(catalogue):
     assert told(catalogue)["b.jpg"][0] == {"strand", "holiday"}
 
 
+def test_what_was_accepted_is_told_where_it_had_been_suggested(catalogue):
+    """An idea of one's own says nothing of how good suggestions are."""
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(tags=["holiday"]))
+    decide(catalogue, ACCEPTED, Filters(photographs=["b.jpg"], tags=["quite new"]))
+    found = {catalogue.relative(one.file): one for one in carried_tags(catalogue)}
+    assert "quite new" in found["b.jpg"].tags
+    assert {path: list(one.accepted) for path, one in found.items()} == {
+        "a.jpg": ["holiday"],
+        "b.jpg": ["holiday"],
+        "2024/c.jpg": [],
+        "2024/d.jpg": [],
+    }
+
+
 def test_a_copy_is_learned_once(catalogue, folder, rescan):
     folder.put("copy.jpg", "a", ["another"])
     rescan()
