@@ -48,14 +48,23 @@ def test_what_was_decided_comes_back_as_probability():
     np.testing.assert_allclose(found.predict_proba(p, said), expected, atol=1e-12)
 
 
-def test_a_label_of_which_none_was_rejected_keeps_to_the_others():
+def test_a_label_without_decisions_keeps_to_the_others():
     P, yes, no = decisions()
-    no[:, 2] = False
+    yes[:, 2] = no[:, 2] = False
     found = UnsaidLabels().fit(P, yes, no)
-    assert found.offsets_[2] == found.offset_
+    assert found.offsets_[2] == pytest.approx(found.offset_, abs=1e-9)
     others = UnsaidLabels().fit(P[:, :2], yes[:, :2], no[:, :2])
     np.testing.assert_allclose(found.offsets_[:2], others.offsets_, atol=1e-7)
-    assert found.n_accepted_ == yes[:, :2].sum()
+    assert (found.n_accepted_, found.n_rejected_) == (yes.sum(), no.sum())
+
+
+def test_taking_all_that_is_sure_says_hardly_anything_new():
+    """30 accepted at 95 % move a label's log-odds less than half as far as 30 at 20 %."""
+    moved = []
+    for p in (0.95, 0.2):
+        P, yes = np.full((30, 1), p), np.ones((30, 1))
+        moved.append(UnsaidLabels().fit(P, yes, np.zeros((30, 1))).offsets_[0])
+    assert 0 < moved[0] < moved[1] / 2
 
 
 def test_further_labels_and_storage(tmp_path):

@@ -34,7 +34,7 @@ def test_votes_and_read_out_are_what_the_formula_says(model, collection):
     X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
     votes, readout = model.components(X_new)
     assert_same(votes, dense_votes(X, Y, X_new, 20, 10.0), 1e-7)
-    alone = LogisticReadout(forgotten=0.3).fit(X, Y)
+    alone = LogisticReadout(forgotten=0.1).fit(X, Y)
     assert_same(readout, alone.decision_function(X_new))
     assert_same(model.decision_function(X_new), votes / 3 + 2 * readout / 3, 1e-9)
     assert_same(model.predict_proba(X_new), expit(model.decision_function(X_new)))

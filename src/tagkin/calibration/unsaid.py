@@ -38,8 +38,8 @@ class UnsaidLabels(BaseEstimator):
     """Log-odds δₜ by which labels that nobody said are right more, or less, often than said.
 
     δₜ = μ + dₜ is where the decisions are most likely, with a standard normal prior on dₜ and on μ:
-    a label with few decisions keeps to μ. So does a label of which none was rejected: who takes
-    what is right and leaves the rest shows nothing of the rest.
+    a label with few decisions keeps to μ. Decisions that were to be expected move little: who
+    takes all that is 95 % sure has said hardly anything new.
 
     Attributes
     ----------
@@ -77,8 +77,7 @@ class UnsaidLabels(BaseEstimator):
                 f"Found probabilities of shape {tuple(P.shape)}, accepted of {yes.shape} and "
                 f"rejected of {no.shape}; all three have one shape."
             )
-        judged = np.bincount(no.indices, minlength=no.shape[1]) > 0
-        label, z, right = _decisions(P, yes, no, judged)
+        label, z, right = _decisions(P, yes, no)
         self.n_labels_ = P.shape[1]
         self.offset_, own = _most_likely(label, z, right, P.shape[1])
         self.offsets_ = self.offset_ + own
@@ -118,14 +117,12 @@ class UnsaidLabels(BaseEstimator):
 
 
 def _decisions(
-    P: Array, yes: scipy.sparse.csr_array, no: scipy.sparse.csr_array, judged: np.ndarray
+    P: Array, yes: scipy.sparse.csr_array, no: scipy.sparse.csr_array
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each decision the label, the log-odds and whether it was accepted."""
     p, labels, found = np.asarray(to_numpy(P), dtype=np.float64), [], []
     for matrix in (yes, no):
         rows, columns = matrix.nonzero()
-        kept = judged[columns]
-        rows, columns = rows[kept], columns[kept]
         labels.append(columns)
         found.append(logit(np.clip(p[rows, columns], _LEAST, 1 - _LEAST)))
     right = np.repeat([1.0, 0.0], [len(found[0]), len(found[1])])

@@ -67,7 +67,7 @@ class KinReadout(NeighborTransfer):
         Searches instead of the exact search.
     random_state : int, RandomState or None, default 0
         Seed for choosing the landmarks.
-    forgotten : float, default 0.3
+    forgotten : float, default 0.1
         Of the images that show a label, the share that is taken not to carry it; see
         `LogisticReadout`.
 
@@ -118,7 +118,7 @@ class KinReadout(NeighborTransfer):
         metric: str = "cosine",
         index: NeighborIndex | None = None,
         random_state: Any = 0,
-        forgotten: float = 0.3,
+        forgotten: float = 0.1,
     ):
         self.n_neighbors = n_neighbors
         self.temperature = temperature
