@@ -10,7 +10,19 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tagkin.catalogue import Catalogue, decide_batch, open_for_tag, undo_batch, verdicts_of
+from tagkin.annotator import Annotator
+from tagkin.catalogue import (
+    Catalogue,
+    decide_batch,
+    list_tags,
+    needs_of,
+    open_for_scan,
+    open_for_tag,
+    scan,
+    suggest_by_name,
+    undo_batch,
+    verdicts_of,
+)
 from tagkin.server import LiveOrder
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import decisions
@@ -201,3 +213,18 @@ def test_without_a_model_the_stored_order_does(catalogue):
         assert asked.expected_right <= len(asked.suggestions)
         assert order.confidences(asked.suggestions[0].content, [tag]) == {}
     order.close()
+
+
+def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeypatch):
+    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    words = ["circle", "animal", "building"]
+    with open_for_scan(world.photos) as one:
+        scan(one, "embedded")
+        assert needs_of(one).tags
+        found = suggest_by_name(one, Annotator(), words)
+        assert found.n_photographs == len(world.tags_of)
+        assert found.n_suggestions == one.value("SELECT count(*) FROM suggestions") > 0
+        assert {tag.name for tag in list_tags(one)} <= set(words)
+        assert one.value("SELECT max(length(kin)) FROM suggestions") == 0  # no kin yet
+        assert not needs_of(one).suggestions  # the second start does not ask again
+        check_invariants(one)
