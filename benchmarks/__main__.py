@@ -8,14 +8,15 @@ not change. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`
 """
 
 import json
+import platform
 import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import against_peers, report
+from benchmarks import against_peers, report, report_kinds
 from benchmarks.process import environment, run_json, say
 
-LIMIT = tuple(report.LIMITS)
+LIMIT = tuple(report_kinds.LIMITS)
 GROWTH = (12_500, 25_000, 50_000, 100_000, 150_000, 200_000)
 
 
@@ -68,6 +69,7 @@ def main(*sections: str) -> None:
             here = dict.fromkeys(("date", "machine", "software"), "not recorded")
         else:
             found, here = SECTIONS[name](), environment()
+            report_kinds.note(results, platform.machine(), name, found)
         results["measured"][name] = found.get(name, {}).pop("environment", here)
         if name in ("scale", "gpu"):  # perhaps not all of it was measured
             found[name] = results.get(name, {}) | found[name]

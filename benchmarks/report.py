@@ -17,6 +17,7 @@ from benchmarks import cost_model
 from benchmarks.against_peers import PEERS
 from benchmarks.process import ROOT
 from benchmarks.report_catalogue import catalogue_section
+from benchmarks.report_kinds import LIMITS, kinds_section
 from benchmarks.report_review import review_section
 from benchmarks.report_scale import distributed_section, gpu_section, scale_section
 from benchmarks.report_threads import threads_section
@@ -24,14 +25,13 @@ from benchmarks.tables import MIB, wrapped
 from benchmarks.tables import table as _table
 
 DOCS = ROOT / "docs"
-# images, features and landmarks of a fit, and how many times as long as its products it may take
-LIMITS = {(20_000, 1280, 1024): 2.0, (100_000, 256, 2048): 1.5, (20_000, 1280, 4096): 1.8}
 
 
 def page(results: dict[str, Any]) -> str:
     """The whole page as Markdown."""
     sections = [
         _introduction(results["measured"]),
+        kinds_section(results.get("kinds", {})),
         _peers_section(results["peers"]),
         _limit_section(results["limit"]),
         _growth_section(results["growth"]),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import report
+from benchmarks import report, report_kinds
 from benchmarks.__main__ import main
 from benchmarks.process import ROOT, environment
 from benchmarks.tables import table, wrapped
@@ -21,7 +21,7 @@ def test_every_section_names_its_machine():
     )
     page = report.page(results)
     assert "| search | 8 cores (riscv64) | ? | ? |" in page
-    sections = set(results) - {"measured", "limit", "growth", "peers"} | {"space"}
+    sections = set(results) - {"measured", "limit", "growth", "peers", "kinds"} | {"space"}
     assert set(results["measured"]) == sections
 
 
@@ -59,3 +59,20 @@ def test_results_of_another_machine_keep_its_name(tmp_path, monkeypatch):
 def test_an_unknown_section_is_named():
     with pytest.raises(SystemExit, match="Unknown section speed"):
         main("speed")
+
+
+def test_one_kind_of_processor_does_not_wipe_the_others():
+    results = report.stored()
+    before = json.loads(json.dumps(results["kinds"]))
+    found = {"limit": [{**results["limit"][0], "ratio": 1.25}], "growth": [], "peers": []}
+    report_kinds.note(results, "riscv64", "space", found)
+    report_kinds.note(results, "riscv64", "threads", {})  # of which no column is kept
+    assert {kind: results["kinds"][kind] for kind in before} == before
+    assert set(results["kinds"]["riscv64"]) == {"space"}
+    page = report_kinds.kinds_section(results["kinds"])
+    header, _, first = [line for line in page.splitlines() if line.startswith("|")][:3]
+    cells = dict(zip(header.split(" | "), first.split(" | "), strict=True))
+    assert cells["riscv64"] == "1.25"
+    assert cells["target"] == "≤ 2.0"
+    for kind in before:
+        assert kind in header
