@@ -8,10 +8,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  ?=
 TESTS  ?=
+SECONDS ?=
+NAMES  ?=
 PHOTOS ?=
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test times processors lint bench experiments docs clean
+.PHONY: help setup demo test times fuzz soak reliability processors lint bench experiments docs clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -49,6 +51,15 @@ test: setup  ## run all tests
 
 times: setup  ## run the tests and show which cost the processor most (TESTS=tests/cli: some)
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -p tests.times $(TESTS)
+
+fuzz: setup  ## inputs at random, for an hour (SECONDS=, NAMES=); failing ones are kept in build/fuzz
+	@$(BIN)/python -m tests.hardening.fuzz $(NAMES) --seconds $(or $(SECONDS),3600)
+
+soak: setup  ## four processes at work on one collection, for two hours (SECONDS=)
+	@$(BIN)/python -m tests.hardening.soak --seconds $(or $(SECONDS),7200)
+
+reliability: setup  ## run all batteries (SECONDS=600) and write docs/reliability.md
+	@$(BIN)/python -m tests.hardening.report --seconds $(or $(SECONDS),600)
 
 processors: setup  ## run the tests of numbers under other processors' kernels (TESTS=tests: all)
 	@$(BIN)/python -m tests.processors $(TESTS)

@@ -8,6 +8,7 @@ are kept in build/fuzz; one that was mended belongs into tests/hardening/cases/N
 import argparse
 import importlib
 import json
+import os
 import pkgutil
 import subprocess
 import sys
@@ -83,11 +84,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600, help="in all")
     parser.add_argument("--seed", type=int, help="by default another one each time")
     parser.add_argument("--keep", type=Path, default=KEEP, help="where failing inputs go")
+    parser.add_argument("--images", type=Path, help="photographs to change, beside small ones")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if unknown := set(asked.names) - set(names()):
         parser.error(f"no fuzzer {', '.join(sorted(unknown))}")
     chosen = asked.names or names()
+    if asked.images is not None:
+        os.environ["TAGKIN_FUZZ_IMAGES"] = str(asked.images.absolute())
     seed = int(time.time()) if asked.seed is None else asked.seed
     if asked.child:
         _child(chosen[0], asked.seconds, seed, asked.keep)

@@ -187,11 +187,13 @@ class Database:
         """Errors of SQLite as sentences that say what to do."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StorageError(self._sentence(error, what)) from error
 
-    def _sentence(self, error: sqlite3.Error, what: str) -> str:
+    def _sentence(self, error: sqlite3.Error | UnicodeDecodeError, what: str) -> str:
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if isinstance(error, UnicodeDecodeError):  # text that is none, also in what SQLite says
+            kind = sqlite3.SQLITE_CORRUPT
         if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return (
                 f"Another program is writing to the catalogue {self.path}. Try again when it has "

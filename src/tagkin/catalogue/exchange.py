@@ -125,12 +125,13 @@ def _objects(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         try:
             one = json.loads(line)
-            kind = one["kind"]
-        except (ValueError, KeyError, TypeError) as error:
+            kind, version = one["kind"], one.get("version", 0)
+            is_newer = first and version > _VERSION
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInput(f"Line {number} is not what `tagkin export` writes.") from error
         if first and (kind, one.get("format")) != ("tagkin", _FORMAT):
             raise InvalidInput("The file does not begin as `tagkin export` writes it.")
-        if first and one.get("version", 0) > _VERSION:
+        if is_newer:
             raise InvalidInput("The file was written by a newer tagkin. Install that version.")
         first = False
         yield number, one
@@ -150,9 +151,13 @@ class _Import:
             try:
                 if one["kind"] in put:
                     put[one["kind"]](one)
-            except (KeyError, TypeError, ValueError) as error:
+            except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
                 raise InvalidInput(
                     f"Line {number} is not what `tagkin export` writes ({error})."
+                ) from error
+            except (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.DataError) as error:
+                raise InvalidInput(
+                    f"Line {number} says what no catalogue can hold ({error})."
                 ) from error
         self._let_latest_hold()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from lxml import etree
 
-from tagkin.images.files import amount
+from tagkin.images.files import amount, one_line
 
 __all__ = [
     "FIELDS",
@@ -159,7 +159,7 @@ def parse(text: str) -> Any:
     try:
         return etree.fromstring(text.encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:
-        raise NotXml(" ".join(f"{error.msg}".split())) from error
+        raise NotXml(one_line(f"{error.msg}")) from error
     except UnicodeEncodeError as error:
         raise NotXml(f"{error.object[error.start]!r} is not a character") from error
 

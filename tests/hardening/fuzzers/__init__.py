@@ -16,8 +16,11 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-__all__ = ["Report", "try_inputs"]
+import hypothesis
+
+__all__ = ["Report", "try_inputs", "try_structured"]
 
 MAX_FAILURES = 20  # of one run: the first ones say enough
 
@@ -85,6 +88,52 @@ def try_inputs(
             report.n_clean += 1
     at_hand.unlink()
     return report
+
+
+def try_structured(
+    name: str,
+    inputs: Any,
+    check: Callable[[bytes], object],
+    seconds: float,
+    seed: int,
+    keep: Path,
+    suffix: str = ".bin",
+) -> Report:
+    """As `try_inputs`, for bytes that a strategy of Hypothesis makes; it shrinks what fails."""
+    keep.mkdir(parents=True, exist_ok=True)
+    report, last, end = Report(name), [b""], time.monotonic() + seconds
+    quick = hypothesis.settings(
+        max_examples=30,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    while not report.n_tried or (time.monotonic() < end and len(report.failures) < MAX_FAILURES):
+
+        @hypothesis.seed(hash((seed, report.n_tried)))
+        @quick
+        @hypothesis.given(inputs)
+        def one_round(data: bytes) -> None:
+            last[0] = data
+            report.n_tried += 1
+            check(data)
+            report.n_clean += 1
+
+        try:
+            one_round()
+        except Exception:
+            report.failures.append(keep_input(name, last[0], keep, suffix))
+    return report
+
+
+def together(name: str, *reports: Report) -> Report:
+    """Several reports as one."""
+    return Report(
+        name,
+        sum(one.n_tried for one in reports),
+        sum(one.n_clean for one in reports),
+        [path for one in reports for path in one.failures],
+    )
 
 
 def keep_input(name: str, data: bytes, keep: Path, suffix: str) -> Path:

@@ -211,7 +211,10 @@ def _rest(root: Any) -> bytes:
             _drop(description)
     for rdf in tree.getroot().iter(f"{{{RDF}}}RDF"):
         _close_up(rdf)
-    return etree.tostring(tree, method="c14n")
+    try:
+        return etree.tostring(tree, method="c14n")
+    except etree.C14NError as error:  # such as of a namespace that is not absolute
+        raise SidecarError("it has no canonical form, so that no change can be checked") from error
 
 
 def _drop(element: Any) -> None:

@@ -1,0 +1,213 @@
+"""Four processes at work on one collection: ``python -m tests.hardening.soak --seconds S``.
+
+Each scans, trains, suggests, accepts, rejects, writes, undoes and looks, at random, as people and
+their scripts do. A command may be refused because another one is writing; nothing else may go
+wrong. At the end
+
+- no command failed, and no process ended by a signal;
+- memory and open files of the processes have not grown, and nothing temporary is left;
+- the catalogue holds its invariants, and every photograph carries what the history says: what it
+  had, and what was written and not undone.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from typer.testing import CliRunner
+
+from tagkin.catalogue import export_lines, finish_writes, open_for_scan, scan
+from tagkin.cli import app
+from tagkin.collection import read_keywords
+from tagkin.collection.sidecars import with_tags
+
+N_PROCESSES, N_PHOTOGRAPHS = 4, 40
+COLOURS = {"red": (200, 30, 30), "green": (30, 180, 40), "blue": (40, 50, 210)}
+# What a second writer is told, and what a command says where there is nothing to do for it.
+_REFUSED = ("is writing", "Another", "nothing", "Nothing", "No ")
+
+
+def make_collection(folder: Path) -> None:
+    """Photographs of three colours, of which half carry the colour as a tag."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for i in range(N_PHOTOGRAPHS):
+        name = list(COLOURS)[i % 3]
+        pixels = np.clip(rng.normal(COLOURS[name], 25, (48, 64, 3)), 0, 255).astype(np.uint8)
+        path = folder / f"{i:03}.jpg"
+        Image.fromarray(pixels).save(path, quality=90)
+        if i % 2:
+            (folder / f"{i:03}.jpg.xmp").write_bytes(with_tags(None, [name])[0])
+
+
+# --- one process ---
+
+
+def command(rng: random.Random, root: Path) -> list[str]:
+    """A command of a person or a script."""
+    name = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+    if name == "scan":
+        return ["scan", str(root)]
+    if name in ("accept", "reject"):
+        tag = rng.choice(list(COLOURS))
+        return [name, "--tag", tag, "--at-least", f"{rng.random():.2f}"]
+    return [name]
+
+
+def run(*args: str) -> tuple[int, str]:
+    """Run a command in this process; its exit code, and what it said."""
+    found = CliRunner().invoke(app, list(args))
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        return 1, "".join(traceback.format_exception(found.exception))
+    return found.exit_code, found.stderr
+
+
+# how often each is chosen, over the sum of all
+WEIGHTS = {
+    "scan": 3,
+    "train": 1,
+    "suggest": 2,
+    "accept": 5,
+    "reject": 2,
+    "write": 5,
+    "undo": 4,
+    "status": 3,
+    "history": 2,
+    "export": 2,
+}
+
+
+def used() -> dict[str, int]:
+    """Memory in KB and open files of this process."""
+    memory = int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
+    return {"memory": memory, "files": len(os.listdir("/proc/self/fd"))}
+
+
+def work(root: Path, seed: int, end: float, out: Path) -> None:
+    """Do steps at random until the end; what happened goes to a file."""
+    rng = random.Random(seed)
+    counts: Counter[str] = Counter()
+    failures: list[str] = []
+    uses: list[dict[str, int]] = []
+    while time.time() < end:
+        args = command(rng, root)
+        code, said = run(*args)
+        if code == 0:
+            counts[args[0]] += 1
+        elif "internal error" not in said and any(words in said for words in _REFUSED):
+            counts[f"{args[0]}, refused"] += 1
+        else:
+            failures.append(f"{' '.join(args)}: {said}")
+        uses.append(used())
+    out.write_text(json.dumps({"counts": counts, "failures": failures, "uses": uses}))
+
+
+# --- the end ---
+
+
+def grown(uses: list[dict[str, int]], what: str) -> float:
+    """By how much the last quarter is above the second one: the first is a warm-up."""
+    values = [one[what] for one in uses]
+    quarter = len(values) // 4
+    if quarter < 10:
+        return 0.0
+    return max(values[-quarter:]) / max(values[quarter : 2 * quarter]) - 1
+
+
+def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
+    """What does not hold at the end."""
+    from tests.catalogue.photographs import check_invariants
+
+    wrong = [failure for one in outcomes for failure in one["failures"]]
+    for what, allowed in (("memory", 0.25), ("files", 0.25)):
+        more = max((grown(one["uses"], what) for one in outcomes), default=0)
+        if more > allowed:
+            wrong.append(f"{what} grew by {100 * more:.0f} %")
+    with open_for_scan(root) as catalogue:
+        finish_writes(catalogue)
+        scan(catalogue)
+        try:
+            check_invariants(catalogue)
+        except AssertionError as error:
+            wrong.append(f"an invariant of the catalogue does not hold: {error}")
+        said = _tags_by_history(catalogue)
+    for path in sorted(root.glob("*.jpg")):
+        expected, found = said[path.name], set(read_keywords(path))
+        if found != expected:
+            wrong.append(f"{path.name} carries {sorted(found)}; history says {sorted(expected)}")
+    known = {f"{p.name}{end}" for p in root.glob("*.jpg") for end in ("", ".xmp")}
+    left = sorted({p.name for p in root.iterdir()} - known)
+    return wrong + [f"left in the folder: {name}" for name in left]
+
+
+def _tags_by_history(catalogue: Any) -> dict[str, set[str]]:
+    """What each photograph had, and what was written to it and stands."""
+    tags = {f"{i:03}.jpg": {list(COLOURS)[i % 3]} if i % 2 else set() for i in range(N_PHOTOGRAPHS)}
+    for line in export_lines(catalogue):
+        if line["kind"] == "write" and line.get("undone_by") is None:
+            tags[Path(line["path"]).name] |= {str(tag) for tag in line["tags"]}
+    return tags
+
+
+def soak(seconds: float, seed: int, top: Path) -> tuple[Counter[str], list[str]]:
+    """Let the processes work; how often each command ran, and what went wrong."""
+    os.environ["TAGKIN_CATALOGUES"] = str(top / "data")
+    os.environ["TAGKIN_CACHE"] = str(top / "cache")
+    os.environ["TMPDIR"] = str(top / "tmp")
+    (top / "tmp").mkdir()
+    root = top / "photos"
+    make_collection(root)
+    for args in (["scan", str(root)], ["train"], ["suggest"]):
+        code, said = run(*args)
+        if code:
+            return Counter(), [f"{args[0]}: {said}"]
+    start = multiprocessing.get_context("spawn")
+    end = time.time() + seconds
+    outs = [top / f"{k}.json" for k in range(N_PROCESSES)]
+    processes = [
+        start.Process(target=work, args=(root, seed + k, end, out)) for k, out in enumerate(outs)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    ended = [f"a process ended with {p.exitcode}" for p in processes if p.exitcode]
+    outcomes = [json.loads(out.read_text()) for out in outs if out.exists()]
+    counts = sum((Counter(one["counts"]) for one in outcomes), Counter())
+    left = [f"left among temporary files: {path.name}" for path in (top / "tmp").iterdir()]
+    return counts, ended + left + check_end(root, outcomes)
+
+
+def main() -> int:
+    """Soak, and say how it went; 1 where anything went wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.hardening.soak")
+    parser.add_argument("--seconds", type=float, default=7200)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    top = Path(tempfile.mkdtemp(prefix="tagkin-soak-"))
+    try:
+        counts, wrong = soak(asked.seconds, asked.seed, top)
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    for name, n in sorted(counts.items()):
+        print(f"{name:<20} {n:>8,}")
+    print(f"{sum(counts.values()):,} commands, {len(wrong)} failures")
+    for one in wrong[:20]:
+        print(one)
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
