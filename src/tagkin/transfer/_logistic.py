@@ -159,6 +159,10 @@ class _Unsaid:
         decided = labels if rejected is None else scipy.sparse.csr_array(labels + rejected)
         return cls(decided.tocsr(), float(np.log(forgotten)))
 
+    def keep(self, some: np.ndarray) -> _Unsaid:
+        """The same for some of the labels."""
+        return _Unsaid(self.decided[:, some], self.log_forgotten)
+
     def belongs(self, margins: Array, decided: Array) -> Array:
         """σ(m + log e) where nothing was said, else 0; margins and what is decided are (n×B)."""
         return expit(margins + self.log_forgotten) * (1 - decided)
@@ -236,7 +240,7 @@ class _Problem:
     def _keep(self, some: np.ndarray, margins: Array) -> Array:
         """Go on with some of the labels; their columns of the margins (N×B)."""
         self.labels = self.labels[:, some]
-        self.extra = None if self.extra is None else self.extra[:, some]
+        self.unsaid = None if self.unsaid is None else self.unsaid.keep(some)
         self.metric, self.metric_b = self.metric[:, some], self.metric_b[some]
         self._of_all.clear()
         return margins[:, namespace(margins).asarray(some, device=margins.device)]
