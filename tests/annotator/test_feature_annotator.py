@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -506,11 +508,11 @@ def test_confidences_of_new_labels_are_learned_from_the_images_that_bring_them()
     Y = rng.random((900, 8)) < 0.3
     X = Y @ rng.normal(size=(8, 40)) + rng.normal(size=(900, 40))
     annotator = FeatureAnnotator(denoise=False).fit(X[:300], Y[:300, :6])
+    old = copy.deepcopy(annotator.calibrator_)
     annotator.partial_fit(X[300:600], Y[300:600])
     new = annotator.predict_proba(X[600:])[:, 6:]
     # earlier images carry no new label, so that votes for it are half of what they should be
     assert new.mean() == pytest.approx(Y[600:, 6:].mean(), abs=0.05)
     blind = annotator.calibrator_.__class__.extend  # as without the images' own scores
-    old = FeatureAnnotator(denoise=False).fit(X[:300], Y[:300, :6]).calibrator_
     modest = blind(old, 8).predict_proba(annotator.decision_function(X[600:]))[:, 6:]
     assert modest.mean() < new.mean() - 0.05

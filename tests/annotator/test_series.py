@@ -83,7 +83,7 @@ def test_halves_part_no_group(groups):
         assert not set(groups[one]) & set(groups[other])
 
 
-def events(n_events=60, n_shots=6, seed=0):
+def events(n_events=40, n_shots=6, seed=0):
     """Near-identical shots of events whose tags have nothing to do with their looks."""
     rng = np.random.default_rng(seed)
     event = np.repeat(np.arange(n_events), n_shots)
@@ -97,14 +97,14 @@ def test_figures_of_bursts_are_those_of_new_events():
     annotator = FeatureAnnotator(denoise=False)
     found = annotator.cross_validate(X, Y)
     alone = annotator.cross_validate(X, Y, groups=np.arange(len(X)))
-    assert "360 photographs in 60 series, each series held out as a whole" in found.how
+    assert "240 photographs in 40 series, each series held out as a whole" in found.how
     new, truth, _ = events(seed=1)
     annotator.fit(X, Y)
     np.testing.assert_array_equal(annotator.groups_, event)
     reached = mean_average_precision(truth, annotator.decision_function(new))
     assert alone.semantic["MAP"] > 0.9
     assert abs(found.semantic["MAP"] - reached) < 0.08
-    assert "Held out together: 360 images in 60 groups." in annotator.describe()
+    assert "Held out together: 240 images in 40 groups." in annotator.describe()
     # of two honest and one careless calibrator, the last is sure of what it cannot know
     careless = FeatureAnnotator(denoise=False).fit(X, Y, groups=np.arange(len(X)))
     sure = [(a.predict_proba(new) > 0.8).sum() for a in (annotator, careless)]

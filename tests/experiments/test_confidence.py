@@ -19,7 +19,7 @@ def problem(tmp_path_factory):
 
 
 def test_events_without_groups_promise_what_new_events_do_not_hold():
-    alone, together = event_rows(n_events=60)
+    alone, together = event_rows(n_events=40)
     assert alone["cross-validated MAP"] > 0.9
     assert abs(together["cross-validated MAP"] - together["MAP of new events"]) < 0.08
     assert alone["suggestions at 0.8"] > 100
