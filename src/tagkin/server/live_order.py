@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveOrder"]
 
 _PATIENCE = 3.0  # seconds for the thread to end
-_AT_ONCE = 0.15  # seconds that a decision waits for what is learned from it
+_AT_ONCE = 0.1  # seconds that a decision waits for what is learned from it
 
 
 class LiveOrder:
