@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.kernels import arc_cosine_kernel
-from tagkin.transfer import LogisticReadout
+from tagkin.transfer import LogisticReadout, _logistic
 from tests.conftest import assert_same, make_collection, needs_torch
 
 
@@ -135,3 +135,18 @@ def test_torch_and_numpy_agree_in_single_precision():
     single = torch.from_numpy(X.astype(np.float32))
     scores = LogisticReadout().fit(single, Y).decision_function(torch.from_numpy(X_new).float())
     np.testing.assert_allclose(scores.numpy(), expected, atol=0.02 * np.ptp(expected))
+
+
+@pytest.mark.parametrize("with_rejections", [False, True])
+def test_labels_that_are_done_are_put_aside(with_rejections, monkeypatch):
+    """The others go on as if all had stayed: labels are independent problems."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((300, 12)) < np.linspace(0.02, 0.5, 12)).astype(float)
+    X = Y @ rng.standard_normal((12, 8)) + rng.standard_normal((300, 8))
+    rejected = (rng.random(Y.shape) < 0.05) * (1 - Y) if with_rejections else None
+    found = []
+    for share in (0.0, 0.75):
+        monkeypatch.setattr(_logistic, "_GO_ON", share)
+        fitted = LogisticReadout(tol=1e-4, random_state=0).fit(X, Y, rejected=rejected)
+        found.append(fitted.decision_function(X))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
