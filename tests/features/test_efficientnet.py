@@ -12,6 +12,7 @@ import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import BACKBONES, efficientnet, get_backbone
+from tagkin.features.base import fingerprint_of
 from tagkin.features.efficientnet import EfficientNetLite, build_model
 from tagkin.onnx_sessions import import_onnxruntime, open_session
 
@@ -149,8 +150,19 @@ def test_the_fingerprint_stays(lite0):
     assert lite0.fingerprint == EfficientNetLite().fingerprint
     saved = json.loads((MODEL / "model.json").read_text())["content"]["state"]
     assert saved["fingerprint_"] == lite0.fingerprint, "models of 0.1 go on"
+    assert fingerprint_of(build_model(lite0.name), lite0.preprocessing) == lite0.fingerprint
     again = hashlib.sha256(build_model(lite0.name)).hexdigest()
     assert again == hashlib.sha256(build_model(lite0.name)).hexdigest()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("pooling", ["mean", "gem"])
+def test_the_fingerprints_that_are_known_are_those_of_the_networks(name, pooling):
+    """They are known without building the network: features are looked up by them."""
+    known = EfficientNetLite(name, pooling)
+    assert fingerprint_of(build_model(name, pooling=pooling), known.preprocessing) == (
+        known.fingerprint
+    )
 
 
 def test_wrong_pixels_are_refused(lite0):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import tagkin
+from tagkin.annotator.grouping import n_in_groups
 from tagkin.errors import InvalidInput
 from tagkin.model_selection import Links, find_groups, linked_groups, near_duplicates
 from tagkin.model_selection.folds import make_folds
-from tagkin.model_selection.groups import CLOSENESS, n_in_groups
+from tagkin.model_selection.groups import CLOSENESS
 
 
 def bursts(n_events, n_shots, jitter, d=100, seed=0):

@@ -1,8 +1,10 @@
 """Photographs or features and tags in, suggestions with evidence out."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tagkin.annotator.annotator import Annotator
 from tagkin.annotator.feature_annotator import FeatureAnnotator
-from tagkin.annotator.quality import MEASURES, Measures, Quality, Reached
 from tagkin.annotator.suggestions import (
     Finding,
     Kin,
@@ -14,6 +16,12 @@ from tagkin.annotator.suggestions import (
     Support,
     TagSuggestion,
 )
+
+if TYPE_CHECKING:
+    from tagkin.annotator.quality import MEASURES as MEASURES
+    from tagkin.annotator.quality import Measures as Measures
+    from tagkin.annotator.quality import Quality as Quality
+    from tagkin.annotator.quality import Reached as Reached
 
 __all__ = [
     "MEASURES",
@@ -32,3 +40,10 @@ __all__ = [
     "Support",
     "TagSuggestion",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # at first use: to suggest tags takes nothing of what measures how good they are
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("tagkin.annotator.quality"), name)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tagkin import storage
-from tagkin.annotator.baseline import visual_scores
 from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.annotator.grouping import series_text
 from tagkin.annotator.label_input import Labels, read_labels
 from tagkin.annotator.learned_attributes import LearnedAttributes
-from tagkin.annotator.learning import check_enough, n_folds
 from tagkin.annotator.photographs import (
     Photographs,
     TagLists,
@@ -27,9 +25,7 @@ from tagkin.annotator.photographs import (
     tags_now,
 )
 from tagkin.annotator.progress import Progress, silent
-from tagkin.annotator.quality import Quality
 from tagkin.annotator.relocation import Relocation
-from tagkin.annotator.series import find_series
 from tagkin.annotator.suggesting import rule_for
 from tagkin.annotator.suggestions import (
     Finding,
@@ -49,6 +45,9 @@ from tagkin.labels import Vocabulary
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count, denoising_text
+
+if TYPE_CHECKING:
+    from tagkin.annotator.quality import Quality
 
 __all__ = ["Annotator"]
 
@@ -260,11 +259,16 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
     @staticmethod
     def _series(seen: Extraction, step: Progress) -> np.ndarray:
         """The series of each photograph, which are held out as a whole."""
+        from tagkin.annotator.learning import n_folds  # what suggests does not need it
+        from tagkin.annotator.series import find_series
+
         step("Finding series", 0, 1)
         return find_series(seen.files, seen.features, n_folds(len(seen.files)))
 
     def _labels(self, rows: list[list[str]]) -> Labels:
         """Tags as labels, refused here in words of photographs and tags."""
+        from tagkin.annotator.learning import check_enough
+
         labels = read_labels(rows, len(rows), clone(self._estimator().vocabulary))
         check_enough(labels.Y, "tagged photographs", "tag")
         return labels
@@ -444,6 +448,8 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
                 "others, or cross-validate."
             )
         seen, rows = subset(seen, fresh), [rows[i] for i in fresh]
+        from tagkin.annotator.baseline import visual_scores
+
         baseline = visual_scores(self, seen.features, progress)
         return self.estimator_.evaluate(seen.features, rows, visual_scores=baseline)
 

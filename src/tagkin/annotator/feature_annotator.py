@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -12,9 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from tagkin import storage
-from tagkin.annotator import quality
 from tagkin.annotator.audit import findings
-from tagkin.annotator.extending import extended
 from tagkin.annotator.feature_scores import FeatureScores
 from tagkin.annotator.grouping import groups_of, holdable, series_text
 from tagkin.annotator.label_input import (
@@ -22,14 +20,6 @@ from tagkin.annotator.label_input import (
     read_labels,
     rejections,
     without,
-)
-from tagkin.annotator.learning import (
-    Recipe,
-    check_enough,
-    learn,
-    n_folds,
-    tuned,
-    usual_recipe,
 )
 from tagkin.annotator.naming import LearnedNames, Naming, counted_names
 from tagkin.annotator.progress import Progress, silent
@@ -42,6 +32,10 @@ from tagkin.names import NamePrior
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count, denoising_text
+
+if TYPE_CHECKING:  # what learns and measures is imported where that is done
+    from tagkin.annotator import quality
+    from tagkin.annotator.learning import Recipe
 
 __all__ = ["FeatureAnnotator"]
 
@@ -176,6 +170,8 @@ class FeatureAnnotator(FeatureScores):
         -----
         If it fails, what was learned before stays.
         """
+        from tagkin.annotator.learning import check_enough, learn, n_folds, tuned
+
         step, recipe = progress or silent, self._recipe()
         features, labels = self._read(X, y)
         check_enough(labels.Y)
@@ -227,6 +223,8 @@ class FeatureAnnotator(FeatureScores):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected)
+        from tagkin.annotator.extending import extended
+
         features = self._checked(X)
         numbers = self._known(known, features.shape[0])
         self._keep(*extended(self, features, y, numbers, rejected))
@@ -284,6 +282,8 @@ class FeatureAnnotator(FeatureScores):
         return Naming.of(self.prior, labels.classes() if named else None)
 
     def _recipe(self) -> Recipe:
+        from tagkin.annotator.learning import usual_recipe
+
         return usual_recipe(self.space, self.method, self.denoise, self.random_state)
 
     # --- using ---------------------------------------------------------------------------
@@ -382,6 +382,9 @@ class FeatureAnnotator(FeatureScores):
 
         Each fold is held out in turn; nothing of this estimator changes. Nothing is tuned, either.
         """
+        from tagkin.annotator import quality
+        from tagkin.annotator.learning import n_folds
+
         features, labels = self._read(X, y)
         names, step = list(labels.classes()), progress or silent
         refused, recipe = self._rejected(rejected, labels), self._recipe()
@@ -408,6 +411,8 @@ class FeatureAnnotator(FeatureScores):
         visual_scores : array of shape (n, D), optional
             Scores of a baseline to be measured beside it: neighbours in visual feature space.
         """
+        from tagkin.annotator import quality
+
         scores = self.decision_function(X)
         Y = self._labels_of(y, len(scores))
         return quality.held_out(Y, scores, visual_scores, self.calibrator_, list(self.classes_))

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.feature_annotator import FeatureAnnotator
+from tagkin.annotator.grouping import n_in_groups
 from tagkin.calibration import LabelCalibrator, LabelErrors
 from tagkin.labels import Vocabulary
-from tagkin.model_selection.groups import n_in_groups
 
 __all__ = ["LearnedAttributes"]
 

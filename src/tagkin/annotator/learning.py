@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import make_pipeline
 
 from tagkin.annotator.blending import REGULARIZATIONS, blended
 from tagkin.annotator.label_input import without
@@ -453,6 +452,8 @@ def tuned(
 
     The space of each of three folds has not seen what is held out.
     """
+    from sklearn.pipeline import make_pipeline  # here: importing it takes half a second
+
     pipeline = make_pipeline(recipe.space, recipe.method)
     space, method = (name for name, _ in pipeline.steps)
     grid: dict[str, list[Any]] = {f"{space}__regularization": list(REGULARIZATIONS)}

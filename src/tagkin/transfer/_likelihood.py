@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
+import scipy  # its parts when they are asked for
 from scipy.special import expit
 
 from tagkin.arrays import Array, like, namespace

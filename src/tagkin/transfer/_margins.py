@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.optimize
+import scipy  # its parts when they are asked for
 import scipy.sparse
 
 from tagkin.arrays import Array, blas_threads_for, row_blocks, to_numpy

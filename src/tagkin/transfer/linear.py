@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.svm import LinearSVC
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import (
@@ -171,6 +170,8 @@ class LinearSVM(LinearTransfer):
     def _hinged(
         self, embeddings: Array, labels: scipy.sparse.csr_array
     ) -> tuple[np.ndarray, np.ndarray]:
+        from sklearn.svm import LinearSVC  # here: importing it takes long
+
         rows = to_numpy(as_block(embeddings, double=True, finite=False))
         mean = rows.mean(axis=0)
         rows = rows - mean  # about the origin intercepts are small, and hardly regularised

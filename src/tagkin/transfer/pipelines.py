@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
 from tagkin.arrays import Array
+from tagkin.arrays.pipelines import is_pipeline
 from tagkin.errors import InvalidInput
 from tagkin.transfer.base import Suggestion
 from tagkin.transfer.evidence import Evidence
@@ -61,13 +60,13 @@ def explain(estimator: Any, X: Array, labels: Any) -> list[list[Evidence]]:
 
 def _split(estimator: Any, X: Array, use: str) -> tuple[Any, Array]:
     """The method that an estimator is or ends in, and X as it takes it."""
-    is_pipeline = isinstance(estimator, Pipeline)
-    method = estimator[-1] if is_pipeline else estimator
+    several = is_pipeline(estimator)
+    method = estimator[-1] if several else estimator
     if not hasattr(method, use):
         raise InvalidInput(
             f"{type(method).__name__} has no {use}. Pass a method of tagkin.transfer"
             f"{' with neighbours' if use == 'explain' else ''}, or a pipeline that ends in one."
         )
-    if is_pipeline and len(estimator) > 1:
+    if several and len(estimator) > 1:
         X = estimator[:-1].transform(X)
     return method, X

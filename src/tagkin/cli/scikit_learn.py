@@ -1,0 +1,93 @@
+"""scikit-learn without what it imports and nobody here uses: SciPy's statistics, pandas and others.
+
+They are two thirds of the time that importing it takes, which is most of what a short command
+takes. Programs that use tagkin import scikit-learn as it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+__all__ = ["import_scikit_learn_lightly"]
+
+_NOT_YET = ("numpy.f2py", "numpy.testing", "scipy.stats", "pandas")
+
+
+def import_scikit_learn_lightly() -> None:
+    """From now on, whoever imports scikit-learn first in this process gets it sooner."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(MetaPathFinder):
+    """Finds scikit-learn where it is, and lets it be imported without those modules."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "sklearn":
+            return None
+        spec = PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _LightLoader(spec.loader)
+        return spec
+
+
+class _LightLoader(Loader):
+    """Imports a module as its own loader does, while others are not there yet."""
+
+    def __init__(self, loader: Loader):
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        module.__spec__.loader = module.__loader__ = self._loader
+        with _not_yet():
+            self._loader.exec_module(module)
+            importlib.import_module("array_api_compat.numpy")  # which asks for all of NumPy
+
+
+@contextmanager
+def _not_yet() -> Iterator[None]:
+    """Whoever imports those modules gets something in their place."""
+    names = [n for n in _NOT_YET if n not in sys.modules and importlib.util.find_spec(n)]
+    for name in names:
+        sys.modules[name] = later = _Later(name)
+        above, _, last = name.rpartition(".")
+        if above:
+            setattr(sys.modules[above], last, later)
+    try:
+        yield
+    finally:
+        # the next who asks for it gets it: NumPy and SciPy import their parts when they are
+        for name in names:
+            above, _, last = name.rpartition(".")
+            for known, key in ((sys.modules, name), (vars(sys.modules.get(above, sys)), last)):
+                if isinstance(known.get(key), _Later):
+                    del known[key]
+
+
+class _Later(ModuleType):
+    """Stands for a module that is imported when something of it is asked for."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
