@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 __all__ = ["is_pipeline"]
 
 
 def is_pipeline(value: Any) -> bool:
-    """Whether a value is a scikit-learn pipeline; without that module there is none."""
-    module = sys.modules.get("sklearn.pipeline")
-    return module is not None and isinstance(value, module.Pipeline)
+    """Whether a value is a scikit-learn pipeline."""
+    kinds = {(kind.__module__, kind.__name__) for kind in type(value).__mro__}
+    return ("sklearn.pipeline", "Pipeline") in kinds

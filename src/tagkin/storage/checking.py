@@ -16,7 +16,10 @@ __all__ = ["check_model"]
 def check_model(model: Any, folder: Path) -> None:
     """Refuse a model that is none, or that holds what it cannot; the error says what and where."""
     passed_on: int | None = None
-    for i, part in enumerate(parts_of(model)):
+    parts = parts_of(model)
+    if not parts:
+        raise DamagedModel(f"{folder} holds a pipeline without steps.")
+    for i, part in enumerate(parts):
         form = stored_form(part)
         if form is None or not hasattr(part, "describe"):
             raise DamagedModel(f"{folder} holds {type(part).__name__}, which is not a model.")
@@ -26,6 +29,8 @@ def check_model(model: Any, folder: Path) -> None:
             form.check(part, sizes, where)
             if passed_on is not None and form.takes:
                 sizes.seen(form.takes, passed_on, f"{where} from the one before")
+            if part is not parts[-1] and not form.gives:
+                raise Refused(where, "passes nothing on to the next step")
         except Refused as refusal:
             raise DamagedModel(
                 f"{folder} is damaged: {refusal}. Restore it from a copy, or save the model again."
