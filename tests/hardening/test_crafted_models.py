@@ -321,5 +321,5 @@ def test_all_that_is_stored_is_declared():
         look(saved(kind).document["content"])
     from tagkin.storage.schema import STORED
 
-    seldom = {"FaissNeighbors", "OntologyView", "WordVectors", "Setting"}
+    seldom = {"FaissNeighbors", "OntologyView", "Setting", "UnsaidLabels", "WordVectors"}
     assert set(STORED) - classes - {None} <= seldom
