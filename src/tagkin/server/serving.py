@@ -15,6 +15,7 @@ from tagkin.server.security import Access
 __all__ = ["DEFAULT_PORT", "Server"]
 
 DEFAULT_PORT = 8765
+_IDLE = 60  # seconds that a connection of a browser stays open between two requests
 _PATIENCE = 3  # seconds for answers that are under way when it ends
 
 
@@ -46,6 +47,7 @@ class Server:
             server_header=False,
             lifespan="off",
             ws="none",
+            timeout_keep_alive=_IDLE,
             timeout_graceful_shutdown=_PATIENCE,
         )
         self._server = uvicorn.Server(config)
