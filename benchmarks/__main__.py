@@ -1,8 +1,8 @@
 """Run benchmarks and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
-Sections are space, search, transfer, tags, features, threads, scale, distributed, catalogue and
-review; the default is all of them, which takes an hour on two cores. Other sections of the page do
-not change. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from
+Sections are space, search, transfer, tags, features, threads, scale, distributed, catalogue,
+review and live; the default is all of them, which takes an hour on two cores. Other sections of the
+page do not change. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from
 `benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
 `benchmarks.distributed`.
 """
@@ -47,6 +47,7 @@ SECTIONS = {
     "distributed": lambda: {"distributed": run_json("-m", "benchmarks.distributed")},
     "catalogue": lambda: {"catalogue": run_json("-m", "benchmarks.catalogue")},
     "review": lambda: {"review": run_json("-m", "benchmarks.review")},
+    "live": lambda: {"live": run_json("-m", "benchmarks.live")},
 }
 ELSEWHERE = ("gpu", "threads", "scale", "distributed", "catalogue", "review")
 

@@ -18,7 +18,7 @@ from benchmarks.against_peers import PEERS
 from benchmarks.process import ROOT
 from benchmarks.report_catalogue import catalogue_section
 from benchmarks.report_kinds import LIMITS, kinds_section
-from benchmarks.report_review import review_section
+from benchmarks.report_review import live_section, review_section
 from benchmarks.report_scale import distributed_section, gpu_section, scale_section
 from benchmarks.report_threads import threads_section
 from benchmarks.tables import MIB, wrapped
@@ -44,6 +44,7 @@ def page(results: dict[str, Any]) -> str:
         distributed_section(results.get("distributed")),
         catalogue_section(results.get("catalogue")),
         review_section(results.get("review")),
+        live_section(results.get("live")),
         gpu_section(results.get("gpu")),
     ]
     return wrapped("\n\n".join(section for section in sections if section))

@@ -33,3 +33,27 @@ the server. Thumbnails of 256 pixels are made of 12-megapixel photographs at
 {pictures["again"]:,.0f} per second.
 
 {calls}"""
+
+
+def live_section(found: dict[str, Any] | None) -> str:
+    """How fast a review follows decisions; nothing where it was not measured."""
+    if not found:
+        return ""
+    rows = [
+        [
+            f"{one['photographs']:,}",
+            f"{one['tags']:,}",
+            f"{one['suggestions']:,}",
+            f"{one['decided_before']:,}",
+            *(f"{1000 * one[when][k]:.0f} ms" for when in ("at_first", "later") for k in (0, 1)),
+        ]
+        for one in found["sizes"]
+    ]
+    header = ["photographs", "tags", "suggestions", "decided before"]
+    header += ["first decisions", "CPU", "after those before", "CPU"]
+    return f"""## Following decisions
+
+60 decisions on one tag, until the next page is known: the first decisions on the tag, and after
+many others on it. One second is the limit at 10,000 photographs. Median of 5 tags, on one thread.
+
+{table(header, rows)}"""

@@ -8,6 +8,7 @@
     python -m experiments publish                # tables and figures into docs/results
     python -m experiments confidence             # bursts, leaks and calibration, into docs/results
     python -m experiments audit                  # injected errors, found: into docs/results
+    python -m experiments review                 # actions per right tag: into docs/results
 
 Results go to build/results and the report to build/report (see --results, --report). Stored
 results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
@@ -19,7 +20,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments import audit
+from experiments import audit, review
 from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
@@ -38,13 +39,16 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=[*_STUDIED, "confidence", "audit"])
+    parser.add_argument("what", choices=[*_STUDIED, "confidence", "audit", "review"])
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
     options = parser.parse_args(arguments)
     if options.what == "audit":
         audit.run(options.results, RESULTS)
+        return
+    if options.what == "review":
+        review.run(RESULTS)
         return
     if options.what == "confidence":
         measure(options.config, RESULTS, options.results / "cache")

@@ -35,7 +35,7 @@ def logit(p):
     return np.log(p) - np.log1p(-p)
 
 
-def dense(problem, label, rows, verdicts, regularization=0.2, a0=0.6, mu=10.0):
+def dense(problem, label, rows, verdicts, regularization=0.3, a0=0.6, mu=10.0):
     """Logits by the equation: votes in a loop, and a general optimiser."""
     p0 = problem["candidates"].toarray()[:, label]
     E = problem["embeddings"] / np.linalg.norm(problem["embeddings"], axis=1, keepdims=True)

@@ -68,7 +68,7 @@ class LiveScores:
         Σ exp(τ (cos − 1)) over the images that the model had learned from, for each image.
     temperature : float, default 10.0
         τ.
-    regularization : float, default 0.2
+    regularization : float, default 0.3
         λ.
     vote_weight : float, default 0.6
         a⁰.
@@ -89,7 +89,7 @@ class LiveScores:
         features: np.ndarray,
         support: np.ndarray,
         temperature: float = 10.0,
-        regularization: float = 0.2,
+        regularization: float = 0.3,
         vote_weight: float = 0.6,
         vote_penalty: float = 10.0,
     ):

@@ -1,0 +1,279 @@
+"""How much work a review is: actions per right tag, until most tags are there.
+
+    python -m experiments review                # 5 CPU minutes
+
+A person who knows the expert labels of 3,000 COCO photographs reviews suggestions; a tenth of the
+photographs is tagged at the start. Draws are of COCO's test images, and nothing was chosen on them:
+pages, weights and regularization were chosen on draws of its training images. Shares are of the
+tags that are missing at the start. `experiments.persons` says what an action is.
+
+- typing: every tag by its name, completed as soon as it is the only one, and a key per photograph;
+- list: per photograph a list of suggestions, cut where it pays most, those worth most first;
+- grid: pages of 60 photographs of one tag, in the order of what they were worth at the start;
+- live: the pages that `LiveReview` asks for, which learns from every answer;
+- known: pages like those of live, without learning, by a model that had learned from all other
+  photographs' labels. Nobody has that: it says how much learning could bring.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+import scipy.stats
+from matplotlib.figure import Figure
+
+from experiments.persons import clicked, keys_to_type, marked, overlooking
+from experiments.problem import dataset_folder
+from experiments.standins import load_coco
+from tagkin import FeatureAnnotator
+from tagkin.annotator.asking import best_page
+from tagkin.annotator.live import live_scores
+from tagkin.catalogue.live_review import LiveReview
+
+__all__ = ["Collection", "Played", "grid", "live", "photograph_list", "run"]
+
+N, TAGGED, PAGE, DRAWS, SEED = 3000, 300, 60, 5, 2000
+SHARES = (0.3, 0.5, 0.8, 0.9)
+LEAST = 0.003  # confidence of a suggestion
+OVERLOOKED = 0.05
+SUREST = 200  # doubts that a person looks at, whatever their confidence
+ARMS = {
+    "typing": "typing every tag",
+    "list": "a list per photograph",
+    "grid": "grids, fixed",
+    "grid, runs": "grids, fixed, runs marked",
+    "live, clicks": "grids that learn, no runs",
+    "live": "grids that learn",
+    "known, runs": "grids of a model that knew all",
+}
+
+
+class Collection(NamedTuple):
+    """Photographs without tags, and what was learned from others for them."""
+
+    X: np.ndarray
+    truth: np.ndarray
+    """Labels (n×D) that the person knows."""
+    P: np.ndarray
+    """Confidences (n×D)."""
+    annotator: FeatureAnnotator
+
+
+class Played(NamedTuple):
+    """Right tags and actions after each page, both cumulated."""
+
+    right: np.ndarray
+    actions: np.ndarray
+
+    def at(self, share: float, n_all: int) -> float:
+        """Actions per right tag when this share of all tags is there; NaN if it never is."""
+        i = int(np.searchsorted(self.right, share * n_all))
+        return float(self.actions[i] / self.right[i]) if i < len(self.right) else float("nan")
+
+
+class Lived(NamedTuple):
+    """A live review."""
+
+    runs: Played
+    clicks: Played
+    """The same pages, had every exception been a click."""
+    accepted: np.ndarray
+    """What the person accepted, bool (n×D)."""
+
+
+def played(pages: Iterator[tuple[int, int]]) -> Played:
+    """From the right tags and the actions of each page."""
+    right, actions = np.array(list(pages)).cumsum(axis=0).T
+    return Played(right, actions)
+
+
+# --- the ways to work --------------------------------------------------------------------
+
+
+def photograph_list(c: Collection) -> Played:
+    """Lists of tags per photograph, each cut where it pays most; what is left comes back later."""
+    lists = []
+    for i, p in enumerate(c.P):
+        order = np.argsort(-p, kind="stable")
+        while len(order):
+            right = np.cumsum(p[order])
+            n = np.arange(1, len(order) + 1)
+            value = right / (1 + np.minimum(right, n - right))
+            best = int(np.argmax(value))
+            lists.append((-value[best], i, order[: best + 1]))
+            order = order[best + 1 :]
+    lists.sort(key=lambda one: one[:2])
+    return played((int(c.truth[i, t].sum()), clicked(c.truth[i, t])) for _, i, t in lists)
+
+
+def grid(c: Collection, runs: bool) -> Played:
+    """Pages of one tag each, in the order of what they are worth by the first confidences."""
+    pages = []
+    for t in range(c.P.shape[1]):
+        order = np.argsort(-c.P[:, t], kind="stable")
+        for start in range(0, len(order), PAGE):
+            rows = order[start : start + PAGE]
+            right = c.P[rows, t].sum()
+            pages.append((-right / (1 + min(right, len(rows) - right)), t, rows))
+    pages.sort(key=lambda one: one[:2])
+    return played(_answers(c, [(t, rows) for _, t, rows in pages], runs))
+
+
+def known(c: Collection, P: np.ndarray) -> Played:
+    """Pages as the live review cuts them, by other confidences P (n×D), without learning."""
+    pages = []
+    for t in range(P.shape[1]):
+        order = np.argsort(-P[:, t], kind="stable")
+        while len(order):
+            page = best_page(P[order, t])
+            assert page is not None
+            pages.append((-page.value, t, order[page.shown]))
+            order = order[len(page.shown) :]
+    pages.sort(key=lambda one: one[:2])
+    return played(_answers(c, [(t, rows) for _, t, rows in pages], True))
+
+
+def _answers(
+    c: Collection, pages: list[tuple[int, np.ndarray]], runs: bool
+) -> Iterator[tuple[int, int]]:
+    for t, rows in pages:
+        truth = c.truth[rows, t]
+        yield int(truth.sum()), marked(truth).n_actions if runs else clicked(truth)
+
+
+def live(c: Collection, share: float, overlooked: float = 0.0) -> Lived:
+    """The pages that a `LiveReview` asks for, until a share of all tags is there."""
+    candidates = scipy.sparse.csc_array(np.where(c.P >= LEAST, c.P, 0))
+    scores = live_scores(c.annotator, c.X, candidates)
+    review = LiveReview(scores, range(len(c.X)), range(c.truth.shape[1]))
+    rng, accepted = np.random.default_rng(0), np.zeros_like(c.truth)
+    pages, n_right = [], 0
+    while n_right < share * c.truth.sum() and (asked := review.questions(1)):
+        rows, t = np.array(asked[0].contents), asked[0].tag
+        truth = c.truth[rows, t]
+        answer = marked(truth)
+        said, n_actions = overlooking(truth, answer, overlooked, rng)
+        pages.append((int(truth.sum()), n_actions, clicked(truth)))
+        n_right += int(truth.sum())
+        accepted[rows, t] = said
+        review.learn((int(i), t, bool(yes)) for i, yes in zip(rows, said, strict=True))
+    return Lived(
+        played((right, n) for right, n, _ in pages),
+        played((right, n) for right, _, n in pages),
+        accepted,
+    )
+
+
+def typing(c: Collection, names: list[str]) -> Played:
+    """Every tag by its name, photograph by photograph."""
+    keys = keys_to_type(names)
+    return played((int(row.sum()), 1 + int(keys[row].sum())) for row in c.truth)
+
+
+# --- measuring ---------------------------------------------------------------------------
+
+
+def drawn(X: np.ndarray, Y: np.ndarray) -> tuple[Collection, np.ndarray]:
+    """What is learned from the tagged photographs, and confidences by all others' labels."""
+    labels = scipy.sparse.csr_array(Y.astype(np.float32))
+    alone = np.arange(len(X))
+    annotator = FeatureAnnotator(denoise=False)
+    annotator.fit(X[:TAGGED], labels[:TAGGED], groups=alone[:TAGGED])
+    every = FeatureAnnotator(denoise=False).fit(X, labels, groups=alone).held_out_.toarray()
+    rest = X[TAGGED:]
+    c = Collection(rest, Y[TAGGED:], annotator.predict_proba(rest), annotator)
+    return c, every[TAGGED:]
+
+
+def doubted(X: np.ndarray, Y: np.ndarray, accepted: np.ndarray) -> tuple[int, int, int]:
+    """How many tags the doubtful page names as wrong, how many are, and of the surest 200."""
+    tags = Y.copy()
+    tags[TAGGED:] = accepted
+    some = np.flatnonzero(tags.any(axis=1))
+    estimator = FeatureAnnotator(denoise=False)
+    estimator.fit(X[some], scipy.sparse.csr_array(tags[some].astype(np.float32)), groups=some)
+    held = [
+        [not Y[some[one.image], one.label] for one in estimator.audit(n, kind="wrong")]
+        for n in (None, SUREST)
+    ]
+    return len(held[0]), sum(held[0]), sum(held[1])
+
+
+def run(target: Path) -> None:
+    """Measure, print, and write review.csv, review-overlooked.csv and review.svg."""
+    data = load_coco(dataset_folder("coco"))
+    assert data.features is not None
+    labels, names = scipy.sparse.csr_array(data.labels), list(data.label_names)
+    every: list[dict[str, Played]] = []
+    totals, overlooked = [], []
+    for draw in range(DRAWS):
+        rng = np.random.default_rng(SEED + draw)
+        rows = rng.choice(np.asarray(data.test), N, replace=False)
+        X, Y = data.features[rows], labels[rows].toarray() > 0
+        c, P = drawn(X, Y)
+        careful = live(c, max(SHARES))
+        ways = {
+            "typing": typing(c, names),
+            "list": photograph_list(c),
+            "grid": grid(c, runs=False),
+            "grid, runs": grid(c, runs=True),
+            "live, clicks": careful.clicks,
+            "live": careful.runs,
+            "known, runs": known(c, P),
+        }
+        every.append(ways)
+        totals.append(int(c.truth.sum()))
+        accepted = live(c, 0.8, OVERLOOKED).accepted
+        n_wrong = int((accepted & ~c.truth).sum())
+        overlooked.append([draw, int(accepted.sum()), n_wrong, *doubted(X, Y, accepted)])
+        for name, way in ways.items():
+            print(draw, name, *(f"{way.at(s, totals[-1]):.3f}" for s in SHARES), flush=True)
+        print(draw, "overlooking", *overlooked[-1][1:], flush=True)
+        _write(target / "review.csv", *_table(every, totals))
+        header = ["draw", "accepted", "wrong", "doubted", "rightly", f"of the surest {SUREST}"]
+        _write(target / "review-overlooked.csv", header, overlooked)
+        _figure(every, totals).savefig(target / "review.svg", metadata={"Date": None})
+
+
+def _table(every: list[dict[str, Played]], totals: list[int]) -> tuple[list[str], list[list[str]]]:
+    """Means over draws with 95 % intervals (t), and the ratio to the fixed grid and the list."""
+    header = ["way"] + [f"{s:.0%}" for s in SHARES] + [f"± at {s:.0%}" for s in SHARES]
+    rows = []
+    for name, title in ARMS.items():
+        values = np.array(
+            [[ways[name].at(s, n) for s in SHARES] for ways, n in zip(every, totals, strict=True)]
+        )
+        half = np.full(len(SHARES), np.nan)
+        if len(values) > 1:
+            t = scipy.stats.t.ppf(0.975, len(values) - 1)
+            half = t * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        cells = [f"{v:.3f}" for v in values.mean(axis=0)] + [f"{v:.3f}" for v in half]
+        rows.append([title, *cells])
+    return header, rows
+
+
+def _write(path: Path, header: list[str], rows: list[Any]) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def _figure(every: list[dict[str, Played]], totals: list[int]) -> Figure:
+    """Actions per right tag against the share of tags that are there, means over draws."""
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    shares = np.linspace(0.05, 0.9, 86)
+    colors = ("#BBBBBB", "#AA3377", "#CCBB44", "#EE6677", "#66CCEE", "#4477AA", "#222222")
+    styles = ("-", "-", "--", "-", "--", "-", ":")
+    for (name, title), color, style in zip(ARMS.items(), colors, styles, strict=True):
+        pairs = zip(every, totals, strict=True)
+        values = np.mean([[ways[name].at(s, n) for s in shares] for ways, n in pairs], axis=0)
+        axes.plot(100 * shares, values, style, color=color, label=title)
+    axes.set(xlabel="% of the missing tags that are there", ylabel="actions per right tag")
+    axes.set(xlim=(0, 90), ylim=(0, 1.6))
+    axes.legend(fontsize=8, ncol=2)
+    return figure
