@@ -56,7 +56,7 @@ class LiveReview:
 
     Examples
     --------
-    >>> from tagkin.catalogue import LiveReview
+    >>> from tagkin.catalogue.live_review import LiveReview
     >>> live = LiveReview.open(catalogue, annotator)              # doctest: +SKIP
     >>> question = live.questions(1)[0]                           # doctest: +SKIP
     >>> live.learn([(c, question.tag, True) for c in question.contents])  # doctest: +SKIP
