@@ -164,7 +164,7 @@ def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch)
     def found(X, Y, recipe, random_state, step, groups, rejected):
         return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
 
-    monkeypatch.setattr("tagkin.annotator.feature_annotator.tuned", found)
+    monkeypatch.setattr("tagkin.annotator.learning.tuned", found)
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
     annotator = Annotator(tune=True).fit(known, synthetic.tags[:100])
     monkeypatch.setattr(
@@ -411,7 +411,7 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, me
 
 def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypatch):
     photos = seen(synthetic.X)
-    monkeypatch.setattr("tagkin.annotator.annotator.visual_scores", lambda *_: None)
+    monkeypatch.setattr("tagkin.annotator.baseline.visual_scores", lambda *_: None)
     found = fitted.evaluate(photos, synthetic.tags)
     assert "100 tagged photographs" in found.how
     scores = fitted.method_.decision_function(fitted.space_.transform(photos.features[300:]))

@@ -490,7 +490,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
 
     def _rows_of(self, digests: Sequence[str]) -> np.ndarray:
         """Which photograph learned from each digest is, or −1."""
-        known = {digest: i for i, digest in enumerate(self.digests_)}
+        known = self.paths_.numbers
         return np.array([known.get(digest, -1) for digest in digests], dtype=np.int64)
 
     def _check_fitted(self) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -70,6 +71,11 @@ class Locations(Sequence[str]):
         self.moved = dict(moved or {})
         self.remembers = remembers
 
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each photograph, by its digest."""
+        return {digest: i for i, digest in enumerate(self.digests)}
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -94,7 +100,7 @@ class Locations(Sequence[str]):
 
     def meet(self, files: Sequence[str], digests: Sequence[str]) -> bool:
         """Learn from photographs that were looked at where lost ones are; whether any was."""
-        numbers = {digest: i for i, digest in enumerate(self.digests)}
+        numbers = self.numbers
         lost = []
         for file, digest in zip(files, digests, strict=True):
             i = numbers.get(digest)
