@@ -133,7 +133,8 @@ def test_ranges(window: Window, served: SimpleNamespace) -> None:
 
 def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
     page = window.page
-    page.wait_for_function("() => document.activeElement.matches('#tags a')")
+    page.wait_for_function("() => document.activeElement.matches('#start')")
+    window.press("ArrowRight")
     name = page.evaluate("document.activeElement.querySelector('strong').textContent")
     window.press("Enter")
     page.locator("#grid").wait_for()
@@ -162,10 +163,27 @@ def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
     window.press("g", "o")
     page.locator("#quality").wait_for()
     window.press("g", "t")
-    page.wait_for_function("() => document.activeElement.matches('#tags a')")
+    page.wait_for_function("() => document.activeElement.matches('#start')")
     window.press("/")
     page.keyboard.type("cit")
     assert page.locator("#tags > li:visible").count() == 1
+
+
+def test_question_after_question(window: Window, served: SimpleNamespace) -> None:
+    page = window.page
+    page.locator("#start").click()
+    for step in (1, 2):
+        page.locator("#grid[data-strategy=most-right]").wait_for()
+        shown, name = contents(page), page.locator("h1").inner_text()
+        window.press("Enter")
+        window.said(f"{name}: {len(shown)} accepted, 0 rejected.")
+        pair = "([n, name]) => +document.querySelector('#grid .tile').dataset.content !== n || "
+        pair += "document.querySelector('h1').textContent !== name"
+        page.wait_for_function(pair, arg=[shown[0], name])
+        assert len(decided(served, 1)) >= step
+    assert "/question" in page.url
+    page.locator("#strategy").select_option("learn-most")
+    page.locator("#grid[data-strategy=learn-most]").wait_for()
 
 
 def test_all_of_a_tag_leads_to_the_next(window: Window, served: SimpleNamespace) -> None:

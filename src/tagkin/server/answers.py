@@ -31,6 +31,7 @@ from tagkin.server.order import Order
 from tagkin.server.thumbnails import SIZES
 
 __all__ = [
+    "asked_page",
     "doubts_answer",
     "next_photograph",
     "next_tag",
@@ -131,6 +132,15 @@ def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[s
             "expected_actions": round(asked.expected_actions, 1),
         }
     }
+
+
+def asked_page(catalogue: Catalogue, asked: dict[str, Any]) -> dict[str, Any]:
+    """A question in the form of `suggestions_answer`: it has no next part."""
+    row = catalogue.row(
+        "SELECT n_suggested, expected FROM tags WHERE id = ?", (asked["tag"]["id"],)
+    ) or (0, 0.0)
+    tag = asked["tag"] | {"suggested": row[0], "expected": round(row[1], 1)}
+    return {"tag": tag, "suggestions": asked["suggestions"], "next": None}
 
 
 # --- by photograph -------------------------------------------------------------------------

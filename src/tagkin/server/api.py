@@ -15,7 +15,7 @@ from tagkin.server.assets import shown
 from tagkin.server.review import Review
 from tagkin.server.thumbnails import SIZES
 
-__all__ = ["Cursor", "Number", "Some", "cursor", "review_of", "router"]
+__all__ = ["Cursor", "Number", "Some", "Strategy", "cursor", "review_of", "router"]
 
 router = APIRouter(prefix="/api")
 
@@ -24,6 +24,7 @@ Number = Annotated[int, Field(ge=0, le=_MOST)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Some = Annotated[int, Query(ge=1, le=500)]
 NOT_PLACED = "There is no map of this photograph yet: it is made after the next fit."
+Strategy = Literal["most-right", "learn-most"]
 Cursor = Annotated[str | None, Query(max_length=60)]
 _FEW = 5  # tags that are named
 _MANY = 20_000  # decisions in one step
@@ -105,7 +106,7 @@ def suggestions(
 
 
 @router.get("/question")
-def question(request: Request, strategy: Literal["most-right", "learn-most"] = "most-right") -> Any:
+def question(request: Request, strategy: Strategy = "most-right") -> Any:
     """What to ask next: a page of one tag, by right tags per action, or by what it teaches."""
     review = review_of(request)
     with review.readers.one() as catalogue:

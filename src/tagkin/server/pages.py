@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from tagkin.catalogue import tag_name
 from tagkin.errors import InvalidInput
 from tagkin.server import answers
-from tagkin.server.api import NOT_PLACED, Cursor, Number, Some, cursor, review_of
+from tagkin.server.api import NOT_PLACED, Cursor, Number, Some, Strategy, cursor, review_of
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.thumbnails import SIZES, Picture
 
@@ -54,7 +54,22 @@ def tag(request: Request, tag: Number, n: Some = 60, after: Cursor = None) -> HT
     with review.readers.one() as catalogue:
         found = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
         then = answers.next_tag(catalogue, review.order, tag)
-    return _page(request, "tag", found=found, then=then, n_asked=n)
+    return _page(request, "tag", found=found, then=then, n_asked=n, strategy=None)
+
+
+@router.get("/question")
+def question(request: Request, strategy: Strategy = "most-right") -> HTMLResponse:
+    """By tag: the page that is worth most, whichever tag it is of."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        asked = answers.question_answer(catalogue, review.order, strategy)["question"]
+        if asked is None:
+            return _page(
+                request, "tags", found=answers.tags_answer(catalogue, review.order, 0, 200)
+            )
+        found = answers.asked_page(catalogue, asked)
+        then = answers.next_tag(catalogue, review.order, found["tag"]["id"])
+    return _page(request, "tag", found=found, then=then, n_asked=None, strategy=strategy)
 
 
 @router.get("/photographs")

@@ -18,10 +18,10 @@ export function tell(state) {
   find("#share").value = decided;
   find("#undo").disabled = !state.can_undo;
   find("#redo").disabled = !state.can_redo;
-  tellFit(state.fit);
+  tellFit(state.fit, state.is_live);
 }
 
-function tellFit(now) {
+function tellFit(now, isLive) {
   const line = find("#fit");
   line.dataset.state = now.state;
   const share = now.total ? ` ${Math.floor((100 * now.done) / now.total)} %` : "";
@@ -30,7 +30,7 @@ function tellFit(now) {
     done: "Learned anew: the order is a new one",
     failed: now.error,
   };
-  const told = texts[now.state] ?? "";
+  const told = texts[now.state] ?? (isLive ? "The order follows your decisions" : "");
   if (line.textContent !== told) line.textContent = told;
   if (fit === "running" && now.state === "done") {
     say("Everything was learned anew.", { button: { text: "Show", run: () => refresh().catch(complain) } });

@@ -14,6 +14,8 @@ const asked = () => remembered("n") ?? "60";
 const addressOf = (tag, after) =>
   `/tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`;
 
+const question = () => `/question?strategy=${remembered("strategy") ?? "most-right"}`;
+
 function counts() {
   const wrong = tiles().filter(isPressed).length;
   return [tiles().length - wrong, wrong];
@@ -40,14 +42,14 @@ let isBusy = false;
 async function accept() {
   if (!grid() || isBusy) return;
   isBusy = true;
-  const { tag, name, next, then } = grid().dataset;
+  const { tag, name, next, then, strategy } = grid().dataset;
   const [yes, no] = [false, true].map((value) =>
     tiles().filter((tile) => isPressed(tile) === value).map((tile) => Number(tile.dataset.content)),
   );
-  const waiting = next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
+  const waiting = strategy ? null : next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
   const decided = decide(`/api/tags/${tag}/decisions`, { accept: yes, reject: no });
-  const better = decided.then(() => fresh(addressOf(tag))).then((found) =>
-    !find("#grid", found.page) && then ? fresh(addressOf(then)) : found,
+  const better = decided.then(() => fresh(strategy ? question() : addressOf(tag))).then((found) =>
+    !strategy && !find("#grid", found.page) && then ? fresh(addressOf(then)) : found,
   );
   try {
     const first = waiting ? await Promise.race([better, wait(PATIENCE).then(() => waiting)]) : await better;
@@ -122,7 +124,7 @@ function moveCard(event) {
 function shown() {
   if (mode() === "tags") {
     for (const one of findAll("#tags a")) seen.observe(one);
-    find("#tags a")?.focus({ preventScroll: true, focusVisible: false });
+    find("#start")?.focus({ preventScroll: true, focusVisible: false });
   }
   if (mode() !== "tag") return;
   if (!grid()) {
@@ -131,7 +133,8 @@ function shown() {
   }
   find("#verdict").textContent = verdict(counts());
   focusOn(tiles()[0], { visible: false });
-  const { tag, next, then } = grid().dataset;
+  const { tag, next, then, strategy } = grid().dataset;
+  if (strategy) return;
   if (next) prepare(addressOf(tag, next)).catch(() => {});
   else if (then) prepare(addressOf(then)).catch(() => {});
 }
@@ -140,8 +143,11 @@ export function listen() {
   onShown(shown);
   onChange(marksChanged);
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("#then, #tags a");
-    if (link && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
+    const link = event.target.closest("#then, #tags a, #start");
+    if (link?.id === "start") {
+      event.preventDefault();
+      go(question()).catch(complain);
+    } else if (link && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault();
       go(addressOf(link.dataset.tag ?? link.getAttribute("href").split("/").pop())).catch(complain);
     }
@@ -153,6 +159,10 @@ export function listen() {
   });
   document.addEventListener("input", (event) => event.target.id === "filter" && filter(event.target.value));
   document.addEventListener("change", (event) => {
+    if (event.target.id === "strategy") {
+      remembered("strategy", event.target.value);
+      go(question()).catch(complain);
+    }
     if (event.target.id !== "n") return;
     remembered("n", event.target.value);
     go(addressOf(grid().dataset.tag)).catch(complain);
@@ -163,5 +173,7 @@ export function listen() {
   bind("tag", ["n"], "The next tag", skip);
   bind("tag", ["b", "Escape"], "Back to all tags", () => go("/tags").catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
+  bind("tag", ["q"], "Ask what is worth most, whichever tag", () => go(question()).catch(complain));
+  bind("tags", ["Enter", "q"], "Ask what is worth most, whichever tag", () => go(question()).catch(complain));
   bind("tags", ["/"], "Find a tag", () => find("#filter")?.focus());
 }

@@ -1,0 +1,122 @@
+"""The review as a process of its own, in a real browser: killed in the middle, and with many."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.catalogue import make_folder, put_everything
+from tagkin.catalogue import open_for_scan, scan
+
+from .window import NARROW, Window, chromium, make_catalogue
+
+N_MANY = int(os.environ.get("TAGKIN_BROWSER_PHOTOGRAPHS", "800"))  # 100000 takes minutes
+
+
+N_SCROLLED = min(2000, N_MANY // 2)
+
+
+class Process:
+    """``tagkin review``, as a person starts it."""
+
+    def __init__(self, catalogue: Path, home: Path):
+        command = [sys.executable, "-m", "tagkin", "review", "--no-browser", "--json"]
+        self.process = subprocess.Popen(
+            [*command, "--port", "0", "--catalogue", str(catalogue)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=home,
+        )
+        assert self.process.stdout is not None
+        self.address: str = json.loads(self.process.stdout.readline())["address"]
+
+    def end(self, how: int = signal.SIGINT) -> None:
+        self.process.send_signal(how)
+        self.process.communicate(timeout=30)
+
+
+@contextmanager
+def process(catalogue: Path, home: Path) -> Iterator[Process]:
+    found = Process(catalogue, home)
+    try:
+        yield found
+    finally:
+        if found.process.poll() is None:
+            found.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed so here")
+def test_killed_in_the_middle(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.sqlite"
+    make_catalogue(tmp_path / "photos", path, 70).close()
+    with process(path, tmp_path) as first:
+        window = Window(browser, first.address)
+        page = window.page
+        page.locator("#tags a", has_text="beach").click()
+        page.locator("#grid .tile").nth(2).click()
+        window.press("Enter")
+        window.said("beach: 59 accepted, 1 rejected.")
+        first.end(signal.SIGKILL)
+        page.locator("#grid .tile").nth(1).click()
+        window.press("Enter")
+        window.said("The review does not answer")  # what was marked is still there
+        assert page.locator("#grid .tile[aria-pressed=true]").count() == 1
+        window.close()
+    with process(path, tmp_path) as second:
+        window = Window(browser, second.address)
+        page = window.open("/overview")
+        assert "59 accepted, 1 rejected" in page.locator(".facts").inner_text()
+        window.press("u")
+        window.said("Undone 60 decisions: beach.")
+        page.locator(".facts", has_text="0 accepted, 0 rejected").wait_for()
+        window.close()
+        assert window.faults == []
+        second.end()
+
+
+def test_many_photographs(browser: Any, tmp_path: Path) -> None:
+    """Every mode opens; a long grid is scrolled through, and grows without moving."""
+    path = tmp_path / "catalogue.sqlite"
+    make_folder(tmp_path / "photos", N_MANY)
+    with open_for_scan(tmp_path / "photos", path) as catalogue:
+        scan(catalogue)
+        put_everything(catalogue)
+    with process(path, tmp_path) as running:
+        window = Window(browser, running.address)
+        page = window.open("/question")
+        page.locator("#grid .tile").first.wait_for()
+        window.press("Enter")
+        window.said("accepted")
+        for mode, there in {
+            "/photographs": "#photograph",
+            "/doubtful": "#doubts > li",
+            "/overview": "#quality",
+            "/search?untagged=true": "#grid .tile",
+        }.items():
+            window.open(mode).locator(there).first.wait_for()
+        first = page.locator("#grid .tile").first.bounding_box()
+        while page.locator("#grid .tile").count() < N_SCROLLED:
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            before = page.locator("#grid .tile").count()
+            page.wait_for_function(
+                "n => document.querySelectorAll('#grid .tile').length > n", arg=before
+            )
+        page.evaluate("scrollTo(0, 0)")
+        assert page.locator("#grid .tile").first.bounding_box() == first
+        page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+        window.close()
+        assert window.faults == []
