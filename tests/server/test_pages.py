@@ -86,7 +86,7 @@ def test_one_that_cannot_be_decoded_has_a_placeholder(
     browser: Browser, catalogue: Catalogue
 ) -> None:
     name = f"{MARKUP.replace('/', '_')}.jpg"
-    for size, path in zip(SIZES, pictures(browser, content(catalogue, name)), strict=True):
+    for size, path in zip(SIZES[::2], pictures(browser, content(catalogue, name)), strict=True):
         found = browser.get(path)
         assert found.status == 200
         assert found.headers["cache-control"] == "private, max-age=60"

@@ -48,14 +48,14 @@ __all__ = [
 def card(one: Pictured) -> dict[str, Any]:
     """A photograph as a page shows it: its name, and the addresses of its pictures."""
     folder, _, name = one.path.rpartition("/")
-    small, large = (f"/thumbnails/{size}/{one.content}-{one.digest[:16]}.jpg" for size in SIZES)
+    sizes = {n: f"/thumbnails/{n}/{one.content}-{one.digest[:16]}.jpg" for n in SIZES}
     return {
         "content": one.content,
         "name": shown(name),
         "folder": shown(folder),
-        "thumbnail": small,
-        "picture": large,
-        "srcset": ", ".join(f"{a} {n}w" for a, n in zip((small, large), SIZES, strict=True)),
+        "thumbnail": sizes[SIZES[0]],
+        "picture": sizes[SIZES[-1]],
+        "srcset": ", ".join(f"{address} {n}w" for n, address in sizes.items()),
     }
 
 

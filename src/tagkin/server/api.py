@@ -123,7 +123,7 @@ def next_photograph(request: Request, after: Number = 0) -> Any:
             None if content is None else answers.photograph_answer(catalogue, review.order, content)
         )
     if found is not None and found["next"] is not None:
-        review.wish_for([found["next"]], SIZES[1])
+        review.wish_for([found["next"]], SIZES[-1])
     return {"photograph": found}
 
 
@@ -134,7 +134,7 @@ def photograph(request: Request, content: Number) -> Any:
     with review.readers.one() as catalogue:
         found = answers.photograph_answer(catalogue, review.order, content)
     if found["next"] is not None:
-        review.wish_for([found["next"]], SIZES[1])
+        review.wish_for([found["next"]], SIZES[-1])
     return found
 
 

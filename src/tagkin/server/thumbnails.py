@@ -21,8 +21,8 @@ from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
 
 __all__ = ["SIZES", "Picture", "Thumbnails"]
 
-SIZES = (256, 1024)
-"""Pixels of the longer side: in a grid, and alone on the page."""
+SIZES = (256, 512, 1024)
+"""Pixels of the longer side: in a grid, in a grid on a fine screen, and alone on the page."""
 
 _LIMIT = 4 * 10**9  # bytes: a grid of 300,000 photographs
 _AFTER_PRUNING = 0.9

@@ -1,0 +1,168 @@
+"""The pictures of the review page in the docs: every mode, light and dark, wide and narrow.
+
+``python -m examples.review_screenshots`` paints a collection of scenes, learns from its tags,
+serves the review page of it and opens it in a Chromium that is installed, some minutes in all. The
+pictures go to ``docs/images``.
+"""
+
+import io
+import json
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from examples.scenes import make_scenes
+from tagkin.catalogue import Catalogue, decide_batch, load_model, open_for_scan, refit, scan
+from tagkin.server import Access, Review, Server
+from tagkin.server.mapping import write_map
+
+IMAGES = Path("docs/images")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+WIDE, NARROW = {"width": 1280, "height": 820}, {"width": 390, "height": 800}
+SHOWN = 1000  # pixels of a picture in the documentation
+TAG = "field"
+N_SCENES, N_UNTAGGED = 600, 250
+MODES: dict[str, tuple[str, list[str], str]] = {
+    # address, keys to press there, what has to be there then
+    "tags": ("/tags", [], "#tags li:nth-child(4) .collage img:nth-child(4)"),
+    "tag": ("/tags/{tag}", [], "#grid .tile[aria-pressed=true]"),
+    "photograph": ("/photographs/{content}", ["k"], ".evidence:not([hidden]) img"),
+    "doubtful": ("/doubtful", ["ArrowRight"], "#doubts img"),
+    "search": ("/search?tag={tag}", [" ", "ArrowRight", "Shift+ArrowRight"], "#selection"),
+    "overview": ("/overview", [], "#map canvas"),
+}
+
+# those that are in the window have arrived; others are fetched when they are scrolled to
+_ALL_SEEN = """() => [...document.images].every((one) => {
+  const { top, width } = one.getBoundingClientRect();
+  return !width || top > innerHeight || (one.complete && one.naturalWidth);
+})"""
+
+
+def learned(home: Path) -> Catalogue:
+    """A catalogue of painted scenes with a model, suggestions, a map and a few decisions."""
+    root = home / "Pictures"
+    make_scenes(root, n=N_SCENES, n_untagged=N_UNTAGGED, seed=0)
+    catalogue = open_for_scan(root, home / "catalogue.sqlite", command="review")
+    scan(catalogue)
+    refit(catalogue)
+    write_map(catalogue, *load_model(catalogue))
+    for name in ("sea", "city", "tree"):
+        pairs = catalogue.rows(
+            "SELECT s.content, s.tag FROM suggestions s JOIN tags t ON t.id = s.tag "
+            "WHERE t.name = ? ORDER BY s.confidence DESC LIMIT 30",
+            (name,),
+        )
+        decide_batch(catalogue, pairs[:27], pairs[27:])
+    return catalogue
+
+
+@contextmanager
+def served(catalogue: Catalogue, home: Path) -> Iterator[str]:
+    """A running review; its address."""
+    review = Review(catalogue, home / "cache", fits=False)
+    server = Server(review, Access(), port=0)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    yield server.address
+    server.stop()
+    thread.join(timeout=10)
+    review.close()
+
+
+def taken(browser: Any, address: str, scheme: str, size: dict[str, int], names: dict) -> Iterator:
+    """Every mode as a window of that size shows it."""
+    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(address)
+    base = address.partition("/?")[0]
+    for mode, (path, keys, there) in MODES.items():
+        page.goto(base + path.format(**names))
+        for key in keys:
+            page.keyboard.press(key)
+        if mode == "tag":
+            mark_wrong(page, names["right"])
+        page.locator(there).first.wait_for()
+        page.wait_for_function(_ALL_SEEN)
+        page.evaluate(  # the folder was a temporary one
+            "for (const one of document.querySelectorAll('.head .folder')) "
+            "one.textContent = '~/Pictures'"
+        )
+        yield mode, Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    context.close()
+
+
+def mark_wrong(page: Any, right: set[str]) -> None:
+    """Do what a person does: click what does not show the tag."""
+    shown = page.eval_on_selector_all("#grid .tile", "all => all.map(one => one.title)")
+    if page.locator("#grid").get_attribute("data-default") == "reject":
+        page.keyboard.press("i")
+        page.keyboard.press("Home")
+    for name in [name for name in shown if name not in right]:
+        page.locator(f"#grid .tile[title='{name}']").click()
+    page.evaluate("scrollTo(0, 0)")
+    page.mouse.move(0, 0)
+
+
+def keep(picture: Image.Image, name: str) -> None:
+    """Write a picture, no wider than it is shown."""
+    width = min(SHOWN, picture.width)
+    picture = picture.resize(
+        (width, round(picture.height * width / picture.width)), Image.Resampling.LANCZOS
+    )
+    target = IMAGES / f"{name}.webp"
+    picture.save(target, quality=82, method=6)
+    print(f"{target}  {target.stat().st_size / 1e3:.0f} KB")
+
+
+def side_by_side(pictures: list[Image.Image], gap: int = 24) -> Image.Image:
+    """Narrow windows in a row."""
+    width = sum(one.width + gap for one in pictures) - gap
+    row = Image.new("RGB", (width, pictures[0].height), "#808489")
+    left = 0
+    for one in pictures:
+        row.paste(one, (left, 0))
+        left += one.width + gap
+    return row
+
+
+def main() -> None:
+    """Make all of them."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        sys.exit("Playwright is missing; `make setup` installs it.")
+    installed = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if installed is None:
+        sys.exit(f"No browser found; install one of {', '.join(BROWSERS)}.")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        home = Path(folder)
+        catalogue = learned(home)
+        lines = (home / "Pictures" / "metadata.jsonl").read_text().splitlines()
+        names = {
+            "tag": catalogue.value("SELECT id FROM tags WHERE name = ?", (TAG,)),
+            "right": {row["file_name"] for row in map(json.loads, lines) if TAG in row["labels"]},
+            "content": catalogue.value(
+                "SELECT id FROM contents WHERE n_suggested BETWEEN 6 AND 9 ORDER BY id LIMIT 1"
+            ),
+        }
+        with served(catalogue, home) as address:
+            browser = driver.chromium.launch(executable_path=installed, args=["--no-sandbox"])
+            for scheme in ("light", "dark"):
+                for mode, picture in taken(browser, address, scheme, WIDE, names):
+                    keep(picture, f"review-{mode}-{scheme}")
+                narrow = dict(taken(browser, address, scheme, NARROW, names))
+                row = [narrow[mode] for mode in ("tags", "tag", "photograph", "doubtful")]
+                keep(side_by_side(row), f"review-narrow-{scheme}")
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()
