@@ -36,6 +36,7 @@ from tagkin.collection.sidecars import with_tags
 N_PROCESSES, N_PHOTOGRAPHS = 4, 40
 COLOURS = {"red": (200, 30, 30), "green": (30, 180, 40), "blue": (40, 50, 210)}
 # What a second writer is told, and what a command says where there is nothing to do for it.
+_PATIENCE = 300  # seconds for the other processes to load, too
 _REFUSED = ("is writing", "Another", "nothing", "Nothing", "No ")
 
 
@@ -95,8 +96,15 @@ def used() -> dict[str, int]:
     return {"memory": memory, "files": len(os.listdir("/proc/self/fd"))}
 
 
-def work(root: Path, seed: int, end: float, out: Path) -> None:
-    """Do steps at random until the end; what happened goes to a file."""
+def work(root: Path, seed: int, seconds: float, out: Path) -> None:
+    """Run commands at random for some time; what happened goes to a file.
+
+    Whatever is loaded at first use is loaded before, by a command that needs all of it.
+    """
+    patience = time.time() + _PATIENCE
+    while run("train")[0] and time.time() < patience:
+        time.sleep(0.5)
+    end = time.time() + seconds
     rng = random.Random(seed)
     counts: Counter[str] = Counter()
     failures: list[str] = []
@@ -123,7 +131,8 @@ def grown(uses: list[dict[str, int]], what: str) -> float:
     quarter = len(values) // 4
     if quarter < 10:
         return 0.0
-    return max(values[-quarter:]) / max(values[quarter : 2 * quarter]) - 1
+    before, after = max(values[quarter : 2 * quarter]), max(values[-quarter:])
+    return after / before - 1
 
 
 def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
@@ -174,10 +183,10 @@ def soak(seconds: float, seed: int, top: Path) -> tuple[Counter[str], list[str]]
         if code:
             return Counter(), [f"{args[0]}: {said}"]
     start = multiprocessing.get_context("spawn")
-    end = time.time() + seconds
     outs = [top / f"{k}.json" for k in range(N_PROCESSES)]
     processes = [
-        start.Process(target=work, args=(root, seed + k, end, out)) for k, out in enumerate(outs)
+        start.Process(target=work, args=(root, seed + k, seconds, out))
+        for k, out in enumerate(outs)
     ]
     for process in processes:
         process.start()

@@ -51,9 +51,8 @@ def _check_file(path: Path) -> None:
 
 def fuzz(seconds: float, seed: int, keep: Path) -> Report:
     """Changed photographs, and changed packets in photographs that are whole."""
-    packets = [xmp_samples.LIGHTROOM, xmp_samples.DIGIKAM, xmp_samples.DARKTABLE]
-    packets = [p if isinstance(p, bytes) else p.encode() for p in packets]
-    packets.append(xmp_packet("sea", "größe", "a;b"))
+    texts = (xmp_samples.LIGHTROOM, xmp_samples.DIGIKAM, xmp_samples.DARKTABLE)
+    packets = [xmp_packet("sea", "größe", "a;b"), *(text.encode() for text in texts)]
     files = list(photographs().values())
 
     def make(rng: random.Random) -> bytes:
