@@ -500,7 +500,13 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     assert sum(right) >= 6
     document = json.loads(json.dumps(found[0].to_dict()))
     assert set(document) == {"file", "tags", "suggestions"}
-    assert set(document["suggestions"][0]) == {"tag", "confidence", "kin", "name_share"}
+    assert set(document["suggestions"][0]) == {
+        "tag",
+        "confidence",
+        "kin",
+        "name_share",
+        "readout_share",
+    }
     assert set(document["suggestions"][0]["kin"][0]) == {"file", "share", "tags"}
 
 

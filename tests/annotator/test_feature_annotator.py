@@ -411,6 +411,22 @@ def test_decisions_move_the_confidences_of_what_nobody_said(synthetic, X, tmp_pa
     assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
 
 
+def test_kin_read_out_and_name_share_what_speaks_for_a_tag(by_tags, X):
+    """The read-out's part is that of the evidence; without names the rest is the kin's."""
+    found = by_tags.suggest(X[N:], n=2)
+    evidence = by_tags.explain(X[N:], found)
+    n_read_off = 0
+    for row, why in zip(found, evidence, strict=True):
+        for one, e in zip(row, why, strict=True):
+            assert one.name_share == 0
+            assert 0 <= one.readout_share <= 1
+            # the shares of kin and read-out add up to the score
+            kin = e.shares.sum() / e.score
+            assert one.readout_share == pytest.approx(np.clip(1 - kin, 0, 1), abs=1e-5)
+            n_read_off += one.readout_share > 0
+    assert n_read_off
+
+
 def test_denoising_brings_no_rejected_label_back(X, Y):
     recipe = Recipe(SemanticSpace(), NeighborVoting(5), TagDenoiser(blend=1.0))
     R = scipy.sparse.csr_array((Y[:50].toarray() == 0).astype(np.float32))

@@ -175,7 +175,7 @@ def test_suggestions_as_json_lines_have_exactly_this_shape(run, world, monkeypat
     assert found["tags"] == []
     assert len(found["suggestions"]) == 2
     for one in found["suggestions"]:
-        assert list(one) == ["tag", "confidence", "kin", "name_share"]
+        assert list(one) == ["tag", "confidence", "kin", "name_share", "readout_share"]
         assert 0 <= one["confidence"] <= 1
         assert 1 <= len(one["kin"]) <= 3
         for kin in one["kin"]:

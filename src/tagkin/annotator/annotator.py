@@ -370,7 +370,8 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         ]
 
     def _shown(self, one: LabelSuggestion) -> TagSuggestion:
-        return TagSuggestion(one.name, one.confidence, self._kin(one.support), one.name_share)
+        kin = self._kin(one.support)
+        return TagSuggestion(one.name, one.confidence, kin, one.name_share, one.readout_share)
 
     def _kin(self, support: Sequence[Support]) -> tuple[Kin, ...]:
         """Images that support a tag, as the photographs that they are."""

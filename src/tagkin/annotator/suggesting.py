@@ -78,7 +78,7 @@ def suggestions_of(
                 float(P[i, e.label]),
                 e.label,
                 support_of(e, n_support),
-                float(shares[i, e.label]) if len(e.indices) else 1.0,
+                *_other_shares(e, float(shares[i, e.label])),
             )
             for e in of_image
             if len(e.indices) or shares[i, e.label] > 0
@@ -185,6 +185,14 @@ def supported(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
     shape = (len(there), labels.shape[0])
     lists = scipy.sparse.csr_array((ones, found.indices[there], ends), shape=shape)
     return (lists @ labels).toarray() > 0
+
+
+def _other_shares(evidence: Evidence, by_name: float) -> tuple[float, float]:
+    """What of all that speaks for a label is its name's, and what was read off the image."""
+    if not len(evidence.indices):
+        return 1.0, 0.0
+    read_off = evidence.readout / evidence.score if evidence.score else 0.0
+    return by_name, (1 - by_name) * min(max(read_off, 0.0), 1.0)
 
 
 def support_of(evidence: Evidence, n_support: int) -> tuple[Support, ...]:

@@ -16,7 +16,7 @@ from tagkin.cli.tables import bar, file_table, percent, show
 from tagkin.cli.with_catalogue import explain_in_catalogue, refuse_options
 
 if TYPE_CHECKING:
-    from tagkin.annotator import PhotoSuggestions
+    from tagkin.annotator import PhotoSuggestions, TagSuggestion
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -54,8 +54,9 @@ def run(
     """Show why tags are suggested for a photograph.
 
     PHOTO is any photograph. A tag is suggested because of its kin: the most similar tagged
-    photographs that carry it. The share of each is its part of their support for the tag. A contact
-    sheet shows the same as a picture.
+    photographs that carry it. The share of each is its part of their support for the tag. What the
+    photograph itself shows, beside photographs with the tag, and what the tag's name means have
+    their shares, too. A contact sheet shows the kin as a picture.
 
     Without --model, the catalogue tells of every tag of the photograph who says so: the file in
     which it stands, or the run, the model and the confidence with which it was suggested, and what
@@ -96,6 +97,7 @@ def _show(found: PhotoSuggestions) -> None:
             f"[cyan]{shown_tag(one.tag)}[/cyan]  {bar(one.confidence)} "
             f"{percent(one.confidence)} confidence"
         )
+        console.print(f"[dim]{_spoken_for(one)}[/dim]")
         if not one.kin:
             continue
         table = file_table("Kin", "Share", "Their tags")
@@ -103,3 +105,14 @@ def _show(found: PhotoSuggestions) -> None:
             tags = ", ".join(shown_tag(tag) for tag in kin.tags)
             table.add_row(shown(kin.file), percent(kin.share), tags)
         show(table)
+
+
+def _spoken_for(one: TagSuggestion) -> str:
+    """How much kin, the photograph itself and the tag's name have to do with a suggestion."""
+    parts = [
+        (one.kin_share, "by its kin"),
+        (one.readout_share, "by what the photograph itself shows"),
+        (one.name_share, "by what the name of the tag means"),
+    ]
+    told = [f"{percent(share)} {what}" for share, what in parts if share >= 0.005]
+    return "Suggested " + ", ".join(told) if told else ""
