@@ -215,9 +215,9 @@ def mutated(original: Crafted, rng: random.Random) -> tuple[Crafted, str]:
                 said.append(f"{kind}: bytes at random")
             else:
                 path = rng.choice([p for p in places(crafted.document["content"]) if p])
-                change = rng.choice((put(rng.choice(VALUES)), remove, rename, deep))
-                changed_document(crafted, ("content", *path), change)
-                said.append(f"{path}: {change.__qualname__}")
+                edit = rng.choice((put(rng.choice(VALUES)), remove, rename, deep))
+                changed_document(crafted, ("content", *path), edit)
+                said.append(f"{path}: {edit.__qualname__}")
         except (KeyError, IndexError, TypeError, ValueError):
             continue  # a change before has taken away what this one would change
     return crafted, "; ".join(said)

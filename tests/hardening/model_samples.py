@@ -59,6 +59,9 @@ class _Prior:
     def scores(self, features, rows):
         return np.asarray(features @ np.asarray(rows).T, np.float32)
 
+    def log_odds(self, features, table):
+        return self.scores(features, table.rows)
+
 
 def _with_names() -> FeatureAnnotator:
     learned = FeatureAnnotator(method=NeighborVoting(20), denoise=False, prior=_Prior())
@@ -92,7 +95,7 @@ _MAKERS = {
     "space-words": lambda: SemanticSpace(
         kernel="linear", text_view=WordVectorView(NAMES, vectors=np.eye(4, 3)), n_landmarks=9
     ).fit(X, Y),
-    "tag-relevance": lambda: TagRelevance(20).fit(X, Y, users=[i % 7 for i in range(60)]),
+    "tag-relevance": lambda: TagRelevance(20).fit(X, Y, users=np.arange(60) % 7),
     "tagprop": lambda: TagProp(20).fit(X, Y),
     "tagprop-distance": lambda: TagProp(20, weights="distance", sigmoids=False).fit(X, Y),
     "two-pass": lambda: TwoPassKNN(metric_learning=True).fit(X, Y),

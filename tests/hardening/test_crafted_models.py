@@ -67,10 +67,10 @@ def some_changes(original: Crafted, rng: random.Random):
             (kind, name), change = rng.choice(arrays), rng.choice(sorted(ARRAY_CHANGES))
             yield f"{name}: {change}", changed_array(original, kind, name, change)
         else:
-            path, change = rng.choice(paths), rng.choice(changes)
+            path, edit = rng.choice(paths), rng.choice(changes)
             crafted = copy.deepcopy(original)
-            changed_document(crafted, ("content", *path), change)
-            yield f"{path}: {change}", crafted
+            changed_document(crafted, ("content", *path), edit)
+            yield f"{path}: {edit}", crafted
 
 
 def outcomes(cases, folder):
