@@ -218,6 +218,7 @@ def mutated(original: Crafted, rng: random.Random) -> tuple[Crafted, str]:
                 edit = rng.choice((put(rng.choice(VALUES)), remove, rename, deep))
                 changed_document(crafted, ("content", *path), edit)
                 said.append(f"{path}: {edit.__qualname__}")
-        except (KeyError, IndexError, TypeError, ValueError):
-            continue  # a change before has taken away what this one would change
+        except (KeyError, IndexError, TypeError, ValueError, RecursionError):
+            # a change before has taken away what this one would change, or nested it deeply
+            continue
     return crafted, "; ".join(said)
