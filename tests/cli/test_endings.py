@@ -282,7 +282,8 @@ def test_killed_it_leaves_no_half_written_model_and_goes_on_later(environment, r
 
 # The command, held at its second batch of photographs until its input ends.
 HELD = """
-import itertools, sys
+import itertools, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 from tagkin.cli import main
 from tagkin.features.efficientnet import EfficientNetLite
 
