@@ -81,7 +81,8 @@ The paper's methods have their usual settings and were not tuned here.
 
 The tables with other test images answer that: their test images were training images while the
 defaults were decided on, seen in folds only. Label frequencies differ a little, and so does MAP;
-what counts is the annotator's gain over the rest.
+what counts is the annotator's gain over the rest. Where a table has the annotator's row alone, the
+others have not been measured yet.
 """
 BEST, RESAMPLES, EPOCHS = "annotator (kin and read-out)", 200, 12
 
