@@ -109,8 +109,8 @@ def test_many_photographs(browser: Any, tmp_path: Path) -> None:
             window.open(mode).locator(there).first.wait_for()
         first = page.locator("#grid .tile").first.bounding_box()
         while page.locator("#grid .tile").count() < N_SCROLLED:
+            before = page.locator("#grid .tile").count()  # before it can grow
             page.evaluate("scrollTo(0, document.body.scrollHeight)")
-            before = page.locator("#grid .tile").count()
             page.wait_for_function(
                 "n => document.querySelectorAll('#grid .tile').length > n", arg=before
             )

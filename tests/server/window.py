@@ -45,7 +45,7 @@ class Window:
             color_scheme=scheme,
             reduced_motion="reduce",
         )
-        self.context.set_default_timeout(10_000)
+        self.context.set_default_timeout(60_000)  # a busy machine is no fault
         self.faults: list[str] = []
         self.page = self.tab()
         self.page.goto(address)

@@ -119,7 +119,8 @@ def run(
     review = Review(one, default_cache_folder(), order=LiveOrder(one.path))
     try:
         with contextlib.suppress(KeyboardInterrupt):  # which is how it ends
-            _serve(Server(review, access, port), one, no_browser, as_json)
+            with contextlib.closing(Server(review, access, port)) as server:
+                _serve(server, one, no_browser, as_json)
     finally:
         review.close()
     if review.is_at_work:

@@ -54,13 +54,19 @@ class Server:
 
     def run(self) -> None:
         """Answer until Ctrl-C, or until another thread calls `stop`."""
-        with contextlib.suppress(KeyboardInterrupt):
-            self._server.run(sockets=[self._socket])
-        self._socket.close()
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                self._server.run(sockets=[self._socket])
+        finally:
+            self.close()
 
     def stop(self) -> None:
         """Let `run` end."""
         self._server.should_exit = True
+
+    def close(self) -> None:
+        """Let go of the address; `run` does so at its end."""
+        self._socket.close()
 
 
 def _listening(host: str, port: int | None) -> socket.socket:

@@ -59,6 +59,7 @@ def on_device_of(values: Array, reference: Array) -> Array:
     """Values as an array of the reference's kind, on its device, in their own dtype."""
     if not is_torch_array(reference) or is_torch_array(values):
         return values
+    values = values if values.flags.writeable else np.array(values)  # torch shares no others
     return namespace(reference).asarray(values, device=reference.device)
 
 
