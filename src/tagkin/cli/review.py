@@ -118,9 +118,10 @@ def run(
 
     review = Review(one, default_cache_folder(), order=LiveOrder(one.path))
     try:
-        with contextlib.suppress(KeyboardInterrupt):  # which is how it ends
-            with contextlib.closing(Server(review, access, port)) as server:
-                _serve(server, one, no_browser, as_json)
+        server = Server(review, access, port)
+        # Ctrl-C is how it ends
+        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(server):
+            _serve(server, one, no_browser, as_json)
     finally:
         review.close()
     if review.is_at_work:

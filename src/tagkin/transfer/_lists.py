@@ -59,8 +59,9 @@ def on_device_of(values: Array, reference: Array) -> Array:
     """Values as an array of the reference's kind, on its device, in their own dtype."""
     if not is_torch_array(reference) or is_torch_array(values):
         return values
-    values = values if values.flags.writeable else np.array(values)  # torch shares no others
-    return namespace(reference).asarray(values, device=reference.device)
+    host = to_numpy(values)
+    host = host if host.flags.writeable else np.array(host)  # torch shares no others
+    return namespace(reference).asarray(host, device=reference.device)
 
 
 def label_rows(labels: scipy.sparse.csr_array, indices: np.ndarray) -> scipy.sparse.csr_array:

@@ -24,6 +24,7 @@ from tagkin.arrays import (
 from tagkin.arrays.labels import label_names
 from tagkin.kernels import ArcCosine
 from tagkin.transfer._logistic import Basis, fit_logistic, orthogonal_basis
+from tagkin.transfer._lists import on_device_of
 from tagkin.transfer.base import LabelTransfer, check_positive, check_share, rejections
 from tagkin.wording import count
 
@@ -198,7 +199,7 @@ class LogisticReadout(LabelTransfer):
         coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
         shape = (embeddings.shape[0], self.n_labels_)
         scores = xp.empty(shape, dtype=one.dtype, device=one.device)
-        learned = xp.asarray(self.learned_, device=one.device)
+        learned = on_device_of(self.learned_, one)
         for rows, C in columns.made_blocks():
             scores[rows] = intercept
             if len(self.learned_) == self.n_labels_:
