@@ -100,7 +100,7 @@ def put_everything(catalogue: Catalogue) -> int:
     with catalogue.transaction() as connection:
         connection.execute(
             "INSERT INTO doubts SELECT content, tag, run, iif(content % 2, 'wrong', 'missing'), "
-            "confidence, kin FROM suggestions WHERE content % 10 = 0"
+            "confidence, evidence FROM suggestions WHERE content % 10 = 0"
         )
     return n
 

@@ -85,7 +85,7 @@ ALLOWED = {
     "datasets": FOUNDATION | {"collection", "labels"},
     "pages": FOUNDATION
     | FILES
-    | {"annotator", "calibration", "evaluation", "fonts", "images", "labels"},
+    | {"annotator", "calibration", "evaluation", "fonts", "images", "labels", "wording"},
     "server": FILES
     | {"annotator", "catalogue", "collection", "features", "images", "labels", "pages", "wording"},
     "cli": FILES

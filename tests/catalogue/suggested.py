@@ -19,7 +19,7 @@ def offer(catalogue: Catalogue, offered: dict[str, dict[str, float]] | None = No
     kin = [(content(catalogue, "a.jpg"), 0.75), (content(catalogue, "b.jpg"), 0.25)]
     with catalogue.run("suggest", model="f" * 64) as run:
         each = [
-            (content(catalogue, path), [Suggested(t, p, kin) for t, p in tags.items()])
+            (content(catalogue, path), [Suggested(t, p, kin, 0.1, 0.3) for t, p in tags.items()])
             for path, tags in (offered or OFFERED).items()
         ]
         put_suggestions(catalogue, run.id, each)

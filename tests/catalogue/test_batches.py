@@ -43,8 +43,8 @@ def test_one_step_is_one_run_and_the_command_line_takes_it_back_too(catalogue):
 def test_evidence_stays_with_a_decision(catalogue):
     offer(catalogue)
     decide_batch(catalogue, [pair(catalogue, "a.jpg", "holiday")])
-    (row,) = catalogue.rows("SELECT confidence, length(kin), suggested_by FROM decisions")
-    assert row[:2] == (0.95, 12)
+    (row,) = catalogue.rows("SELECT confidence, length(evidence), suggested_by FROM decisions")
+    assert row[:2] == (0.95, 16)
     assert row[2] is not None
 
 

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import Catalogue, explain_photograph
+from tagkin.catalogue.evidence import pack_evidence
 from tagkin.catalogue.migrations import MIGRATIONS, statements
 from tagkin.errors import StorageError
 
@@ -17,7 +18,12 @@ from .photographs import check_invariants
 RELEASED = {
     "0001 photographs, tags, decisions, writes": "6b9c29f0676f4404",
     "0002 doubts": "d32e7add98ccf3fc",
+    "0003 evidence beside kin": "76e48cc2916010aa",
 }
+
+
+# evidence as it was before the third: kin alone
+KIN = pack_evidence([(1, 1.0)])
 
 
 def fresh(path, **settings):
@@ -51,7 +57,7 @@ def at_schema(path, n: int) -> None:
         "photographs": (1, "a.jpg", 1, 10, 20, 30, None, None, 1, None, 0),
         "tags": (1, "beach", "beach", None, 0, None, 0, 0, 0, 0, 0.0),
         "found": (1, 1, '[["beach", ""]]'),
-        "decisions": (1, 1, 1, 1, 1, "2026-01-01", None, None, None, None, None, 1),
+        "decisions": (1, 1, 1, 1, 1, "2026-01-01", 1, 0.5, KIN, None, None, 1),
         "writes": (1, 1, 1, "a.xmp", '["beach"]', "[]", None, b"2" * 32, None, "done", None, None),
     }.items():
         marks = ", ".join("?" * len(row))
@@ -71,6 +77,9 @@ def test_every_earlier_schema_is_brought_up_to_date(tmp_path, n):
         check_invariants(catalogue)
         assert catalogue.value("SELECT name FROM tags") == "beach"
         assert catalogue.value("SELECT verdict FROM decisions") == 1
+        (tag,) = explain_photograph(catalogue, "a.jpg").tags
+        (kin,) = tag.kin
+        assert (kin.path, kin.share, tag.name_share) == ("a.jpg", 1.0, None)
     assert schema_of(old) == schema_of(new)
 
 

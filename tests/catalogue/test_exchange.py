@@ -137,8 +137,12 @@ def test_every_tag_has_someone_who_says_so(decided):
     assert (who[0], who[-1], "person" in who) == ("run", "write", True)
     assert "with model ffffffffffff, 95 % confidence" in told["Holiday!"][0][1]
     assert told["Holiday!"][-1][1].startswith("written to a.jpg.xmp by run")
-    kin = next(one.kin for one in found.tags if one.tag == "Holiday!")
-    assert [(one.path, round(one.share, 2)) for one in kin] == [("a.jpg", 0.75), ("b.jpg", 0.25)]
+    holiday = next(one for one in found.tags if one.tag == "Holiday!")
+    assert (holiday.name_share, holiday.readout_share) == pytest.approx((0.1, 0.3), abs=1e-4)
+    assert [(one.path, round(one.share, 2)) for one in holiday.kin] == [
+        ("a.jpg", 0.75),
+        ("b.jpg", 0.25),
+    ]
     plain = found.to_dict()
     assert plain["digest"] == hashlib.sha256(b"\xff\xd8a\xff\xd9").hexdigest()
     assert json.loads(json.dumps(plain)) == plain

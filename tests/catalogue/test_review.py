@@ -15,7 +15,7 @@ from tagkin.catalogue import (
     tag_numbers,
     to_review,
 )
-from tagkin.catalogue.evidence import pack_kin, unpack_kin
+from tagkin.catalogue.evidence import pack_evidence, unpack_evidence
 
 from .suggested import OFFERED, content, offer
 
@@ -45,6 +45,7 @@ def test_by_photograph_with_kin(catalogue, folder, rescan):
         ("a.jpg", 0.75),
         ("b.jpg", 0.25),
     ]
+    assert first[4:] == pytest.approx((0.1, 0.3), abs=1e-4)
     (folder.root / "a.jpg").unlink()
     rescan()
     assert suggestions_for(catalogue, content(catalogue, "b.jpg"))[0].kin[0].path is None
@@ -101,11 +102,20 @@ def test_doubts_that_were_decided_on_are_left_out(catalogue):
     assert doubtful(catalogue) == []
 
 
-def test_kin_are_packed_small():
-    kin = [(1, 0.5), (2**31, 0.25), (7, 0.0)]
-    data = pack_kin(kin)
-    assert len(data) == 18
-    for (content_before, share), (content_after, again) in zip(kin, unpack_kin(data), strict=True):
-        assert content_before == content_after
-        assert again == pytest.approx(share, abs=1 / 65535)
-    assert unpack_kin(None) == []
+@pytest.mark.parametrize("shares", [(), (0.2, 0.7), (1.0, 0.0)])
+@pytest.mark.parametrize("kin", [[], [(1, 0.5), (2**31, 0.25), (7, 0.0)]])
+def test_evidence_is_packed_small(kin, shares):
+    data = pack_evidence(kin, *shares)
+    assert len(data) == 6 * len(kin) + 2 * len(shares)
+    found = unpack_evidence(data)
+    assert [content for content, _ in found.kin] == [content for content, _ in kin]
+    near = {"abs": 1 / 65535}
+    assert [share for _, share in found.kin] == pytest.approx([s for _, s in kin], **near)
+    if shares:
+        assert found[1:] == pytest.approx(shares, **near)
+    else:
+        assert found[1:] == (None, None)
+
+
+def test_no_evidence_is_none():
+    assert unpack_evidence(None) == ([], None, None)

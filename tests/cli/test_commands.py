@@ -23,6 +23,8 @@ from tests.pages.page import Page
 
 from .synthetic import make_photographs, write_sidecar, write_tag_file
 
+COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"]
+
 
 def lines(text: str) -> list[dict]:
     return [json.loads(line) for line in text.splitlines()]
@@ -306,7 +308,7 @@ def test_csv_reads_back_from_output_and_from_file(run, world, tmp_path):
     command = ("suggest", *sorted(world.fresh.glob("*.jpg")), "--model", world.model, "-n", 2)
     said = run(*command, "--csv")
     rows = list(csv.DictReader(io.StringIO(said.stdout)))
-    assert list(rows[0]) == ["file_name", "tag", "confidence", "kin", "name_share"]
+    assert list(rows[0]) == COLUMNS
     assert len(rows) == 24
     assert all(Path(kin).is_file() for row in rows for kin in row["kin"].split("|"))
     assert run(*command, "--output", "sub/new.csv").stdout == ""

@@ -23,6 +23,7 @@ from tagkin.catalogue import (
     undo_batch,
     verdicts_of,
 )
+from tagkin.catalogue.evidence import pack_evidence
 from tagkin.server import LiveOrder
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import decisions
@@ -225,6 +226,7 @@ def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeyp
         assert found.n_photographs == len(world.tags_of)
         assert found.n_suggestions == one.value("SELECT count(*) FROM suggestions") > 0
         assert {tag.name for tag in list_tags(one)} <= set(words)
-        assert one.value("SELECT max(length(kin)) FROM suggestions") == 0  # no kin yet
+        length = one.value("SELECT max(length(evidence)) FROM suggestions")
+        assert length == len(pack_evidence((), 1.0, 0.0))  # shares, and no kin yet
         assert not needs_of(one).suggestions  # the second start does not ask again
         check_invariants(one)

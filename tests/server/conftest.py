@@ -72,7 +72,7 @@ def catalogue(root: Path) -> Iterator[Catalogue]:
     kin = [(content(opened, "a.jpg"), 0.75), (content(opened, "b.jpg"), 0.25)]
     with opened.run("suggest", model="f" * 64) as run:
         each = [
-            (content(opened, path), [Suggested(t, p, kin) for t, p in tags.items()])
+            (content(opened, path), [Suggested(t, p, kin, 0.1, 0.3) for t, p in tags.items()])
             for path, tags in OFFERED.items()
         ]
         put_suggestions(opened, run.id, each)

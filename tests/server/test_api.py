@@ -53,6 +53,8 @@ def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
     assert [one["name"] for one in found["suggestions"]][:2] == ["sea", "holiday"]
     kin = found["suggestions"][0]["kin"]
     assert [(one["name"], one["share"]) for one in kin] == [("a.jpg", 0.75), ("b.jpg", 0.25)]
+    shares = [found["suggestions"][0][name] for name in ("name_share", "readout_share")]
+    assert shares == pytest.approx([0.1, 0.3], abs=1e-4)
     (beach,) = found["tags"]
     assert (beach["name"], beach["state"]) == ("beach", "found")
     assert beach["said"][0]["text"] == "stands in b.jpg.xmp"

@@ -41,6 +41,7 @@ def test_what_is_shown(browser: Browser, catalogue: Catalogue) -> None:
     photograph = browser.get(f"/photographs/{first}").text
     assert "d.jpg" in photograph
     assert "75 %" in photograph  # the share of the first kin
+    assert "Suggested 60 % by its kin, 30 % by what the photograph itself shows, 10 %" in photograph
     assert "seems wrong (90 %)" in browser.get("/doubtful").text
     assert "2 of them without tags" in browser.get("/overview").text
 

@@ -166,8 +166,9 @@ def _put(connection: sqlite3.Connection, run: int, one: _AsItIs) -> None:
         "UPDATE decisions SET holds = 0 WHERE content = :content AND tag = :tag AND holds", pair
     )
     connection.execute(
-        "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, kin)"
-        " SELECT :run, :content, :tag, :verdict, :now, s.run, s.confidence, s.kin "
+        "INSERT INTO decisions "
+        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence) "
+        "SELECT :run, :content, :tag, :verdict, :now, s.run, s.confidence, s.evidence "
         "FROM (SELECT 1) LEFT JOIN suggestions s ON s.content = :content AND s.tag = :tag",
         pair,
     )

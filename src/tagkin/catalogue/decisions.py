@@ -115,8 +115,8 @@ def _take_suggestions(
     )
     connection.execute(
         "INSERT INTO decisions "
-        "(run, content, tag, verdict, made_at, suggested_by, confidence, kin, note) "
-        "SELECT ?, content, tag, ?, ?, run, confidence, kin, ? FROM temp.chosen",
+        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
+        "SELECT ?, content, tag, ?, ?, run, confidence, evidence, ? FROM temp.chosen",
         (run, verdict, now(), note),
     )
     connection.execute(
@@ -231,8 +231,8 @@ def _take_back(
         connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (before,))
         return
     connection.execute(
-        "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, kin) "
-        "SELECT content, tag, suggested_by, confidence, kin FROM decisions d WHERE id = ? "
+        "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
+        "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "
         "AND suggested_by IS NOT NULL AND NOT EXISTS (SELECT 1 FROM found f JOIN photographs p "
         "ON p.id = f.photograph WHERE p.content = d.content AND f.tag = d.tag) "
         "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.evidence import pack_kin, unpack_kin
+from tagkin.catalogue.evidence import pack_evidence, unpack_evidence
 from tagkin.catalogue.found import TagNumbers
 from tagkin.errors import InvalidInput
 
@@ -50,13 +50,16 @@ def _decisions(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     digests = {c: d.hex() for c, d in catalogue.rows("SELECT id, digest FROM contents")}
     for row in catalogue.rows(
         "SELECT d.content, (SELECT min(path) FROM photographs WHERE content = d.content), t.name, "
-        "d.verdict, d.made_at, d.run, d.suggested_by, d.confidence, d.note, d.taken_back_by, d.kin "
+        "d.verdict, d.made_at, d.run, d.suggested_by, d.confidence, d.note, d.taken_back_by, "
+        "d.evidence "
         "FROM decisions d JOIN tags t ON t.id = d.tag ORDER BY d.id"
     ):
         names = ("content", "path", "tag", "verdict", "made_at", "run", "suggested_by")
         one = dict(zip((*names, "confidence", "note", "taken_back_by"), row[:10], strict=True))
         one["content"] = digests[one["content"]]
-        one["kin"] = [[digests[c], share] for c, share in unpack_kin(row[10]) if c in digests]
+        evidence = unpack_evidence(row[10])
+        one["kin"] = [[digests[c], share] for c, share in evidence.kin if c in digests]
+        one |= {"name_share": evidence.name_share, "readout_share": evidence.readout_share}
         yield {"kind": "decision"} | one
 
 
@@ -223,16 +226,20 @@ class _Import:
             row,
         ).fetchone():
             return
-        kin = pack_kin((self._content(digest), share) for digest, share in one["kin"])
+        evidence = pack_evidence(
+            ((self._content(digest), share) for digest, share in one["kin"]),
+            one.get("name_share"),
+            one.get("readout_share"),
+        )
         # which of several holds is said at the end
         self.connection.execute(
             "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
-            "kin, note, taken_back_by, holds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            "evidence, note, taken_back_by, holds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 *row,
                 self.runs.get(one["suggested_by"]),
                 one["confidence"],
-                kin,
+                evidence,
                 one["note"],
                 self.runs.get(one["taken_back_by"]),
             ),

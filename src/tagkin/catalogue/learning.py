@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.decisions import ACCEPTED, REJECTED, decided_tags
-from tagkin.catalogue.evidence import pack_kin
+from tagkin.catalogue.evidence import pack_evidence
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.suggestions import Suggested, put_suggestions
 from tagkin.collection import Collection, Progress
@@ -201,7 +201,7 @@ def _put_doubts(catalogue: Catalogue, run: int, annotator: Annotator) -> int:
                 run,
                 one.kind,
                 one.confidence,
-                pack_kin((contents[k.file], k.share) for k in one.kin if k.file in contents),
+                pack_evidence((contents[k.file], k.share) for k in one.kin if k.file in contents),
             )
             for one in findings
             if one.file in contents
@@ -317,6 +317,8 @@ def _for_catalogue(
                     one.tag,
                     one.confidence,
                     [(contents[k.file], k.share) for k in one.kin if k.file in contents],
+                    one.name_share,
+                    one.readout_share,
                 )
                 for one in photo.suggestions
             ],

@@ -190,9 +190,18 @@ CREATE INDEX doubts_by_kind ON doubts (kind, confidence DESC, content);
 CREATE INDEX doubts_by_confidence ON doubts (confidence DESC, content);
 """
 
+# Beside kin, the shares of the tag's name and of the photograph itself; where they were not noted,
+# kin alone stay what they are.
+_EVIDENCE = """
+ALTER TABLE suggestions RENAME COLUMN kin TO evidence;
+ALTER TABLE decisions RENAME COLUMN kin TO evidence;
+ALTER TABLE doubts RENAME COLUMN kin TO evidence;
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 photographs, tags, decisions, writes", _FIRST),
     ("0002 doubts", _DOUBTS),
+    ("0003 evidence beside kin", _EVIDENCE),
 )
 
 

@@ -136,7 +136,10 @@ def suggest_by_name(
             each = [
                 (
                     content_of[one.file],
-                    [Suggested(s.tag, s.confidence, ()) for s in one.suggestions],
+                    [
+                        Suggested(s.tag, s.confidence, (), s.name_share, s.readout_share)
+                        for s in one.suggestions
+                    ],
                 )
                 for one in found
             ]

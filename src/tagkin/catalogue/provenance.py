@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.evidence import unpack_evidence
 from tagkin.catalogue.filters import content_of
-from tagkin.catalogue.review import Kin, kin_of
+from tagkin.catalogue.review import Kin, kin_of_each
 
 __all__ = ["Explained", "Said", "TagProvenance", "explain_photograph"]
 
@@ -45,6 +46,9 @@ class TagProvenance:
     confidence: float | None
     said: Sequence[Said]
     kin: Sequence[Kin]
+    name_share: float | None = None
+    readout_share: float | None = None
+    """See `tagkin.catalogue.evidence.Evidence`."""
 
 
 @dataclass(frozen=True)
@@ -80,26 +84,37 @@ def explain_photograph(catalogue: Catalogue, path: str) -> Explained:
     digest = catalogue.value("SELECT digest FROM contents WHERE id = ?", (content,))
     said: dict[str, list[Said]] = {}
     states: dict[str, str] = {}
-    evidence: dict[str, tuple[float | None, bytes | None]] = {}
+    behind: dict[str, tuple[float | None, bytes | None]] = {}
     for tag, places, file in _found(catalogue, content):
         states[tag] = "found"
         said.setdefault(tag, []).extend(_of_file(word, place, file) for word, place in places)
-    for tag, confidence, kin, one in _open(catalogue, content):
+    for tag, confidence, evidence, one in _open(catalogue, content):
         states.setdefault(tag, "suggested")
-        evidence[tag] = confidence, kin
+        behind[tag] = confidence, evidence
         said.setdefault(tag, []).append(one)
-    for tag, verdict, holds, confidence, kin, each in _decided(catalogue, content):
+    for tag, verdict, holds, confidence, evidence, each in _decided(catalogue, content):
         said.setdefault(tag, []).extend(each)
         if holds:
             states[tag] = _VERDICTS[verdict]
-            evidence[tag] = confidence, kin
+            behind[tag] = confidence, evidence
     for tag, one in _written(catalogue, content):
         said.setdefault(tag, []).append(one)
     order = ("found", "accepted", "suggested", "rejected")
-    tags = []
-    for tag in sorted(states, key=lambda tag: (order.index(states[tag]), tag)):
-        confidence, kin = evidence.get(tag, (None, None))
-        tags.append(TagProvenance(tag, states[tag], confidence, said[tag], kin_of(catalogue, kin)))
+    names = sorted(states, key=lambda tag: (order.index(states[tag]), tag))
+    each = [unpack_evidence(behind.get(tag, (None, None))[1]) for tag in names]
+    kin = kin_of_each(catalogue, [one.kin for one in each])
+    tags = [
+        TagProvenance(
+            tag,
+            states[tag],
+            behind.get(tag, (None, None))[0],
+            said[tag],
+            some,
+            one.name_share,
+            one.readout_share,
+        )
+        for tag, some, one in zip(names, kin, each, strict=True)
+    ]
     return Explained(path, digest.hex(), tags)
 
 
@@ -126,27 +141,27 @@ def _suggested(run: int, when: str, model: str | None, confidence: float | None)
 
 def _open(catalogue: Catalogue, content: int) -> list[tuple[str, float | None, bytes | None, Said]]:
     rows = catalogue.rows(
-        "SELECT t.name, s.confidence, s.kin, r.id, r.started_at, r.model FROM suggestions s "
+        "SELECT t.name, s.confidence, s.evidence, r.id, r.started_at, r.model FROM suggestions s "
         "JOIN tags t ON t.id = s.tag JOIN runs r ON r.id = s.run WHERE s.content = ?",
         (content,),
     )
     return [
-        (tag, confidence, kin, _suggested(run, when, model, confidence))
-        for tag, confidence, kin, run, when, model in rows
+        (tag, confidence, evidence, _suggested(run, when, model, confidence))
+        for tag, confidence, evidence, run, when, model in rows
     ]
 
 
 def _decided(catalogue: Catalogue, content: int) -> list[tuple[Any, ...]]:
     """Decisions, each after the run that suggested the tag."""
     rows = catalogue.rows(
-        "SELECT t.name, d.verdict, d.holds, d.confidence, d.kin, d.made_at, d.run, d.note, "
+        "SELECT t.name, d.verdict, d.holds, d.confidence, d.evidence, d.made_at, d.run, d.note, "
         "d.taken_back_by, r.id, r.started_at, r.model FROM decisions d JOIN tags t ON t.id = d.tag "
         "LEFT JOIN runs r ON r.id = d.suggested_by WHERE d.content = ? ORDER BY d.id",
         (content,),
     )
     found = []
     suggested: set[tuple[str, int]] = set()
-    for tag, verdict, holds, confidence, kin, when, run, note, back, by, began, model in rows:
+    for tag, verdict, holds, confidence, evidence, when, run, note, back, by, began, model in rows:
         each = []
         if by is not None and (tag, by) not in suggested:
             suggested.add((tag, by))
@@ -157,7 +172,7 @@ def _decided(catalogue: Catalogue, content: int) -> list[tuple[Any, ...]]:
         if back is not None:
             text += f", taken back by run {back}"
         each.append(Said("person", text, when, None, run, verdict=name, note=note))
-        found.append((tag, verdict, holds, confidence, kin, each))
+        found.append((tag, verdict, holds, confidence, evidence, each))
     return found
 
 

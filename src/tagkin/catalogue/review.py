@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.evidence import unpack_kin
+from tagkin.catalogue.evidence import unpack_evidence
 
 __all__ = [
     "Doubt",
@@ -21,7 +21,6 @@ __all__ = [
     "Open",
     "Progress",
     "doubtful",
-    "kin_of",
     "kin_of_each",
     "open_for_tag",
     "progress",
@@ -57,6 +56,9 @@ class OnPhotograph(NamedTuple):
     confidence: float
     run: int
     kin: Sequence[Kin]
+    name_share: float | None
+    readout_share: float | None
+    """See `tagkin.catalogue.evidence.Evidence`."""
 
 
 class Doubt(NamedTuple):
@@ -102,25 +104,22 @@ def open_for_tag(
 def suggestions_for(catalogue: Catalogue, content: int) -> list[OnPhotograph]:
     """Suggestions for a photograph, the surest first, with the kin behind each."""
     rows = catalogue.rows(
-        "SELECT t.name, s.confidence, s.run, s.kin FROM suggestions s JOIN tags t ON t.id = s.tag "
-        "WHERE s.content = ? ORDER BY s.confidence DESC, t.name",
+        "SELECT t.name, s.confidence, s.run, s.evidence FROM suggestions s "
+        "JOIN tags t ON t.id = s.tag WHERE s.content = ? ORDER BY s.confidence DESC, t.name",
         (content,),
     )
-    each = kin_of_each(catalogue, [row[3] for row in rows])
+    evidence = [unpack_evidence(row[3]) for row in rows]
+    each = kin_of_each(catalogue, [one.kin for one in evidence])
     return [
-        OnPhotograph(tag, confidence, run, kin)
-        for (tag, confidence, run, _), kin in zip(rows, each, strict=True)
+        OnPhotograph(tag, confidence, run, kin, one.name_share, one.readout_share)
+        for (tag, confidence, run, _), kin, one in zip(rows, each, evidence, strict=True)
     ]
 
 
-def kin_of(catalogue: Catalogue, data: bytes | None) -> list[Kin]:
-    """The kin that a suggestion was stored with, and where they are now."""
-    return kin_of_each(catalogue, [data])[0]
-
-
-def kin_of_each(catalogue: Catalogue, each: Sequence[bytes | None]) -> list[list[Kin]]:
-    """The same for several suggestions, of which many have the same kin."""
-    pairs = [unpack_kin(data) for data in each]
+def kin_of_each(
+    catalogue: Catalogue, pairs: Sequence[Sequence[tuple[int, float]]]
+) -> list[list[Kin]]:
+    """The kin of suggestions, of which many have the same, and where they are now."""
     paths = dict(
         catalogue.rows(
             "SELECT content, min(path) FROM photographs WHERE gone IS NULL "
@@ -148,13 +147,13 @@ def doubtful(
     """Tags that seem wrong or missing, the surest first; what was decided on is left out."""
     kinds, values = ("d.kind = ? AND", [kind]) if kind else ("", [])
     rows = catalogue.rows(
-        f"SELECT d.content, {_PATH.format('d')}, t.name, d.kind, d.confidence, d.kin "
+        f"SELECT d.content, {_PATH.format('d')}, t.name, d.kind, d.confidence, d.evidence "
         f"FROM doubts d JOIN tags t ON t.id = d.tag WHERE {kinds} NOT EXISTS "
         "(SELECT 1 FROM decisions o WHERE o.content = d.content AND o.tag = d.tag AND o.holds) "
         "ORDER BY d.confidence DESC, d.content LIMIT ? OFFSET ?",
         [*values, n, start],
     )
-    each = kin_of_each(catalogue, [row[5] for row in rows])
+    each = kin_of_each(catalogue, [unpack_evidence(row[5]).kin for row in rows])
     return [
         Doubt(content, path, tag, kind_, confidence, kin_)
         for (content, path, tag, kind_, confidence, _), kin_ in zip(rows, each, strict=True)

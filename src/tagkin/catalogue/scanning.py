@@ -257,8 +257,8 @@ class _Scanner:
         self.result.edited.append(path)
         connection.execute(
             "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, "
-            "confidence, kin, note) SELECT ?, ?, tag, verdict, made_at, suggested_by, "
-            "confidence, kin, ? FROM decisions WHERE content = ? AND holds",
+            "confidence, evidence, note) SELECT ?, ?, tag, verdict, made_at, suggested_by, "
+            "confidence, evidence, ? FROM decisions WHERE content = ? AND holds",
             (self.run.id, new, _EDITED, old),
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.evidence import pack_kin
+from tagkin.catalogue.evidence import pack_evidence
 from tagkin.catalogue.found import TagNumbers
 
 __all__ = ["Suggested", "put_suggestions"]
@@ -19,6 +19,9 @@ class Suggested(NamedTuple):
     confidence: float
     kin: Sequence[tuple[int, float]]
     """Contents that support it, with their shares of the support."""
+    name_share: float | None = None
+    readout_share: float | None = None
+    """See `tagkin.catalogue.evidence.Evidence`."""
 
 
 def put_suggestions(
@@ -58,10 +61,14 @@ def put_suggestions(
                 )
             }
             rows = [
-                (content, tag, run, float(one.confidence), pack_kin(one.kin))
+                (content, tag, run, float(one.confidence), _evidence(one))
                 for tag, one in wanted.items()
                 if tag not in taken
             ]
             connection.executemany("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", rows)
             n += len(rows)
     return n
+
+
+def _evidence(one: Suggested) -> bytes:
+    return pack_evidence(one.kin, one.name_share, one.readout_share)

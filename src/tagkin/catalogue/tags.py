@@ -179,8 +179,8 @@ def merge_tag(connection: sqlite3.Connection, run: int, tag: int, into: int) -> 
     for photograph, places in rows.fetchall():
         _move_places(connection, photograph, tag, into, places)
     connection.execute(
-        "INSERT INTO suggestions SELECT content, :into, run, confidence, kin FROM suggestions s "
-        "WHERE tag = :tag AND NOT EXISTS (SELECT 1 FROM suggestions o "
+        "INSERT INTO suggestions SELECT content, :into, run, confidence, evidence "
+        "FROM suggestions s WHERE tag = :tag AND NOT EXISTS (SELECT 1 FROM suggestions o "
         "WHERE o.content = s.content AND o.tag = :into) "
         "AND NOT EXISTS (SELECT 1 FROM decisions d "
         "WHERE d.content = s.content AND d.tag = :into AND d.holds) "
@@ -192,9 +192,9 @@ def merge_tag(connection: sqlite3.Connection, run: int, tag: int, into: int) -> 
     connection.execute("DELETE FROM doubts WHERE tag = :tag", pair)
     connection.execute(
         "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
-        "kin, note) SELECT :run, content, :into, verdict, made_at, suggested_by, confidence, kin, "
-        "note FROM decisions d WHERE tag = :tag AND holds AND NOT EXISTS (SELECT 1 FROM decisions "
-        "o WHERE o.content = d.content AND o.tag = :into AND o.holds)",
+        "evidence, note) SELECT :run, content, :into, verdict, made_at, suggested_by, confidence, "
+        "evidence, note FROM decisions d WHERE tag = :tag AND holds AND NOT EXISTS "
+        "(SELECT 1 FROM decisions o WHERE o.content = d.content AND o.tag = :into AND o.holds)",
         pair,
     )
     connection.execute("UPDATE decisions SET holds = 0 WHERE tag = :tag AND holds", pair)

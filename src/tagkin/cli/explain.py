@@ -14,9 +14,10 @@ from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model, report_missing
 from tagkin.cli.tables import bar, file_table, percent, show
 from tagkin.cli.with_catalogue import explain_in_catalogue, refuse_options
+from tagkin.wording import shares_text
 
 if TYPE_CHECKING:
-    from tagkin.annotator import PhotoSuggestions, TagSuggestion
+    from tagkin.annotator import PhotoSuggestions
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -97,7 +98,8 @@ def _show(found: PhotoSuggestions) -> None:
             f"[cyan]{shown_tag(one.tag)}[/cyan]  {bar(one.confidence)} "
             f"{percent(one.confidence)} confidence"
         )
-        console.print(f"[dim]{_spoken_for(one)}[/dim]")
+        if shares := shares_text(one.name_share, one.readout_share):
+            console.print(f"[dim]Suggested {shares}[/dim]")
         if not one.kin:
             continue
         table = file_table("Kin", "Share", "Their tags")
@@ -105,14 +107,3 @@ def _show(found: PhotoSuggestions) -> None:
             tags = ", ".join(shown_tag(tag) for tag in kin.tags)
             table.add_row(shown(kin.file), percent(kin.share), tags)
         show(table)
-
-
-def _spoken_for(one: TagSuggestion) -> str:
-    """How much kin, the photograph itself and the tag's name have to do with a suggestion."""
-    parts = [
-        (one.kin_share, "by its kin"),
-        (one.readout_share, "by what the photograph itself shows"),
-        (one.name_share, "by what the name of the tag means"),
-    ]
-    told = [f"{percent(share)} {what}" for share, what in parts if share >= 0.005]
-    return "Suggested " + ", ".join(told) if told else ""

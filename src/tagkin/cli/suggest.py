@@ -226,7 +226,7 @@ def _json(suggested: list[PhotoSuggestions]) -> str:
 def _csv(suggested: list[PhotoSuggestions], verbatim: bool) -> str:
     """One row per suggestion; kin are separated by |, those with the largest shares first."""
     return csv_text(
-        ["file_name", "tag", "confidence", "kin", "name_share"],
+        ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"],
         (
             [
                 relative(one.file),
@@ -234,6 +234,7 @@ def _csv(suggested: list[PhotoSuggestions], verbatim: bool) -> str:
                 s.confidence,
                 "|".join(relative(k.file) for k in s.kin),
                 s.name_share,
+                s.readout_share,
             ]
             for one in suggested
             for s in one.suggestions

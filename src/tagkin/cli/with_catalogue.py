@@ -13,6 +13,7 @@ from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag,
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import report_problems
 from tagkin.cli.tables import count, facts, percent, seconds
+from tagkin.wording import shares_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -233,6 +234,8 @@ def _show(catalogue: Catalogue, found: Explained, n_kin: int) -> None:
             console.print(f"  {shown_text(said.text)}{when}")
         if kin := _kin_text(catalogue, tag, n_kin):
             console.print(f"  [dim]kin: {kin}[/dim]")
+        if shares := shares_text(tag.name_share, tag.readout_share):
+            console.print(f"  [dim]suggested {shares}[/dim]")
 
 
 def _kin_text(catalogue: Catalogue, tag: TagProvenance, n_kin: int) -> str:

@@ -8,10 +8,15 @@ import math
 import re
 from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tagkin.pages._text import name_of
+from tagkin.wording import shares_text
+
+if TYPE_CHECKING:
+    from tagkin.annotator.suggestions import TagSuggestion
 
 __all__ = ["environment", "read_part", "render"]
 
@@ -44,6 +49,7 @@ def environment() -> Environment:
         "digest": _digest,
         "name": name_of,
         "percent": _percent,
+        "shares": _shares,
         "sortable": _sortable,
         "thousands": lambda n: f"{n:,}",
     }
@@ -57,6 +63,11 @@ def _clipped(share: float) -> float:
 
 def _percent(share: float, digits: int = 0) -> str:
     return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def _shares(one: TagSuggestion) -> str:
+    """How much kin, the photograph and the tag's name have to do with a suggestion."""
+    return f"Suggested {shares_text(one.name_share, one.readout_share)}."
 
 
 def _sortable(share: float) -> str:

@@ -29,6 +29,7 @@ from tagkin.errors import InvalidInput
 from tagkin.server.assets import shown
 from tagkin.server.order import Order
 from tagkin.server.thumbnails import SIZES
+from tagkin.wording import shares_text
 
 __all__ = [
     "asked_page",
@@ -169,6 +170,9 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             "confidence": round(now.get(numbers[s.tag], s.confidence), 4),
             "run": s.run,
             "kin": some,
+            "name_share": _rounded(s.name_share),
+            "readout_share": _rounded(s.readout_share),
+            "shares": shares_text(s.name_share, s.readout_share),
         }
         for s, some in zip(suggested, kin, strict=True)
     ]
@@ -189,6 +193,10 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
         ],
         "next": next_photograph(catalogue, content),
     }
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 4)
 
 
 def _kin_cards(catalogue: Catalogue, each: Sequence[Sequence[Kin]]) -> list[list[dict[str, Any]]]:
