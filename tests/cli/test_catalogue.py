@@ -1,6 +1,7 @@
 """A catalogue from the command line: scan, decide, ask, and carry elsewhere."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -101,8 +102,10 @@ def test_explain_tells_who_says_so(on, run, world, catalogue):
     assert len(red["said"][0]["model"]) == 64
     assert red["said"][0]["confidence"] == red["confidence"]
     assert 0 < len(red["kin"]) <= 6
+    assert 0 <= red["name_share"] <= red["name_share"] + red["readout_share"] <= 1 + 1e-4
     text = done(run("explain", untagged, "--catalogue", catalogue))
     assert "accepted by you" in text
+    assert re.search(r"suggested (\d+ % by [a-z ]+(, )?)+", text)
 
 
 def test_a_tag_can_be_given_by_hand(on, world):
