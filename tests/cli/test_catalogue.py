@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import Catalogue, carried_tags, load_model, teach
 
 from .conftest import call
-from .synthetic import make_photographs, write_sidecar
+from .synthetic import make_photographs, write_sidecar, write_tag_file
 
 
 def lines(text: str) -> list[dict]:
@@ -206,6 +206,30 @@ def test_a_decision_is_learned_from(on, world, catalogue):
     after = on("train")[0]["photographs"]["used"]
     assert after == before + len({one["file"] for one in did["decisions"]})
     assert call(world.cache, "status", "--catalogue", catalogue).exit_code == 0
+
+
+def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue, tmp_path):
+    some = dict([*world.tags_of.items()][::2])
+    bare = next(name for name, tags in some.items() if "red" in tags)
+    write_tag_file(tmp_path / "fewer.jsonl", {n: tags for n, tags in some.items() if n != bare})
+    (found,) = on("scan", "--tags", "fewer.jsonl")
+    assert bare in found["retagged"]
+    with Catalogue(catalogue, write=False) as opened:
+        annotator, _ = load_model(opened)
+        row = [Path(path).name for path in annotator.paths_].index(bare)
+        files = [str(world.photos / name) for name in world.tags_of if "red" in name]
+
+        def kin() -> set[str]:
+            suggested = annotator.suggest(files, n=5, n_kin=50)
+            return {Path(k.file).name for one in suggested for s in one.suggestions for k in s.kin}
+
+        assert bare in kin()
+        assert teach(annotator, carried_tags(opened)) == 1
+        assert annotator.tags_[row] == []
+        assert bare not in kin()
+        assert teach(annotator, carried_tags(opened)) == 0
+    (again,) = on("suggest", "--threshold", "0.1")
+    assert again["taught"] == 1
 
 
 def test_the_shell_completes_tags(run, tmp_path, monkeypatch):

@@ -197,7 +197,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         estimator.check_parameters()
         seen, rows, (no, yes) = self._tagged(photographs, tags, step, rejected, accepted)
         estimator.prior, note = self._usable_prior(seen.features)
-        labels, groups = self._labels(rows), self._series(seen, step)
+        labels, groups = self.learnable(rows), self._series(seen, step)
         estimator.fit(
             seen.features, labels, groups=groups, rejected=no, accepted=yes, progress=step
         )
@@ -265,8 +265,8 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         step("Finding series", 0, 1)
         return find_series(seen.files, seen.features, n_folds(len(seen.files)))
 
-    def _labels(self, rows: list[list[str]]) -> Labels:
-        """Tags as labels, refused here in words of photographs and tags."""
+    def learnable(self, rows: list[list[str]]) -> Labels:
+        """What can be learned of photographs' tags, refused in words of photographs and tags."""
         from tagkin.annotator.learning import check_enough
 
         labels = read_labels(rows, len(rows), clone(self._estimator().vocabulary))
@@ -421,7 +421,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         seen, rows, (refused,) = self._tagged(photographs, tags, step, rejected)
         estimator = self._estimator()
         estimator.prior = self._usable_prior(seen.features)[0]
-        labels, groups = self._labels(rows), self._series(seen, step)
+        labels, groups = self.learnable(rows), self._series(seen, step)
         return estimator.cross_validate(
             seen.features, labels, groups=groups, rejected=refused, progress=step
         )

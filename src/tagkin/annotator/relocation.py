@@ -12,7 +12,7 @@ import numpy as np
 
 from tagkin.annotator.locations import Locations, digest_reader, rooted
 from tagkin.annotator.progress import Progress
-from tagkin.features import Extraction, FeatureCache
+from tagkin.features import Extraction, FeatureCache, ReadOnlyCache
 
 __all__ = ["Relocation"]
 
@@ -74,7 +74,7 @@ class Relocation:
         return seen
 
     def _remember_paths(self) -> None:
-        if self.cache is not False:
+        if self.cache is not False and not isinstance(self.cache, ReadOnlyCache):
             self.paths_.remember()
 
     def saved_to(self, folder: Path) -> None:

@@ -34,6 +34,7 @@ from tagkin.catalogue.learning import (
     load_model,
     suggest,
     teach,
+    to_learn_from,
     train,
 )
 from tagkin.catalogue.locations import default_data_folder, find_catalogue, known_catalogues
@@ -169,6 +170,7 @@ __all__ = [
     "tags_to_write",
     "take_back",
     "teach",
+    "to_learn_from",
     "to_review",
     "train",
     "undo_batch",

@@ -121,17 +121,23 @@ def open_catalogue(
     *,
     write: bool = False,
     command: str = "tagkin",
+    dry_run: bool = False,
 ) -> Catalogue:
     """The catalogue at a path, of a photograph or folder, or the only one there is.
 
     See `tagkin.catalogue.locations.find_catalogue` for which one that is, and `Database` for
     the other parameters.
     """
-    return Catalogue(locations.find_catalogue(path, near), write=write, command=command)
+    found = locations.find_catalogue(path, near)
+    return Catalogue(found, write=write, command=command, dry_run=dry_run)
 
 
 def open_for_scan(
-    folder: Path | None, path: Path | None = None, *, command: str = "scan"
+    folder: Path | None,
+    path: Path | None = None,
+    *,
+    command: str = "scan",
+    dry_run: bool = False,
 ) -> Catalogue:
     """The catalogue of a folder, made where it has none; one that was moved is recognised.
 
@@ -143,9 +149,11 @@ def open_for_scan(
         Where the catalogue is, or is to be.
     command : str, default "scan"
         What the writer is doing, for whoever comes second.
+    dry_run : bool, default False
+        Make nothing, and remember nothing: what is opened is a copy in memory.
     """
     if folder is None:
-        found = open_catalogue(path, write=True, command=command)
+        found = open_catalogue(path, write=True, command=command, dry_run=dry_run)
         if not os.path.isdir(found.root):
             said = f"{found.root} is not there. If the folder was moved: tagkin scan FOLDER"
             found.close()
@@ -155,10 +163,11 @@ def open_for_scan(
         raise InvalidInput(f"{folder} is not a folder. Check the path.")
     root = Path(os.path.realpath(folder))
     path = path.absolute() if path is not None else _path_for(root)
-    catalogue = Catalogue(path, write=True, create=True, command=command)
+    catalogue = Catalogue(path, write=True, create=True, command=command, dry_run=dry_run)
     try:
         _take_root(catalogue, root)
-        locations.remember(root, path)
+        if not dry_run:
+            locations.remember(root, path)
     except BaseException:
         catalogue.close()
         raise

@@ -40,6 +40,9 @@ class Database:
     is_lent : bool
         Whether the right to write is that of the process which started this one, and which
         writes as well: the two wait for each other's transactions.
+    dry_run : bool
+        Whether nothing is to stay: all work is on a copy in memory, and nobody is kept from
+        writing meanwhile.
     """
 
     def __init__(
@@ -50,12 +53,13 @@ class Database:
         create: bool = False,
         command: str = "tagkin",
         is_lent: bool = False,
+        dry_run: bool = False,
     ):
-        self.path, self.is_writer = path, write
+        self.path, self.is_writer, self.is_copy = path, write, dry_run
         self._lock = threading.RLock()
         self._depth = 0
         self._is_lent = is_lent
-        self._writer = WriterLock(path, command) if write and not is_lent else None
+        self._writer = WriterLock(path, command) if write and not (is_lent or dry_run) else None
         try:
             with self.named_errors("opened"):
                 self._connection = self._opened(create)
@@ -129,14 +133,12 @@ class Database:
             raise StorageError(
                 f"There is no catalogue {self.path}. `tagkin scan FOLDER` makes one."
             )
-        connection = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
-            uri=True,
-            timeout=_WAIT,
-            isolation_level=None,
-            check_same_thread=False,  # the lock is ours
-        )
+        file = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        connection = _connected(":memory:" if self.is_copy else file)
         try:
+            if self.is_copy and self.path.exists():
+                with contextlib.closing(_connected(file)) as source:
+                    source.backup(connection)
             self._set_up(connection)
         except BaseException:
             connection.close()
@@ -208,6 +210,16 @@ class Database:
         if kind == sqlite3.SQLITE_FULL:
             return f"The disk is full: the catalogue {self.path} stayed as it was. Make room."
         return f"The catalogue {self.path} cannot be {what}: {error}."
+
+
+def _connected(address: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        address,
+        uri=True,
+        timeout=_WAIT,
+        isolation_level=None,
+        check_same_thread=False,  # the lock is ours
+    )
 
 
 def _migrate(connection: sqlite3.Connection, name: str, script: str) -> None:

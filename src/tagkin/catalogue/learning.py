@@ -20,6 +20,7 @@ from tagkin.images import Failure
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Finding, PhotoSuggestions
+    from tagkin.features import FeatureCache
 
 __all__ = [
     "Carrying",
@@ -29,6 +30,7 @@ __all__ = [
     "model_fingerprint",
     "suggest",
     "teach",
+    "to_learn_from",
     "train",
 ]
 
@@ -112,13 +114,7 @@ def train(
     run : int
     """
     with catalogue.run("train", parameters) as run:
-        every = carried_tags(catalogue)
-        some = [one for one in every if one.tags]
-        if not some:
-            raise InvalidInput(
-                f"None of the {len(every):,} photographs in {catalogue.root} carries a tag. Tag "
-                "some, or accept tags by name: tagkin accept PHOTO --tag TAG"
-            )
+        some, _ = to_learn_from(catalogue)
         annotator.fit(
             [one.file for one in some],
             [one.tags for one in some],
@@ -139,6 +135,18 @@ def train(
     return run.id
 
 
+def to_learn_from(catalogue: Catalogue) -> tuple[list[Carrying], int]:
+    """Photographs that carry tags; and how many there are, whether they carry any or not."""
+    every = carried_tags(catalogue)
+    some = [one for one in every if one.tags]
+    if not some:
+        raise InvalidInput(
+            f"None of the {len(every):,} photographs in {catalogue.root} carries a tag. Tag some, "
+            "or accept tags by name: tagkin accept PHOTO --tag TAG"
+        )
+    return some, len(every)
+
+
 def model_fingerprint(folder: Path) -> str:
     """SHA-256 of what a model was learned to be, in hexadecimal: of its arrays and settings."""
     content = hashlib.sha256((folder / "model.json").read_bytes())
@@ -148,8 +156,11 @@ def model_fingerprint(folder: Path) -> str:
     return content.hexdigest()
 
 
-def load_model(catalogue: Catalogue) -> tuple[Annotator, str]:
-    """The model that was learned from a collection, and its fingerprint."""
+def load_model(catalogue: Catalogue, cache: FeatureCache | bool = True) -> tuple[Annotator, str]:
+    """The model that was learned from a collection, and its fingerprint.
+
+    `cache` is where it keeps features, as in `Annotator`.
+    """
     folder = catalogue.model_folder
     if not folder.is_dir():
         raise StorageError(
@@ -158,6 +169,7 @@ def load_model(catalogue: Catalogue) -> tuple[Annotator, str]:
     from tagkin.annotator import Annotator
 
     annotator = Annotator.load(folder)
+    annotator.cache = cache
     annotator.meet_folder(catalogue.root)
     return annotator, model_fingerprint(folder)
 
@@ -328,7 +340,8 @@ def _for_catalogue(
 def teach(annotator: Annotator, every: Sequence[Carrying]) -> int:
     """Let an annotator know tags that changed since it was fitted, without a new fit.
 
-    Accepted tags count at once: their photographs are kin that carry them.
+    Accepted tags count at once: their photographs are kin that carry them. Those that lost their
+    tags are kin that carry none.
 
     Returns
     -------
@@ -336,25 +349,39 @@ def teach(annotator: Annotator, every: Sequence[Carrying]) -> int:
         Photographs whose tags are others now.
     """
     known = {str(digest): i for i, digest in enumerate(annotator.digests_)}
+
+    def learned(one: Carrying) -> set[str]:
+        return set(annotator.tags_[known[one.digest]]) if one.digest in known else set()
+
     changed = [
         one
         for one in every
-        if one.tags
-        and (one.digest not in known or set(annotator.tags_[known[one.digest]]) != set(one.tags))
-        and os.path.exists(one.file)
+        if learned(one) != set(one.tags) and (not one.tags or os.path.exists(one.file))
     ]
     if changed and all(one.digest in known for one in changed):
         # a tag that is quite new needs photographs that are new, or a new fit
-        learned = _with_column(annotator, {tag for one in changed for tag in one.tags})
-        changed = [one._replace(tags=[t for t in one.tags if t in learned]) for one in changed]
-        changed = [one for one in changed if one.tags]
-    if changed:
+        some = _with_column(annotator, {tag for one in changed for tag in one.tags})
+        changed = [one._replace(tags=[t for t in one.tags if t in some]) for one in changed]
+        changed = [one for one in changed if learned(one) != set(one.tags)]
+    if tagged := [one for one in changed if one.tags]:
         annotator.add(
-            [one.file for one in changed],
-            [one.tags for one in changed],
-            rejected=[one.rejected for one in changed],
+            [one.file for one in tagged],
+            [one.tags for one in tagged],
+            rejected=[one.rejected for one in tagged],
         )
+    if bare := [known[one.digest] for one in changed if not one.tags]:
+        _untag(annotator, bare)
     return len(changed)
+
+
+def _untag(annotator: Annotator, rows: Sequence[int]) -> None:
+    """Let photographs that were learned from carry nothing."""
+    import numpy as np  # which short commands do without
+
+    estimator = annotator.estimator_
+    # of an image that is known, features are not looked at
+    unseen = np.zeros((len(rows), estimator.n_features_in_), dtype=np.float32)
+    estimator.partial_fit(unseen, [[]] * len(rows), known=np.array(rows))
 
 
 def _with_column(annotator: Annotator, tags: set[str]) -> set[str]:

@@ -22,11 +22,12 @@ def opened(
     *,
     write: bool = False,
     near: Path | None = None,
+    dry_run: bool = False,
 ) -> Catalogue:
     """The catalogue that a command means; see `tagkin.catalogue.find_catalogue`."""
     from tagkin.catalogue import open_catalogue
 
-    return open_catalogue(catalogue, near, write=write, command=command)
+    return open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
 
 
 def paths_in(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:

@@ -28,6 +28,7 @@ def run(
         typer.Option("--output", "-o", metavar="FILE", help="Write to a .jsonl file."),
     ] = None,
     overwrite: options.Overwrite = False,
+    dry_run: options.DryRun = False,
     catalogue: options.Catalogue = None,
 ) -> None:
     """Write decisions and history as JSON lines.
@@ -38,11 +39,15 @@ def run(
     from tagkin.catalogue import export_lines
 
     check_target(output, overwrite, (".jsonl",))
+    if dry_run and output is None:
+        raise typer.BadParameter("--dry-run is for --output: nothing is written without it.")
     with opened(catalogue) as one:
         if output is None:
             for line in export_lines(one):
                 send(json_line(line))
             return
         lines = [json_line(line) for line in export_lines(one)]
-    write_file(output, "".join(lines))
-    say(f"{count(len(lines), 'line')} written to {shown(output)}.")
+    if not dry_run:
+        write_file(output, "".join(lines))
+    would = "would be " if dry_run else ""
+    say(f"{count(len(lines), 'line')} {would}written to {shown(output)}.")

@@ -39,8 +39,8 @@ def run(
     """
     from tagkin.catalogue import import_lines
 
-    with opened(catalogue, "import", write=True) as one:
-        found = import_lines(one, _lines(file), dry_run=dry_run)
+    with opened(catalogue, "import", write=True, dry_run=dry_run) as one:
+        found = import_lines(one, _lines(file))
     if as_json:
         send(json_line(vars(found) | {"dry_run": dry_run}))
         return

@@ -10,7 +10,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tag_file_in
-from tagkin.cli.output import data, json_line, note, relative, send, shown
+from tagkin.cli.output import data, json_line, note, relative, say, send, shown
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import report_problems
 from tagkin.cli.tables import count, facts
@@ -25,6 +25,7 @@ EXAMPLES = """\b
 Examples:
   tagkin scan ~/Pictures
   tagkin scan
+  tagkin scan --dry-run
   tagkin scan ~/Pictures --tags tags.csv --json
 """
 _NAMED = 3
@@ -54,6 +55,7 @@ def run(
             help="Where the catalogue is, or is to be; by default in your folder for data.",
         ),
     ] = None,
+    dry_run: options.DryRun = False,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -65,25 +67,29 @@ def run(
 
     Photographs that did not change are not read again. One that was moved, renamed, copied or
     edited is recognised, and what you decided stays with it. Nothing in the folder is changed.
+    With --dry-run, photographs that are new or changed are read, and nothing is kept of it.
     """
     from tagkin.catalogue import open_for_scan, scan
 
-    with progress_bar() as step, open_for_scan(folder, catalogue) as opened:
+    with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
         found = scan(opened, tag_file_in(opened, tags), column, progress=step)
-        facts_of = _facts(opened, found)
+        facts_of = _facts(opened, found, dry_run)
     problems = report_problems(found.failures, verbose)
     if as_json:
         send(json_line(facts_of | {"unreadable": problems}))
         return
     _remark(found)
     _show(facts_of, found)
+    if dry_run:
+        say("This is what a scan would find. Nothing was written.")
 
 
-def _facts(catalogue: Catalogue, found: Scan) -> dict[str, Any]:
+def _facts(catalogue: Catalogue, found: Scan, dry_run: bool) -> dict[str, Any]:
     return {
         "folder": relative(catalogue.root),
         "catalogue": relative(catalogue.path),
-        "run": found.run,
+        "run": None if dry_run else found.run,
+        "dry_run": dry_run,
         "photographs": found.n_photographs,
         "untagged": catalogue.value(
             "SELECT count(*) FROM photographs WHERE gone IS NULL AND n_tags = 0"

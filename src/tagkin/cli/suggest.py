@@ -120,6 +120,7 @@ def run(
     no_cache: options.NoCache = False,
     verbose: options.Verbose = False,
     folder: options.Folder = None,
+    dry_run: options.DryRun = False,
     catalogue: options.Catalogue = None,
 ) -> None:
     """Suggest tags for photographs.
@@ -135,7 +136,8 @@ def run(
 
     Without PHOTOS, tags are suggested for all photographs of a catalogue and kept there, in the
     place of those that were suggested before and that you have not decided on. What you accepted
-    since the last training counts already, and what you rejected is not suggested again.
+    since the last training counts already, and what you rejected is not suggested again. With
+    --dry-run they are counted and not kept.
     """
     only_one(json=as_json, csv=as_csv, output=output)
     only_one(threshold=threshold is not None, precision=precision is not None)
@@ -156,10 +158,10 @@ def run(
         )
         kept = use_cache(cache, no_cache)
         suggest_in_catalogue(
-            catalogue, wanted, folder, only_untagged, leaf_only, kept, verbose, as_json
+            catalogue, wanted, folder, only_untagged, leaf_only, kept, dry_run, verbose, as_json
         )
         return
-    refuse_options(folder=folder)
+    refuse_options(folder=folder, dry_run=dry_run)
     words = None if vocabulary is None else words_of(vocabulary)
     with progress_bar() as step:
         if model is None and words is not None:

@@ -23,6 +23,7 @@ from tagkin.cli.output import (
     shown_tag,
     shown_text,
 )
+from tagkin.cli.planning import plan_from_catalogue, plan_from_files
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import photographs, report_problems, tag_settings, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
@@ -43,6 +44,7 @@ Examples:
   tagkin train photos --model my-tags --merge plurals --exclude "4k wallpaper"
   tagkin train photos --tags data.jsonl --column labels --model my-tags --tune
   tagkin train
+  tagkin train --dry-run
 """
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags named
 
@@ -88,6 +90,7 @@ def run(
         ),
     ] = None,
     seed: options.Seed = 0,
+    dry_run: options.DryRun = False,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -127,12 +130,20 @@ def run(
             refuse_options(tags=tags, column=column, scheduler=scheduler)
             given = {"backbone": backbone, "min_count": min_count, "seed": seed, **settings}
             given |= {"tune": tune, "denoise": not no_denoise}
+            if dry_run:
+                plan_from_catalogue(annotator, catalogue, as_json)
+                return
             learned = learn_from_catalogue(annotator, catalogue, given, step)
             _remark(annotator)
             report_learned(annotator, learned, start, verbose, as_json)
             return
         found = photographs(photos, tags, column, step)
-        _fit(annotator, tagged(found), scheduler, step)
+        some = tagged(found)
+        if dry_run:
+            report_problems(found.failures, verbose)
+            plan_from_files(annotator, found, some, model, as_json)
+            return
+        _fit(annotator, some, scheduler, step)
         annotator.cache = True  # whether to keep features is for each command to say
         annotator.save(model, overwrite=overwrite)
     problems = report_problems([*found.failures, *annotator.failures_], verbose)

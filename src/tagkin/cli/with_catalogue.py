@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tagkin.cli.catalogues import day, folder_in, opened, paths_in
-from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag, shown_text
+from tagkin.cli.output import data, json_line, relative, say, send, shown, shown_tag, shown_text
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import report_problems
 from tagkin.cli.tables import count, facts, percent, seconds
@@ -18,6 +19,7 @@ from tagkin.wording import shares_text
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
     from tagkin.catalogue import Catalogue, Explained, TagProvenance
+    from tagkin.features import FeatureCache
 
 __all__ = [
     "explain_in_catalogue",
@@ -135,16 +137,20 @@ def suggest_in_catalogue(
     only_untagged: bool,
     leaf_only: bool,
     keep_features: bool,
+    dry_run: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
     """Suggest tags for the photographs of a catalogue, keep them there, and tell how many."""
     from tagkin.catalogue import load_model, suggest
 
-    with progress_bar() as step, opened(catalogue, "suggest", write=True) as one:
+    with (
+        progress_bar() as step,
+        _features(keep_features, dry_run) as cache,
+        opened(catalogue, "suggest", write=True, dry_run=dry_run) as one,
+    ):
         step("Opening the model", 0, 1)
-        annotator, fingerprint = load_model(one)
-        annotator.cache = keep_features
+        annotator, fingerprint = load_model(one, cache)
         annotator.vocabulary_.leaf_only |= leaf_only
         found = suggest(
             one,
@@ -160,7 +166,8 @@ def suggest_in_catalogue(
         )
     problems = report_problems(found.failures, verbose)
     told = {
-        "run": found.run,
+        "run": None if dry_run else found.run,
+        "dry_run": dry_run,
         "model": fingerprint,
         "photographs": found.n_photographs,
         "with_suggestions": found.n_with,
@@ -173,16 +180,29 @@ def suggest_in_catalogue(
         send(json_line(told))
         return
     console = data()
+    run = "" if dry_run else f" (run {found.run})"
     console.print(
         f"[green]{count(found.n_suggestions, 'suggestion')} for "
-        f"{count(found.n_with, 'photograph')} of {found.n_photographs:,} (run {found.run}); about "
+        f"{count(found.n_with, 'photograph')} of {found.n_photographs:,}{run}; about "
         f"{expected:,.0f} are right.[/green]"
     )
     if found.n_taught:
         changed = count(found.n_taught, "photograph")
         console.print(f"Tags of {changed} that changed since the last training count already.")
+    if dry_run:
+        say("This is what would be suggested. Nothing was written.")
+        return
     console.print()
     console.print(f"Next: [bold]tagkin accept --run {found.run} --at-least 0.9 --dry-run[/bold]")
+
+
+def _features(keep: bool, dry_run: bool) -> AbstractContextManager[FeatureCache | bool]:
+    """Where features are kept; a dry run uses those that are there, and adds nothing."""
+    if not (keep and dry_run):
+        return nullcontext(keep)
+    from tagkin.features import ReadOnlyCache, default_cache_folder
+
+    return ReadOnlyCache(default_cache_folder())
 
 
 # --- explain -----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from tagkin.features.base import Backbone as Backbone
     from tagkin.features.base import Preprocessing as Preprocessing
     from tagkin.features.cache import FeatureCache as FeatureCache
+    from tagkin.features.cache import ReadOnlyCache as ReadOnlyCache
     from tagkin.features.cache import default_cache_folder as default_cache_folder
     from tagkin.features.classifier import Classifier as Classifier
     from tagkin.features.extraction import extract as extract
@@ -23,6 +24,7 @@ _HOMES = {
     "Extraction": "runs",
     "FeatureCache": "cache",
     "Preprocessing": "base",
+    "ReadOnlyCache": "cache",
     "TextEncoder": "text",
     "default_cache_folder": "cache",
     "extract": "extraction",

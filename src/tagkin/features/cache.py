@@ -29,7 +29,14 @@ from tagkin.features._database import Database
 from tagkin.features._schema import transaction
 from tagkin.features.base import Backbone
 
-__all__ = ["BackboneUse", "CacheInfo", "FeatureCache", "Pruned", "default_cache_folder"]
+__all__ = [
+    "BackboneUse",
+    "CacheInfo",
+    "FeatureCache",
+    "Pruned",
+    "ReadOnlyCache",
+    "default_cache_folder",
+]
 
 _LIMIT = 10 * 10**9  # bytes: features of two million photographs
 _AFTER_PRUNING = 0.9  # of the limit, so that not every new photograph prunes
@@ -331,6 +338,23 @@ class FeatureCache:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class ReadOnlyCache(FeatureCache):
+    """A cache that is used as it is: nothing is added, and no use is noted."""
+
+    def store(self, backbone: Backbone, digests: Sequence[str], rows: np.ndarray) -> None:
+        """Keep nothing."""
+
+    def remember(
+        self, files: Sequence[str], statuses: Sequence[os.stat_result], digests: Sequence[str]
+    ) -> None:
+        """Keep nothing."""
+
+    def close(self) -> None:
+        """Close the database; a later use opens it again."""
+        self._used.clear()
+        super().close()
 
 
 def _check_limit(max_bytes: int | None) -> None:

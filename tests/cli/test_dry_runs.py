@@ -1,0 +1,149 @@
+"""A dry run tells what would be done, and leaves every byte as it is."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from .conftest import call
+from .synthetic import make_photographs, write_sidecar, write_tag_file
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def done(said) -> str:
+    assert said.exit_code == 0, said.stderr
+    return said.stdout
+
+
+def everything(*folders: Path) -> dict[str, str]:
+    """All files in some folders, by what is in them."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def home(run, catalogue, world, tmp_path) -> Path:
+    """The folder of a catalogue with decisions, written sidecars, and an export of it."""
+    photos = tmp_path / "photos"
+    shutil.copytree(world.photos, photos)
+    with_it = ("--catalogue", catalogue)
+    some = write_tag_file(tmp_path / "some.jsonl", dict([*world.tags_of.items()][::2]))
+    os.rename(catalogue, tmp_path / "of-the-world.sqlite")
+    done(run("scan", photos, "--tags", some, *with_it))
+    done(run("suggest", "--threshold", "0.1", *with_it))
+    done(run("accept", "--tag", "red", *with_it))
+    done(run("write", *with_it))
+    done(run("accept", "--tag", "blue", *with_it))
+    done(run("tags", "forget", "circle", *with_it))
+    done(run("export", "--output", "kept.jsonl", *with_it))
+    return tmp_path
+
+
+COMMANDS = (
+    ("scan",),
+    ("scan", "photos", "--tags", "embedded"),
+    ("train",),
+    ("suggest", "--threshold", "0.1"),
+    ("accept", "--all"),
+    ("reject", "--all"),
+    ("write",),
+    ("undo",),
+    ("undo", "--run", "3"),
+    ("tags", "rename", "green", "verdant"),
+    ("tags", "merge", "green", "blue", "--into", "cold"),
+    ("tags", "forget", "green"),
+    ("tags", "restore", "circle"),
+    ("import", "kept.jsonl"),
+    ("export", "--output", "again.jsonl"),
+)
+
+
+def test_nothing_is_written(run, home, world, catalogue):
+    before = everything(home, world.cache)
+    for command in COMMANDS:
+        as_json = () if command[0] == "export" else ("--json",)
+        for how in ((), as_json):
+            said = run(*command, "--dry-run", *how, "--catalogue", catalogue)
+            done(said)
+            if how:
+                (told,) = lines(said.stdout)
+                assert told["dry_run"] is True, command
+                assert told.get("run") is None, command
+            assert everything(home, world.cache) == before, command
+    done(run("train", "photos", "--tags", "some.jsonl", "--model", "new", "--dry-run"))
+    assert everything(home, world.cache) == before
+
+
+def test_every_command_that_writes_has_one():
+    from typer.main import get_command
+
+    from tagkin.cli import app
+
+    group = get_command(app)
+    reads = {"review", "status", "history", "explain", "similar", "audit", "evaluate", "map"}
+    reads |= {"info", "tags list", "tags duplicates", "cache info"}
+    for name, command in group.commands.items():
+        parts = getattr(command, "commands", None)
+        each = {name: command} if parts is None else {f"{name} {n}": c for n, c in parts.items()}
+        for whole, one in each.items():
+            has_one = any("--dry-run" in option.opts for option in one.params)
+            assert has_one == (whole not in reads), whole
+
+
+def test_a_scan_tells_what_it_would_find(run, tmp_path, data_folder):
+    tags = make_photographs(tmp_path / "photos", n_each=1)
+    first, second, third, *_ = tags
+    write_sidecar(tmp_path / "photos" / first, ["red"])
+    (would,) = lines(done(run("scan", "photos", "--dry-run", "--json")))
+    assert not data_folder.exists()
+    (did,) = lines(done(run("scan", "photos", "--json")))
+    assert (did["run"], did["untagged"], len(did["added"])) == (1, 5, 6)
+    assert would == did | {"run": None, "dry_run": True}
+    (tmp_path / "photos" / second).unlink()
+    os.rename(tmp_path / "photos" / third, tmp_path / "photos" / "elsewhere.jpg")
+    write_sidecar(tmp_path / "photos" / first, ["red", "circle"])
+    (would,) = lines(done(run("scan", "--dry-run", "--json")))
+    assert "1 moved or renamed" in done(run("scan", "--dry-run"))
+    (did,) = lines(done(run("scan", "--json")))
+    assert (did["gone"], did["retagged"]) == ([second], [first])
+    assert did["moved"] == [{"from": third, "to": "elsewhere.jpg"}]
+    assert would == did | {"run": None, "dry_run": True}
+
+
+def test_training_and_suggesting_tell_what_they_would_do(run, catalogue, tmp_path):
+    with_it = ("--json", "--catalogue", catalogue)
+    (would,) = lines(done(run("train", "--dry-run", *with_it)))
+    (did,) = lines(done(run("train", *with_it)))
+    assert would["tags"] == did["tags"]
+    assert would["photographs"]["tagged"] == did["photographs"]["used"]
+    asked = ("suggest", "--threshold", "0.2")
+    # features that nobody has computed yet are not kept, either
+    (would,) = lines(done(call(tmp_path / "empty", *asked, "--dry-run", *with_it)))
+    assert not (tmp_path / "empty").exists()
+    (did,) = lines(done(run(*asked, *with_it)))
+    for name in ("photographs", "with_suggestions", "suggestions", "expected", "model"):
+        assert would[name] == pytest.approx(did[name]) if name == "expected" else did[name]
+
+
+def test_a_dry_run_needs_no_turn(run, catalogue):
+    from tagkin.catalogue import Catalogue
+
+    with Catalogue(catalogue, write=True, command="review"):
+        for command in ("scan", "train", "suggest"):
+            done(run(command, "--dry-run", "--catalogue", catalogue))
+
+
+def test_only_what_would_be_kept_can_be_tried(run, world, catalogue):
+    said = run("suggest", world.fresh, "--model", world.model, "--dry-run")
+    assert said.exit_code == 2
+    assert run("export", "--dry-run", "--catalogue", catalogue).exit_code == 2
