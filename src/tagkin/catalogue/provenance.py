@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.evidence import unpack_evidence
 from tagkin.catalogue.filters import content_of
 from tagkin.catalogue.review import Kin, kin_of_each
+from tagkin.collection.sidecars import WrittenTag, provenance_of
+from tagkin.errors import SidecarError
 
 __all__ = ["Explained", "Said", "TagProvenance", "explain_photograph"]
 
@@ -85,7 +88,8 @@ def explain_photograph(catalogue: Catalogue, path: str) -> Explained:
     said: dict[str, list[Said]] = {}
     states: dict[str, str] = {}
     behind: dict[str, tuple[float | None, bytes | None]] = {}
-    for tag, places, file in _found(catalogue, content):
+    found = _found(catalogue, content)
+    for tag, places, file in found:
         states[tag] = "found"
         said.setdefault(tag, []).extend(_of_file(word, place, file) for word, place in places)
     for tag, confidence, evidence, one in _open(catalogue, content):
@@ -97,7 +101,8 @@ def explain_photograph(catalogue: Catalogue, path: str) -> Explained:
         if holds:
             states[tag] = _VERDICTS[verdict]
             behind[tag] = confidence, evidence
-    for tag, one in _written(catalogue, content):
+    written = _written(catalogue, content)
+    for tag, one in [*_written_before(catalogue, found, written), *written]:
         said.setdefault(tag, []).append(one)
     order = ("found", "accepted", "suggested", "rejected")
     names = sorted(states, key=lambda tag: (order.index(states[tag]), tag))
@@ -131,6 +136,43 @@ def _of_file(word: str, place: str, photograph: str) -> Said:
     file = place or photograph
     text = f"stands in {file}"
     return Said("file", text, file=file, note=word or None)
+
+
+def _written_before(
+    catalogue: Catalogue,
+    found: Sequence[tuple[str, list[Any], str]],
+    written: Sequence[tuple[str, Said]],
+) -> list[tuple[str, Said]]:
+    """Tags that are marked as tagkin's in sidecars, of whose writing this catalogue knows nothing.
+
+    It was made again since, or the files come from elsewhere. Whose run it was, nobody knows.
+    """
+    known = {(tag, said.file) for tag, said in written}
+    marked: dict[str, list[WrittenTag]] = {}
+    each = []
+    for tag, places, _ in found:
+        for word, file in places:
+            if not file.lower().endswith(".xmp") or (tag, file) in known:
+                continue
+            if file not in marked:
+                marked[file] = _marked(catalogue.absolute(file))
+            for one in marked[file]:
+                if one.tag in (tag, word):
+                    each.append((tag, _by_earlier_run(one, file)))
+    return each
+
+
+def _marked(file: str) -> list[WrittenTag]:
+    try:
+        return provenance_of(Path(file).read_bytes())
+    except (OSError, SidecarError):  # changed since the last scan, which told it
+        return []
+
+
+def _by_earlier_run(one: WrittenTag, file: str) -> Said:
+    sure = "" if one.confidence is None else f", {100 * one.confidence:.0f} % confidence"
+    text = f"written to {file} by run {one.run} of an earlier catalogue, as the file says{sure}"
+    return Said("write", text, None, file, confidence=one.confidence)
 
 
 def _suggested(run: int, when: str, model: str | None, confidence: float | None) -> Said:
