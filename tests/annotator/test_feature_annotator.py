@@ -16,8 +16,10 @@ from tagkin import (
     TagDenoiser,
     Vocabulary,
 )
+from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.learning import Recipe, tuned
 from tagkin.annotator.suggesting import scored
+from tagkin.calibration import UnsaidLabels
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tests.conftest import assert_same
@@ -410,6 +412,36 @@ def test_decisions_move_the_confidences_of_what_nobody_said(synthetic, X, tmp_pa
     told.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
     assert told.unsaid_.offsets_[-1] == told.unsaid_.offset_
     assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
+
+
+def test_what_was_rejected_for_images_without_labels_counts(synthetic, X):
+    """They are no neighbours; confidences move as by all decisions laid side by side."""
+    tags, accepted, rejected = reviewed(synthetic)
+    decided, n_alone = {"rejected": rejected, "accepted": accepted}, len(X) - N
+    plain = FeatureAnnotator(denoise=False).fit(X[:N], tags, **decided)
+    told = FeatureAnnotator(denoise=False)
+    told.fit(X[:N], tags, **decided, rejected_alone=(X[N:], [["beach"]] * n_alone))
+    assert told.method_.labels_.shape[0] == N
+    np.testing.assert_allclose(told.decision_function(X), plain.decision_function(X), atol=1e-5)
+    beach = told.vocabulary_.index("beach")
+    assert told.unsaid_.n_rejected_ == plain.unsaid_.n_rejected_ + n_alone
+    assert told.unsaid_.offsets_[beach] < plain.unsaid_.offsets_[beach] - 0.5
+
+    scores = np.random.default_rng(0).normal(-1, 1, plain.method_.labels_.shape)
+    yes, no, alone = (
+        scipy.sparse.csr_array(plain.vocabulary_.transform(rows))
+        for rows in (accepted, rejected, [["beach"]] * n_alone)
+    )
+    found = Decisions(yes, no, X[N:], alone).unsaid(
+        plain.calibrator_, scores, plain.space_, plain.method_, None, None
+    )
+    P = plain.calibrator_.predict_proba(np.concatenate([scores, plain.decision_function(X[N:])]))
+    said = np.arange(len(X)) < N
+    beside = np.concatenate([yes.toarray(), np.zeros(alone.shape)])
+    expected = UnsaidLabels().fit(
+        P, beside, np.concatenate([no.toarray(), alone.toarray()]), said=said
+    )
+    np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)
 
 
 def test_kin_read_out_and_name_share_what_speaks_for_a_tag(by_tags, X):

@@ -82,3 +82,34 @@ def test_shapes_must_agree():
         UnsaidLabels().fit(P, yes[:, :2], no)
     with pytest.raises(InvalidInput, match="Found 2 labels where 3 were fitted"):
         UnsaidLabels().fit(P, yes, no).predict_proba(P[:, :2], np.ones(len(P), dtype=bool))
+
+
+def test_where_nobody_had_said_anything_offsets_are_the_most_likely_ones():
+    """Against a general optimiser of Σ log q and Σ log (1 − q), to 1e-4."""
+    P, yes, no = decisions(60)
+    said = np.random.default_rng(1).random(60) < 0.5
+    found = UnsaidLabels().fit(P, yes, no, said=said)
+
+    def loss(theta):
+        r = expit(logit(P) + theta[0] + theta[1:])
+        right = np.where(said[:, None], r, P + (1 - P) * r)
+        return -np.log(right)[yes].sum() - np.log1p(-right)[no].sum() + theta @ theta / 2
+
+    best = minimize(loss, np.zeros(4), tol=1e-12).x
+    assert found.offset_ == pytest.approx(best[0], abs=1e-4)
+    np.testing.assert_allclose(found.offsets_, best[0] + best[1:], atol=1e-4)
+    everywhere = UnsaidLabels().fit(P, yes, no, said=np.ones(60, dtype=bool))
+    assert everywhere.offsets_.tolist() == UnsaidLabels().fit(P, yes, no).offsets_.tolist()
+
+
+def test_of_a_person_who_forgets_nothing_confidences_stay_as_they_are():
+    """Suggestions for images that nobody had labelled are right as often as p says."""
+    rng = np.random.default_rng(0)
+    P = rng.uniform(0.05, 0.95, (4000, 2))
+    right = rng.random(P.shape) < P
+    nobody = np.zeros(len(P), dtype=bool)
+    found = UnsaidLabels().fit(P, right, ~right, said=nobody)
+    assert found.predict_proba(P, nobody).mean() == pytest.approx(right.mean(), abs=0.02)
+    # as if somebody had looked before, half of the rest would seem to be forgotten
+    other = UnsaidLabels().fit(P, right, ~right)
+    assert other.predict_proba(P, nobody).mean() > right.mean() + 0.1

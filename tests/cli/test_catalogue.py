@@ -1,6 +1,7 @@
 """A catalogue from the command line: scan, decide, ask, and carry elsewhere."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -206,6 +207,22 @@ def test_a_decision_is_learned_from(on, world, catalogue):
     after = on("train")[0]["photographs"]["used"]
     assert after == before + len({one["file"] for one in did["decisions"]})
     assert call(world.cache, "status", "--catalogue", catalogue).exit_code == 0
+
+
+def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, catalogue):
+    (yes,) = on("accept", "--tag", "blue", "--at-least", "0.1")
+    (no,) = on("reject", "--tag", "red", "--at-least", "0.1")
+    bare = {one["file"] for one in no["decisions"]} - {one["file"] for one in yes["decisions"]}
+    assert bare
+    (learned,) = on("train")
+    assert learned["rejected"] == len(no["decisions"])
+    with Catalogue(catalogue, write=False) as opened:
+        annotator, _ = load_model(opened)
+    assert not bare & {os.path.relpath(path) for path in annotator.paths_}
+    unsaid = annotator.estimator_.unsaid_
+    assert (unsaid.n_accepted_, unsaid.n_rejected_) == (len(yes["decisions"]), len(no["decisions"]))
+    red = annotator.vocabulary_.index("red")
+    assert unsaid.offsets_[red] < unsaid.offset_
 
 
 def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue, tmp_path):

@@ -20,6 +20,7 @@ from tagkin.annotator.photographs import (
     Photographs,
     TagLists,
     paths_of,
+    said_before,
     subset,
     tag_rows,
     tags_now,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from tagkin.annotator.quality import Quality
 
 __all__ = ["Annotator"]
-
 
 _KIN = 5
 
@@ -187,20 +187,21 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
 
         Notes
         -----
-        Photographs without tags are left aside, those that cannot be read are in `failures_`.
-        Photographs of the same content are one, with the tags of all of them. Those of one series
-        (shots of one camera within minutes, near-duplicates) are held out as a whole while
-        confidences are learned; see `tagkin.annotator.series`. If it fails, what was learned
-        before stays.
+        Of photographs without tags what was rejected for them counts, and nothing else; those that
+        cannot be read are in `failures_`. Those of the same content are one, with the tags of all
+        of them. A series (shots of one camera within minutes, near-duplicates) is held out as a
+        whole while confidences are learned; see `tagkin.annotator.series`. If it fails, what was
+        learned before stays.
         """
         step, estimator = progress or silent, self._estimator()
         estimator.check_parameters()
         seen, rows, (no, yes) = self._tagged(photographs, tags, step, rejected, accepted)
         estimator.prior, note = self._usable_prior(seen.features)
         labels, groups = self.learnable(rows), self._series(seen, step)
-        estimator.fit(
-            seen.features, labels, groups=groups, rejected=no, accepted=yes, progress=step
-        )
+        alone = self._rejected_alone(photographs, tags, rejected, seen, step)
+        decided = {"rejected": no, "rejected_alone": alone, "accepted": yes}
+        decided |= {"said": said_before(rows, yes)}
+        estimator.fit(seen.features, labels, groups=groups, progress=step, **decided)
         self.estimator_, self.fingerprint_ = estimator, self._backbone().fingerprint
         self.names_note_ = note
         self._keep(seen, seen.files, seen.digests)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import findings
+from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.feature_scores import FeatureScores
 from tagkin.annotator.grouping import groups_of, holdable, series_text
 from tagkin.annotator.label_input import (
@@ -25,7 +26,7 @@ from tagkin.annotator.naming import LearnedNames, Naming, counted_names
 from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
-from tagkin.arrays import Array, check_features, check_integer, row_blocks
+from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator
 from tagkin.labels import Vocabulary
 from tagkin.names import NamePrior
@@ -142,6 +143,8 @@ class FeatureAnnotator(FeatureScores):
         groups: Array | None = None,
         rejected: Any = None,
         accepted: Any = None,
+        rejected_alone: tuple[Array, Any] | None = None,
+        said: Array | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from features X and labels y of N images.
@@ -164,6 +167,11 @@ class FeatureAnnotator(FeatureScores):
             Which of the labels a person accepted that nobody had said before. Together with what
             was rejected they tell how often an unsaid label is right after all, label by label;
             confidences count it. Without it unsaid labels count as often right as said ones.
+        rejected_alone : (features of shape (M, d), labels or lists of tags), optional
+            Further images, which nobody has labelled, and what a person said that they do not
+            show. That counts in the same way; nothing else is learned from them.
+        said : bool array of shape (N,), optional
+            Which images carried labels before any was accepted; all, unless it is given.
         progress : function of (what, done, all), optional
 
         Notes
@@ -190,7 +198,7 @@ class FeatureAnnotator(FeatureScores):
             together,
             refused,
             naming,
-            self._accepted(accepted, labels),
+            self._decisions(accepted, refused, rejected_alone, said, labels),
         )
         validate_data(self, X, skip_check_array=True, reset=True)
         self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
@@ -265,12 +273,26 @@ class FeatureAnnotator(FeatureScores):
         found = without(rejections(rejected, labels.Y.shape[0], labels), labels.Y)
         return found if found.nnz else None
 
-    def _accepted(self, accepted: Any, labels: Labels) -> scipy.sparse.csr_array | None:
-        """Which labels (N×D) were accepted, of those that the images carry."""
+    @staticmethod
+    def _decisions(
+        accepted: Any,
+        rejected: scipy.sparse.csr_array | None,
+        alone: tuple[Array, Any] | None,
+        said: Array | None,
+        labels: Labels,
+    ) -> Decisions | None:
+        """What was decided; of what was accepted, labels that the images carry."""
         if accepted is None:
             return None
-        found = rejections(accepted, labels.Y.shape[0], labels).multiply(labels.Y)
-        return scipy.sparse.csr_array(found)
+        yes = scipy.sparse.csr_array(
+            rejections(accepted, labels.Y.shape[0], labels).multiply(labels.Y)
+        )
+        before = None if said is None else np.asarray(to_numpy(said), dtype=bool)
+        if alone is None:
+            return Decisions(yes, rejected, said=before)
+        features = check_features(alone[0])
+        no = rejections(alone[1], features.shape[0], labels)
+        return Decisions(yes, rejected, features, no, before)
 
     def check_parameters(self) -> None:
         """Refuse parameters that no fit could use."""

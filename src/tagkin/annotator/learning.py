@@ -13,6 +13,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 
 from tagkin.annotator.blending import REGULARIZATIONS, blended
+from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
 from tagkin.annotator.progress import Progress, counted, silent
@@ -182,15 +183,15 @@ def learn(
     groups: np.ndarray | None = None,
     rejected: scipy.sparse.csr_array | None = None,
     naming: Naming | None = None,
-    accepted: scipy.sparse.csr_array | None = None,
+    decisions: Decisions | None = None,
 ) -> Learned:
     """Learn from features X (N×d) and labels Y (N×D); `step` is told how far it is.
 
     Images of one of the `groups` (N,) are held out together, and are no neighbours of each other
     where weights are learned. What was `rejected` (N×D) is a no for the calibrator as an unsaid
     label is, not more: counted twice, it made confidences too low, by .05 on Flickr8k where the
-    best three suggestions per image had been reviewed. With what was `accepted` of the labels
-    (N×D) it tells how often unsaid ones are right.
+    best three suggestions per image had been reviewed. `decisions` tell how often unsaid labels
+    are right.
     """
     check_enough(Y)
     check_memory(Y)
@@ -203,29 +204,14 @@ def learn(
         if naming is not None:
             names, scores = naming.weighed(X, Y, scores)
         calibrator = LabelCalibrator().fit(scores, Y)
-        unsaid = _unsaid(calibrator, scores, accepted, rejected)
         errors, held_out = _judged(best, scores, names is not None, calibrator, Y)
         space, method = best.fit(X, Y, rejected, groups)
+        unsaid = None
+        if decisions is not None:
+            unsaid = decisions.unsaid(calibrator, scores, space, method, naming, names)
         fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
     return Learned(space, method, calibrator, blend, errors, held_out, names, unsaid)
-
-
-def _unsaid(
-    calibrator: LabelCalibrator,
-    scores: np.ndarray,
-    accepted: scipy.sparse.csr_array | None,
-    rejected: scipy.sparse.csr_array | None,
-) -> UnsaidLabels | None:
-    """How often unsaid labels are right, by decisions (N×D) and held-out scores (N×D).
-
-    None unless some were accepted and others rejected: one alone is no review.
-    """
-    if accepted is None or rejected is None or not accepted.nnz or not rejected.nnz:
-        return None
-    some = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
-    P = to_numpy(calibrator.predict_proba(scores[some]))
-    return UnsaidLabels().fit(P, accepted[some], rejected[some])
 
 
 def _largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:

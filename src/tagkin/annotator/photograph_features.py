@@ -148,6 +148,34 @@ class PhotographFeatures(BaseEstimator):
             )
         return once, merged_rows, others
 
+    def _rejected_alone(
+        self,
+        photographs: Photographs,
+        tags: TagLists | None,
+        rejected: TagLists | None,
+        seen: Extraction,
+        step: Progress,
+    ) -> tuple[Any, list[list[str]]] | None:
+        """Features of photographs without tags, others than those `seen`, and what was rejected."""
+        if isinstance(photographs, Collection):
+            tags = photographs.tags
+        files = paths_of(photographs)
+        rows, no = tag_rows(files, tags), tag_rows(files, rejected or [None] * len(files))
+        kept = [i for i in range(len(files)) if no[i] and not rows[i]]
+        if not kept:
+            return None
+        named = [files[i] for i in kept]
+        if isinstance(photographs, Extraction):
+            others = subset(photographs, kept)
+        else:
+            others = self.look(named, progress=step)
+        tagged = set(seen.digests)
+        fresh = [i for i, digest in enumerate(others.digests) if digest not in tagged]
+        if not fresh:
+            return None
+        once, refused = merged(subset(others, fresh), named, [no[i] for i in kept])
+        return once.features, refused
+
 
 def _prior_of(backbone: Backbone) -> NamePrior | None:
     if backbone.text_encoder is not None:

@@ -20,6 +20,7 @@ __all__ = [
     "all_unreadable",
     "merged",
     "paths_of",
+    "said_before",
     "subset",
     "tag_rows",
     "tags_now",
@@ -91,6 +92,15 @@ def _tags_of(file: str, row: Any) -> list[str]:
             )
     # of a hierarchy without a level nothing is left, either
     return [tag for tag in found if tag.replace("|", " ").strip()]
+
+
+def said_before(
+    tags: Sequence[Sequence[str]], accepted: Sequence[Sequence[str]] | None
+) -> list[bool] | None:
+    """Which photographs carried tags before some of them were accepted; None where none were."""
+    if accepted is None:
+        return None
+    return [bool(set(row) - set(taken)) for row, taken in zip(tags, accepted, strict=True)]
 
 
 def merged(

@@ -64,11 +64,16 @@ class UnsaidLabels(BaseEstimator):
     array([[0.9, 0.1]])
     """
 
-    def fit(self, P: Array, accepted: Array, rejected: Array) -> Self:
+    def fit(
+        self, P: Array, accepted: Array, rejected: Array, *, said: np.ndarray | None = None
+    ) -> Self:
         """Learn from probabilities P (n×D) of models that had not seen the image, and decisions.
 
         `accepted` and `rejected` (n×D, dense or sparse) are above 0 where a label that nobody had
-        said was suggested, and a person took it or refused it.
+        said was suggested, and a person took it or refused it. `said` (n,) is true where somebody
+        had labelled the image before, as all were unless it is given. Where nobody had, a label
+        that was taken is right with q, and one that was refused is wrong with 1 − q, that is
+        (1 − p)(1 − r).
         """
         P = check_scores(P)
         yes, no = (as_labels(one, P.shape[0]) for one in (accepted, rejected))
@@ -77,9 +82,9 @@ class UnsaidLabels(BaseEstimator):
                 f"Found probabilities of shape {tuple(P.shape)}, accepted of {yes.shape} and "
                 f"rejected of {no.shape}; all three have one shape."
             )
-        label, z, right = _decisions(P, yes, no)
+        label, z, right, asked = _decisions(P, yes, no, said)
         self.n_labels_ = P.shape[1]
-        self.offset_, own = _most_likely(label, z, right, P.shape[1])
+        self.offset_, own = _most_likely(label, z, right, asked, P.shape[1])
         self.offsets_ = self.offset_ + own
         self.n_accepted_, self.n_rejected_ = int(right.sum()), int((1 - right).sum())
         return self
@@ -117,27 +122,39 @@ class UnsaidLabels(BaseEstimator):
 
 
 def _decisions(
-    P: Array, yes: scipy.sparse.csr_array, no: scipy.sparse.csr_array
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each decision the label, the log-odds and whether it was accepted."""
-    p, labels, found = np.asarray(to_numpy(P), dtype=np.float64), [], []
+    P: Array, yes: scipy.sparse.csr_array, no: scipy.sparse.csr_array, said: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of each decision the label, the log-odds, whether it was accepted, and whether r alone says.
+
+    The last is so unless it was accepted where nobody had said anything.
+    """
+    p, labels, found, asked = np.asarray(to_numpy(P), dtype=np.float64), [], [], []
     for matrix in (yes, no):
         rows, columns = matrix.nonzero()
         labels.append(columns)
         found.append(logit(np.clip(p[rows, columns], _LEAST, 1 - _LEAST)))
+        plain = np.ones(len(rows), dtype=bool)
+        asked.append(plain if said is None or matrix is no else np.asarray(said)[rows])
     right = np.repeat([1.0, 0.0], [len(found[0]), len(found[1])])
-    return np.concatenate(labels), np.concatenate(found), right
+    return np.concatenate(labels), np.concatenate(found), right, np.concatenate(asked)
 
 
 def _most_likely(
-    label: np.ndarray, z: np.ndarray, right: np.ndarray, n_labels: int
+    label: np.ndarray, z: np.ndarray, right: np.ndarray, asked: np.ndarray, n_labels: int
 ) -> tuple[float, np.ndarray]:
-    """μ and d (D,) that minimise Σ log(1 + exp ∓(z + μ + d)) + (μ² + Σ d²)/2, by Newton's steps."""
+    """μ and d (D,) that minimise −Σ log-likelihood + (μ² + Σ d²)/2, by Newton's steps.
+
+    A decision is σ(±(z + μ + d)) likely. One that was not `asked` of an unsaid label, but accepted
+    where nobody had said anything, is q likely, and counts with the probability (1 − p) r/q that
+    it would have stayed unsaid: d log q = (1 − p) r/q · d log r.
+    """
     common, own = 0.0, np.zeros(n_labels)
+    known = expit(z)
     for _ in range(_ROUNDS):
         p = expit(z + common + own[label])
-        slopes = np.bincount(label, p - right, n_labels)
-        bends = np.bincount(label, p * (1 - p), n_labels)
+        weight = np.where(asked, 1.0, (1 - known) * p / (known + (1 - known) * p))
+        slopes = np.bincount(label, weight * (p - right), n_labels)
+        bends = np.bincount(label, weight * p * (1 - p), n_labels)
         slope, curve = slopes + own, bends + 1
         # the Hessian is an arrow: labels meet in μ alone
         step = slopes.sum() + common - (bends * slope / curve).sum()

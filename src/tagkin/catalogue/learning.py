@@ -136,10 +136,10 @@ def train(
 
 
 def to_learn_from(catalogue: Catalogue) -> tuple[list[Carrying], int]:
-    """Photographs that carry tags; and how many there are, whether they carry any or not."""
+    """Photographs that carry tags, or for which some were rejected; and how many there are."""
     every = carried_tags(catalogue)
-    some = [one for one in every if one.tags]
-    if not some:
+    some = [one for one in every if one.tags or one.rejected]
+    if not any(one.tags for one in some):
         raise InvalidInput(
             f"None of the {len(every):,} photographs in {catalogue.root} carries a tag. Tag some, "
             "or accept tags by name: tagkin accept PHOTO --tag TAG"

@@ -1,0 +1,70 @@
+"""What a person's decisions on suggestions say of how often they are right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.annotator.naming import LearnedNames, Naming
+from tagkin.arrays import to_numpy
+from tagkin.calibration import LabelCalibrator, UnsaidLabels
+
+__all__ = ["Decisions"]
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What was accepted and rejected of labels that nobody had said.
+
+    Of N images learned from, and of M others that carry no label: what was rejected for those is
+    all that is known of them.
+    """
+
+    accepted: scipy.sparse.csr_array | None = None
+    """Of shape (N, D)."""
+    rejected: scipy.sparse.csr_array | None = None
+    """Of shape (N, D)."""
+    features: Any = None
+    """Of the others, shape (M, d); None where there are none."""
+    alone: scipy.sparse.csr_array | None = None
+    """What was rejected for the others, shape (M, D)."""
+    said: np.ndarray | None = None
+    """Which of the N images carried labels before anything was accepted; without it, all."""
+
+    def unsaid(
+        self,
+        calibrator: LabelCalibrator,
+        scores: np.ndarray,
+        space: Any,
+        method: Any,
+        naming: Naming | None,
+        names: LearnedNames | None,
+    ) -> UnsaidLabels | None:
+        """How often unsaid labels are right, by held-out scores (N×D) of the images learned from.
+
+        Those of the others are the fitted method's own, which has not seen them. None unless some
+        labels were accepted and others rejected: one alone is no review.
+        """
+        n_rejected = sum(one.nnz for one in (self.rejected, self.alone) if one is not None)
+        if self.accepted is None or not self.accepted.nnz or not n_rejected:
+            return None
+        no = self.rejected
+        if no is None:
+            no = scipy.sparse.csr_array(self.accepted.shape, dtype=np.float32)
+        some = np.flatnonzero(np.diff(self.accepted.indptr) + np.diff(no.indptr))
+        P, yes, no = to_numpy(calibrator.predict_proba(scores[some])), self.accepted[some], no[some]
+        said = np.ones(len(some), dtype=bool) if self.said is None else self.said[some]
+        if self.features is not None and self.alone is not None:
+            embeddings = self.features if space is None else space.transform(self.features)
+            others = to_numpy(method.decision_function(embeddings))
+            if names is not None and naming is not None:
+                others = names.combined(naming.prior, self.features, others)
+            nothing = scipy.sparse.csr_array(self.alone.shape, dtype=np.float32)
+            P = np.concatenate([P, to_numpy(calibrator.predict_proba(others))])
+            yes = scipy.sparse.vstack([yes, nothing], format="csr")
+            no = scipy.sparse.vstack([no, self.alone], format="csr")
+            said = np.append(said, np.zeros(len(others), dtype=bool))
+        return UnsaidLabels().fit(P, yes, no, said=said)
