@@ -111,6 +111,14 @@ def test_other_files_are_refused(catalogue, text):
         import_lines(catalogue, text.splitlines())
 
 
+def test_what_is_there_already_stays_also_after_a_tag_was_renamed(decided):
+    before = lines(decided)
+    came = import_lines(decided, before)
+    assert (came.runs, came.decisions, came.writes) == (0, 0, 0)
+    assert lines(decided) == before
+    check_invariants(decided)
+
+
 def test_a_damaged_line_changes_nothing(decided, catalogue):
     kept = lines(decided)
     n = len(history(catalogue))
@@ -169,6 +177,21 @@ def test_accepted_tags_that_files_lack_are_to_be_written(catalogue, folder, resc
     rescan()
     assert {one.path for one in tags_to_write(catalogue)} == {"2024/d.jpg", "a.jpg"}
     assert status_of(catalogue).n_to_write == 2
+
+
+def test_a_copy_is_written_to_where_it_is_meant(catalogue, folder, rescan):
+    folder.put("copies/a.jpg", "a")
+    rescan()
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
+
+    def to_write(**filters):
+        return [one.path for one in tags_to_write(catalogue, Filters(**filters))]
+
+    assert to_write() == ["a.jpg", "copies/a.jpg"]
+    assert to_write(photographs=["copies/a.jpg"]) == to_write(folder="copies/") == ["copies/a.jpg"]
+    assert to_write(photographs=["a.jpg"]) == ["a.jpg"]
+    assert to_write(folder=".") == ["a.jpg", "copies/a.jpg"]
 
 
 def test_a_write_is_kept_with_what_stood_there(catalogue):

@@ -192,10 +192,26 @@ def test_commands_on_a_plain_folder_say_what_is_missing(run, world, catalogue):
     assert len(lines(done(said))) == 12
 
 
+def test_what_a_model_is_asked_is_asked_of_that_of_the_catalogue(on, run, world, catalogue):
+    photo = world.photos / next(iter(world.tags_of))
+    (near,) = on("similar", photo, "-n", "3")
+    assert len(near["similar"]) == 3
+    (found,) = on("info")
+    assert found["photographs"] == len(world.tags_of) // 2
+    done(run("map", "--output", "map.png", "--catalogue", catalogue))
+    some = on("audit", "--kind", "wrong", "-n", "4")
+    assert len(some) == 4
+    on("reject", some[1]["file"], "--tag", some[1]["tag"])
+    left = on("audit", "--kind", "wrong", "-n", "4")
+    assert left[:3] == [some[0], *some[2:]]
+    assert len(left) == 4
+
+
 def test_without_a_model_the_next_step_is_named(run, tmp_path):
     make_photographs(tmp_path / "photos", n_each=1)
     done(run("scan", "photos"))
-    assert "`tagkin train` learns one" in run("suggest").stderr
+    for command in (("suggest",), ("audit",), ("info",), ("map", "--output", "map.png")):
+        assert "`tagkin train` learns one" in run(*command).stderr
     assert "None of the 6 photographs" in run("train").stderr
     assert "tagkin train" in done(run("status"))
 

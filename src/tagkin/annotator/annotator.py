@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -199,7 +199,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         estimator.prior, note = self._usable_prior(seen.features)
         labels, groups = self.learnable(rows), self._series(seen, step)
         alone = self._rejected_alone(photographs, tags, rejected, seen, step)
-        decided = {"rejected": no, "rejected_alone": alone, "accepted": yes}
+        decided: dict[str, Any] = {"rejected": no, "rejected_alone": alone, "accepted": yes}
         decided |= {"said": said_before(rows, yes)}
         estimator.fit(seen.features, labels, groups=groups, progress=step, **decided)
         self.estimator_, self.fingerprint_ = estimator, self._backbone().fingerprint

@@ -13,7 +13,7 @@ from typing import Any
 
 from tagkin.catalogue import locations
 from tagkin.catalogue.database import Database, sql_text
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["Catalogue", "Run", "now", "open_catalogue", "open_for_scan"]
 
@@ -57,6 +57,14 @@ class Catalogue(Database):
     def model_folder(self) -> Path:
         """Where the model is that was learned from this collection."""
         return self.path.with_suffix(".model")
+
+    def learned_model(self) -> Path:
+        """Where that model is; a `StorageError` says what to do where there is none."""
+        if not self.model_folder.is_dir():
+            raise StorageError(
+                f"No model was learned from {self.root} yet. `tagkin train` learns one."
+            )
+        return self.model_folder
 
     def absolute(self, path: str) -> str:
         """The whole path of a photograph, from the one in the catalogue."""

@@ -220,10 +220,11 @@ class _Import:
     def _decision(self, one: dict[str, Any]) -> None:
         content, tag = self._content(one["content"]), self.numbers[one["tag"]]
         row = (self.runs[one["run"]], content, tag, one["verdict"], one["made_at"])
+        # what was decided before the tag was renamed stays a decision on the former one
         if self.connection.execute(
-            "SELECT 1 FROM decisions WHERE run = ? AND content = ? AND tag = ? AND verdict = ? "
-            "AND made_at = ?",
-            row,
+            "SELECT 1 FROM decisions WHERE run = ?1 AND content = ?2 AND verdict = ?4 "
+            "AND made_at = ?5 AND tag IN (?3, (SELECT id FROM tags WHERE name = ?6))",
+            (*row, one["tag"]),
         ).fetchone():
             return
         evidence = pack_evidence(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.database import sql_text
 from tagkin.errors import InvalidInput
 
 __all__ = ["Filters", "content_of", "tag_numbers"]
@@ -85,6 +86,19 @@ class Filters:
             parts.append(f"{name}.content IN (SELECT value FROM json_each(?))")
             contents = [content_of(catalogue, path) for path in self.photographs]
             values.append(json.dumps(contents))
+        return " AND ".join(parts), values
+
+    def places(self, name: str) -> tuple[str, list[Any]]:
+        """Folder and photographs as a condition on a table of photographs: no copies elsewhere."""
+        parts, values = ["1"], list[Any]()
+        start = (self.folder or "").strip("/")
+        if start not in ("", "."):
+            parts.append(f"{name}.path > CAST(? AS TEXT) AND {name}.path < CAST(? AS TEXT)")
+            values += [sql_text(f"{start}/"), sql_text(f"{start}0")]
+        if self.photographs:
+            marks = ", ".join(["CAST(? AS TEXT)"] * len(self.photographs))
+            parts.append(f"{name}.path IN ({marks})")
+            values += [sql_text(path) for path in self.photographs]
         return " AND ".join(parts), values
 
 

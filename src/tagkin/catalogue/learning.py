@@ -15,7 +15,7 @@ from tagkin.catalogue.evidence import pack_evidence
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.suggestions import Suggested, put_suggestions
 from tagkin.collection import Collection, Progress
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput
 from tagkin.images import Failure
 
 if TYPE_CHECKING:
@@ -161,11 +161,7 @@ def load_model(catalogue: Catalogue, cache: FeatureCache | bool = True) -> tuple
 
     `cache` is where it keeps features, as in `Annotator`.
     """
-    folder = catalogue.model_folder
-    if not folder.is_dir():
-        raise StorageError(
-            f"No model was learned from {catalogue.root} yet. `tagkin train` learns one."
-        )
+    folder = catalogue.learned_model()
     from tagkin.annotator import Annotator
 
     annotator = Annotator.load(folder)

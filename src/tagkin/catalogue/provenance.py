@@ -209,10 +209,10 @@ def _decided(catalogue: Catalogue, content: int) -> list[tuple[Any, ...]]:
             suggested.add((tag, by))
             each.append(_suggested(by, began, model, confidence))
         name = _VERDICTS[verdict]
-        remark = f" ({note})" if note else ""
+        remark = f": {note}" if note else ""
         text = f"{name} by you (run {run}){remark}"
         if back is not None:
-            text += f", taken back by run {back}"
+            text = f"{name} by you (run {run}), taken back by run {back}{remark}"
         each.append(Said("person", text, when, None, run, verdict=name, note=note))
         found.append((tag, verdict, holds, confidence, evidence, each))
     return found

@@ -66,20 +66,21 @@ class PastWrite:
 def tags_to_write(catalogue: Catalogue, filters: Filters | None = None) -> list[ToWrite]:
     """Accepted tags that the files of a photograph do not carry, by photograph.
 
-    Copies of a photograph get the tags each.
+    Copies of a photograph get the tags each, unless filters say which.
     """
     condition, values = (filters or Filters()).conditions(catalogue, "d")
     condition = condition.replace("d.run", "d.suggested_by")
+    place, more = (filters or Filters()).places("p")
     rows = catalogue.rows(
         "SELECT p.id, p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
         "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
-        f"WHERE d.holds AND d.verdict = 1 AND {condition} AND NOT EXISTS "
+        f"WHERE d.holds AND d.verdict = 1 AND {condition} AND {place} AND NOT EXISTS "
         "(SELECT 1 FROM found f JOIN tags o ON o.id = f.tag "
         "WHERE f.photograph = p.id AND o.key = t.key) "
         "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) one "
         "WHERE w.photograph = p.id AND w.state = 'done' AND one.value = t.name) "
         "ORDER BY p.path, d.id",
-        values,
+        values + more,
     )
     found: dict[tuple[int, str], list[str]] = {}
     for photograph, path, name in rows:

@@ -25,6 +25,7 @@ from tagkin.cli.output import (
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import missing_text, open_model, report_missing
 from tagkin.cli.tables import count, file_table, kin_text, percent, show
+from tagkin.cli.with_catalogue import model_of_catalogue, undecided
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Finding
@@ -36,6 +37,7 @@ Examples:
   tagkin audit --model my-tags
   tagkin audit --model my-tags --kind wrong -n 100 --csv > doubtful.csv
   tagkin audit --model my-tags --report audit.html
+  tagkin audit --kind wrong
 """
 _SHOWN = 250  # findings in a report: with more, the page grows slow
 
@@ -48,7 +50,7 @@ class Kind(StrEnum):
 
 
 def run(
-    model: options.Model,
+    model: options.ModelOrCatalogue = None,
     kind: Annotated[
         Kind | None,
         typer.Option(
@@ -77,6 +79,7 @@ def run(
     overwrite: options.Overwrite = False,
     leaf_only: options.LeafOnly = False,
     collection: options.Collection = None,
+    catalogue: options.Catalogue = None,
 ) -> None:
     """Find tags that seem wrong, and tags that seem to be missing.
 
@@ -86,13 +89,20 @@ def run(
 
     How many tags are wrong, and how many are missing, is learned from the collection. Of findings
     with a confidence of 80 %, about 80 % hold.
+
+    Without --model, the model is that of a catalogue, and what you have decided on is left out.
     """
     only_one(json=as_json, csv=as_csv)
     check_target(report, overwrite, (".html", ".htm"))
     with progress_bar() as step:
-        annotator = open_model(model, collection=collection, step=step, leaf_only=leaf_only)
+        folder = model or model_of_catalogue(catalogue)
+        annotator = open_model(folder, collection=collection, step=step, leaf_only=leaf_only)
         step("Judging tags", 0, 1)
-        found = annotator.audit(n, kind=None if kind is None else kind.value)
+        wanted = None if kind is None else kind.value
+        if model is None:
+            found = undecided(catalogue, annotator, n, wanted)
+        else:
+            found = annotator.audit(n, kind=wanted)
         if report is not None:
             step("Writing the report", 0, 1)
             _write(annotator, found, report)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tagkin.cli import options
+from tagkin.cli.catalogues import opened
 from tagkin.cli.output import data, json_line, relative, send, shown, shown_tag, shown_text
 from tagkin.cli.sources import open_model
 from tagkin.cli.tables import facts, size
@@ -21,18 +22,25 @@ EXAMPLES = """\b
 Examples:
   tagkin info my-tags
   tagkin info my-tags --json
+  tagkin info
 """
 _TAGS = 12  # named
 
 
 def run(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, hidden=True)],
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", show_default=False, hidden=True)
+    ] = None,
     as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
 ) -> None:
     """Show what a model learned from, and how.
 
-    MODEL is the model's folder.
+    MODEL is the model's folder; without it, the model is that of a catalogue.
     """
+    if model is None:
+        with opened(catalogue) as one:
+            model = one.learned_model()
     found = _facts(model)
     if as_json:
         send(json_line(found))

@@ -13,6 +13,7 @@ from tagkin.cli.output import say, shown
 from tagkin.cli.progress import Step, progress_bar
 from tagkin.cli.sources import open_model, photographs, report_problems
 from tagkin.cli.tables import count
+from tagkin.cli.with_catalogue import model_of_catalogue
 from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -28,13 +29,13 @@ Examples:
 
 
 def run(
-    model: options.Model,
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", metavar="FILE.png", show_default=False, help="Where the map goes."
         ),
     ],
+    model: options.ModelOrCatalogue = None,
     photos: Annotated[
         list[Path] | None,
         typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
@@ -57,6 +58,7 @@ def run(
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
     verbose: options.Verbose = False,
+    catalogue: options.Catalogue = None,
 ) -> None:
     """Draw a map: every photograph a dot, close to similar ones.
 
@@ -67,6 +69,7 @@ def run(
     """
     check_target(output, overwrite, (".png",))
     with progress_bar() as step:
+        model = model or model_of_catalogue(catalogue)
         annotator = open_model(model, cache, no_cache, collection, step, photos=photos)
         files, rows, problems = _chosen(annotator, photos, tags, column, n, seed, step)
         seen = annotator.look(files, progress=step)

@@ -29,7 +29,6 @@ __all__ = [
     "Merge",
     "MergePlurals",
     "MinCount",
-    "Model",
     "ModelOrCatalogue",
     "NKin",
     "NoCache",
@@ -102,10 +101,6 @@ PhotosOrAll = Annotated[
 ]
 Photo = Annotated[
     Path, typer.Argument(metavar="PHOTO", show_default=False, hidden=True, readable=False)
-]
-Model = Annotated[
-    Path,
-    typer.Option("--model", "-m", metavar="DIR", show_default=False, help="The model's folder."),
 ]
 ModelOrCatalogue = Annotated[
     Path | None,

@@ -11,6 +11,7 @@ from tagkin.cli.output import document, json_line, relative, send, shown, shown_
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model, report_missing
 from tagkin.cli.tables import file_table, show
+from tagkin.cli.with_catalogue import model_of_catalogue
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -18,12 +19,13 @@ EXAMPLES = """\b
 Examples:
   tagkin similar photo.jpg --model my-tags
   tagkin similar photo.jpg -n 30 --model my-tags --json
+  tagkin similar ~/Pictures/photo.jpg
 """
 
 
 def run(
     photo: options.Photo,
-    model: options.Model,
+    model: options.ModelOrCatalogue = None,
     n: Annotated[
         int,
         typer.Option("-n", "--n-photos", metavar="N", min=1, help="How many photographs to find."),
@@ -32,6 +34,7 @@ def run(
     collection: options.Collection = None,
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
+    catalogue: options.Catalogue = None,
 ) -> None:
     """Find the tagged photographs that are most similar to a photograph.
 
@@ -39,6 +42,7 @@ def run(
     they show, not only in how they look.
     """
     with progress_bar() as step:
+        model = model or model_of_catalogue(catalogue, photo)
         annotator = open_model(model, cache, no_cache, collection, step)
         found = annotator.similar([photo], n)[0]
     report_missing(one.file for one in found)

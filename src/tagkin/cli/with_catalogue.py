@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.padding import Padding
 
 from tagkin.cli.catalogues import day, folder_in, opened, paths_in
 from tagkin.cli.output import data, json_line, relative, say, send, shown, shown_tag, shown_text
@@ -17,7 +18,7 @@ from tagkin.cli.tables import count, facts, percent, seconds
 from tagkin.wording import shares_text
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator
+    from tagkin.annotator import Annotator, Finding
     from tagkin.catalogue import Catalogue, Explained, TagProvenance
     from tagkin.features import FeatureCache
 
@@ -28,6 +29,7 @@ __all__ = [
     "refuse_options",
     "report_learned",
     "suggest_in_catalogue",
+    "undecided",
 ]
 
 _STATES = {
@@ -63,6 +65,7 @@ def learn_from_catalogue(
         )[0]
         return {
             "run": run,
+            "dry_run": False,
             "folder": relative(one.root),
             "catalogue": relative(one.path),
             "model": relative(one.model_folder),
@@ -108,14 +111,30 @@ def report_learned(
 # --- suggest -----------------------------------------------------------------------------
 
 
-def model_of_catalogue(catalogue: Path | None, photo: Path) -> Path:
+def model_of_catalogue(catalogue: Path | None, photo: Path | None = None) -> Path:
     """The folder of the model that was learned from a collection."""
     from tagkin.catalogue import load_model
 
-    near = photo if catalogue is None and photo.exists() else None
+    near = photo if catalogue is None and photo is not None and photo.exists() else None
     with _near(catalogue, near) as one:
         load_model(one)  # or what to do
         return one.model_folder
+
+
+def undecided(
+    catalogue: Path | None, annotator: Annotator, n: int | None, kind: str | None
+) -> list[Finding]:
+    """What an audit finds, less what a person has decided on."""
+    with opened(catalogue) as one:
+        decided = {
+            (one.absolute(path), tag)
+            for path, tag in one.rows(
+                "SELECT p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
+                "JOIN photographs p ON p.content = d.content AND p.gone IS NULL WHERE d.holds"
+            )
+        }
+    every = annotator.audit(None if n is None else n + len(decided), kind=kind)
+    return [found for found in every if (found.file, found.tag) not in decided][:n]
 
 
 def _near(catalogue: Path | None, near: Path | None) -> Catalogue:
@@ -252,10 +271,10 @@ def _show(catalogue: Catalogue, found: Explained, n_kin: int) -> None:
         for said in tag.said:
             when = f"  [dim]{day(said.when)}[/dim]" if said.when else ""
             console.print(f"  {shown_text(said.text)}{when}")
-        if kin := _kin_text(catalogue, tag, n_kin):
-            console.print(f"  [dim]kin: {kin}[/dim]")
         if shares := shares_text(tag.name_share, tag.readout_share):
             console.print(f"  [dim]suggested {shares}[/dim]")
+        if kin := _kin_text(catalogue, tag, n_kin):
+            console.print(Padding(f"[dim]kin: {kin}[/dim]", (0, 0, 0, 2)))
 
 
 def _kin_text(catalogue: Catalogue, tag: TagProvenance, n_kin: int) -> str:
