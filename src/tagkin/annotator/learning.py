@@ -18,7 +18,7 @@ from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
 from tagkin.annotator.progress import Progress, counted, silent
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
-from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels
+from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, with_other_labels
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -204,7 +204,7 @@ def learn(
         if naming is not None:
             names, scores = naming.weighed(X, Y, scores)
         calibrator = LabelCalibrator().fit(scores, Y)
-        errors, held_out = _judged(best, scores, names is not None, calibrator, Y)
+        errors, held_out = _judged(best, scores, names is not None, calibrator, Y, groups)
         space, method = best.fit(X, Y, rejected, groups)
         unsaid = None
         if decisions is not None:
@@ -386,10 +386,12 @@ def _judged(
     named: bool,
     calibrator: LabelCalibrator,
     Y: scipy.sparse.csr_array,
+    groups: np.ndarray | None,
 ) -> tuple[LabelErrors, scipy.sparse.csr_array]:
     """How many labels are wrong and missing, and the held-out probabilities that say which.
 
-    `named` are scores, then logits, in which names count.
+    `named` are scores, then logits, in which names count. What is said of a label counts what the
+    image's other labels say.
     """
     if named:
         Z = scores
@@ -397,6 +399,7 @@ def _judged(
         Z = recipe.even_logits
     else:
         Z = scores if recipe.method.scores_are_logits else calibrator.log_odds(scores)
+    Z = with_other_labels(Z, Y, groups)
     errors = LabelErrors().fit(Z, Y)
     return errors, _noted(errors, Z, Y)
 

@@ -6,6 +6,7 @@ from tagkin.calibration.label_errors import (
     probability_missing,
     probability_wrong,
 )
+from tagkin.calibration.other_labels import with_other_labels
 from tagkin.calibration.reliability import (
     ReliabilityCurve,
     expected_calibration_error,
@@ -22,4 +23,5 @@ __all__ = [
     "probability_missing",
     "probability_wrong",
     "reliability_curve",
+    "with_other_labels",
 ]

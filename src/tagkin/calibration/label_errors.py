@@ -32,7 +32,7 @@ _MOST_ROUNDS = 200
 _SETTLED = 1e-4  # relative change of the shares of a round after which no more are needed
 _START = 0.03  # share of wrong and of missing labels before looking
 # A label's own errors count beside this many of what is expected of it by all labels.
-_PRIOR_ERRORS = 30
+_PRIOR_ERRORS = 100
 # Labels that are taken to have been looked at before: few labels alone make no large share.
 _PRIOR_LABELS, _PRIOR_SHARE = 100, 0.01
 # Of the images that have a label, and of those where it belongs: most that can be wrong, missing.
