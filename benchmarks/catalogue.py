@@ -95,7 +95,7 @@ def put_everything(catalogue: Catalogue) -> int:
                 row = dict.fromkeys([*names[i], *(f"tag {k:04}" for k in rare[i])])
                 support = [(one, 1 / N_KIN) for one in kin[i]]
                 pairs = zip(row, sure[i], strict=False)
-                each.append((content, [Suggested(name, p, support) for name, p in pairs]))
+                each.append((content, [Suggested(name, p, support, 0.1, 0.4) for name, p in pairs]))
             n += put_suggestions(catalogue, run.id, each)
     with catalogue.transaction() as connection:
         connection.execute(
