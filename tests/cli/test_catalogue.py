@@ -1,5 +1,7 @@
 """A catalogue from the command line: scan, decide, ask, and carry elsewhere."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -109,6 +111,27 @@ def test_explain_tells_who_says_so(on, run, world, catalogue):
     assert re.search(r"suggested (\d+ % by [a-z ]+(, )?)+", text)
 
 
+def test_suggestions_of_a_catalogue_are_listed(on, run, catalogue):
+    (counted,) = on("suggest", "--threshold", "0.3")
+    asked = ("suggest", "--threshold", "0.3", "--catalogue", catalogue)
+    rows = list(csv.DictReader(io.StringIO(done(run(*asked, "--csv")))))
+    assert len(rows) == counted["suggestions"] > 0
+    assert sum(float(row["confidence"]) for row in rows) == pytest.approx(counted["expected"])
+    would = list(csv.DictReader(io.StringIO(done(run(*asked, "--csv", "--dry-run")))))
+    assert would == rows
+    done(run(*asked, "--output", "listed.jsonl"))
+    listed = lines(Path("listed.jsonl").read_text())
+    assert sum(len(one["suggestions"]) for one in listed) == len(rows)
+    first = listed[0]["suggestions"][0]
+    assert first["kin"][0]["tags"]
+    (explained,) = on("explain", listed[0]["file"])
+    (same,) = (tag for tag in explained["tags"] if tag["tag"] == first["tag"])
+    for name in ("confidence", "name_share", "readout_share"):
+        assert same[name] == pytest.approx(first[name], abs=1e-5)
+    (history, *_) = on("history")
+    assert history["outcome"]["suggestions"] == len(rows)
+
+
 def test_a_tag_can_be_given_by_hand(on, world):
     photo = world.photos / "red-circle-1.jpg"
     (did,) = on("accept", photo, "--tag", "by hand")
@@ -186,7 +209,7 @@ def test_commands_on_a_plain_folder_say_what_is_missing(run, world, catalogue):
         said = run(*command)
         assert said.exit_code == 2, command
         assert "missing" in said.stderr
-    assert run("suggest", "--catalogue", catalogue, "--csv").exit_code == 2
+    assert run("suggest", "--catalogue", catalogue, "--tags", "x.csv").exit_code == 2
     # photographs from elsewhere, with the model of the catalogue
     said = run("suggest", world.fresh, "-n", "1", "--json", "--catalogue", catalogue)
     assert len(lines(done(said))) == 12

@@ -71,6 +71,7 @@ from tagkin.catalogue.review import (
 from tagkin.catalogue.runs import PastRun, history, last_undoable, past_run
 from tagkin.catalogue.scanning import Scan, scan
 from tagkin.catalogue.status import Status, status_of
+from tagkin.catalogue.stored import stored_suggestions
 from tagkin.catalogue.suggestions import Suggested, put_suggestions
 from tagkin.catalogue.tags import TagCounts, TagsChanged, change_tags, list_tags, restore_tag
 from tagkin.catalogue.undoing import FileUndone, Undone, undo_run
@@ -161,6 +162,7 @@ __all__ = [
     "scan",
     "search",
     "status_of",
+    "stored_suggestions",
     "suggest",
     "suggest_by_name",
     "suggestions_for",

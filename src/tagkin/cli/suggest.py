@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -136,8 +137,8 @@ def run(
 
     Without PHOTOS, tags are suggested for all photographs of a catalogue and kept there, in the
     place of those that were suggested before and that you have not decided on. What you accepted
-    since the last training counts already, and what you rejected is not suggested again. With
-    --dry-run they are counted and not kept.
+    since the last training counts already, and what you rejected is not suggested again. --json
+    tells how many there are, --csv and --output which. With --dry-run they are not kept.
     """
     only_one(json=as_json, csv=as_csv, output=output)
     only_one(threshold=threshold is not None, precision=precision is not None)
@@ -148,17 +149,21 @@ def run(
             raise typer.BadParameter(
                 "PHOTOS are missing; a catalogue needs neither them nor --model."
             )
-        refuse_options(
-            tags=tags,
-            column=column,
-            output=output,
-            csv=as_csv,
-            collection=collection,
-            vocabulary=vocabulary,
-        )
+        refuse_options(tags=tags, column=column, collection=collection, vocabulary=vocabulary)
+        only_one(dry_run=dry_run, output=output)
         kept = use_cache(cache, no_cache)
+        listed = partial(_deliver, output=output, as_csv=as_csv, verbatim=verbatim)
         suggest_in_catalogue(
-            catalogue, wanted, folder, only_untagged, leaf_only, kept, dry_run, verbose, as_json
+            catalogue,
+            wanted,
+            folder,
+            only_untagged,
+            leaf_only,
+            kept,
+            dry_run,
+            verbose,
+            as_json,
+            listed if as_csv or output else None,
         )
         return
     refuse_options(folder=folder, dry_run=dry_run)
@@ -177,14 +182,22 @@ def run(
             suggested = [one for one in suggested if not one.tags]
     report_problems([*found.failures, *failures], verbose)
     report_missing(k.file for one in suggested for s in one.suggestions for k in s.kin)
-    if output is not None:
-        to_csv = output.suffix.lower() == ".csv"
-        write_file(output, _csv(suggested, verbatim) if to_csv else _json(suggested))
-        say(f"{_summary(suggested)} Written to {shown(output)}.")
-    elif as_json or as_csv:
-        send(_json(suggested) if as_json else _csv(suggested, verbatim))
+    if output is not None or as_json or as_csv:
+        _deliver(suggested, output, as_csv, verbatim)
     else:
         _show(suggested, with_kin=n_kin > 0)
+
+
+def _deliver(
+    suggested: list[PhotoSuggestions], output: Path | None, as_csv: bool, verbatim: bool
+) -> None:
+    """Write suggestions to a file, or to standard output, for programs."""
+    if output is None:
+        send(_csv(suggested, verbatim) if as_csv else _json(suggested))
+        return
+    to_csv = output.suffix.lower() == ".csv"
+    write_file(output, _csv(suggested, verbatim) if to_csv else _json(suggested))
+    say(f"{_summary(suggested)} Written to {shown(output)}.")
 
 
 def _suggested(

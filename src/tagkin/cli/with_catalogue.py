@@ -18,7 +18,9 @@ from tagkin.cli.tables import count, facts, percent, seconds
 from tagkin.wording import shares_text
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, Finding
+    from collections.abc import Callable
+
+    from tagkin.annotator import Annotator, Finding, PhotoSuggestions
     from tagkin.catalogue import Catalogue, Explained, TagProvenance
     from tagkin.features import FeatureCache
 
@@ -159,9 +161,13 @@ def suggest_in_catalogue(
     dry_run: bool,
     verbose: bool,
     as_json: bool,
+    listed: Callable[[list[PhotoSuggestions]], None] | None,
 ) -> None:
-    """Suggest tags for the photographs of a catalogue, keep them there, and tell how many."""
-    from tagkin.catalogue import load_model, suggest
+    """Suggest tags for the photographs of a catalogue, keep them there, and tell how many.
+
+    Which they are is for `listed` to tell, where it is given.
+    """
+    from tagkin.catalogue import load_model, stored_suggestions, suggest
 
     with (
         progress_bar() as step,
@@ -183,6 +189,7 @@ def suggest_in_catalogue(
         expected = one.value(
             "SELECT total(confidence) FROM suggestions WHERE run = ?", (found.run,)
         )
+        each = [] if listed is None else stored_suggestions(one, found.run)
     problems = report_problems(found.failures, verbose)
     told = {
         "run": None if dry_run else found.run,
@@ -197,6 +204,9 @@ def suggest_in_catalogue(
     }
     if as_json:
         send(json_line(told))
+        return
+    if listed is not None:
+        listed(each)
         return
     console = data()
     run = "" if dry_run else f" (run {found.run})"
