@@ -442,6 +442,8 @@ def test_what_was_rejected_for_images_without_labels_counts(synthetic, X):
         P, beside, np.concatenate([no.toarray(), alone.toarray()]), said=said
     )
     np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)
+    with pytest.raises(InvalidInput, match="one value for each of the 300 images"):
+        FeatureAnnotator(denoise=False).fit(X[:N], tags, **decided, said=[True])
 
 
 def test_kin_read_out_and_name_share_what_speaks_for_a_tag(by_tags, X):

@@ -28,6 +28,7 @@ from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
 from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator
+from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 from tagkin.names import NamePrior
 from tagkin.space import SemanticSpace
@@ -288,6 +289,11 @@ class FeatureAnnotator(FeatureScores):
             rejections(accepted, labels.Y.shape[0], labels).multiply(labels.Y)
         )
         before = None if said is None else np.asarray(to_numpy(said), dtype=bool)
+        if before is not None and before.shape != (labels.Y.shape[0],):
+            raise InvalidInput(
+                f"said has the shape {before.shape}; expected one value for each of the "
+                f"{labels.Y.shape[0]} images."
+            )
         if alone is None:
             return Decisions(yes, rejected, said=before)
         features = check_features(alone[0])
