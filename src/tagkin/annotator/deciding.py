@@ -58,13 +58,19 @@ class Decisions:
         P, yes, no = to_numpy(calibrator.predict_proba(scores[some])), self.accepted[some], no[some]
         said = np.ones(len(some), dtype=bool) if self.said is None else self.said[some]
         if self.features is not None and self.alone is not None:
-            embeddings = self.features if space is None else space.transform(self.features)
-            others = to_numpy(method.decision_function(embeddings))
+            # no more of them than images learned from, whose scores there is memory for
+            step = max(1, -(-self.alone.shape[0] // len(scores)))
+            features, alone = self.features[::step], self.alone[::step]
+            others = to_numpy(method.decision_function(_embedded(space, features)))
             if names is not None and naming is not None:
-                others = names.combined(naming.prior, self.features, others)
-            nothing = scipy.sparse.csr_array(self.alone.shape, dtype=np.float32)
+                others = names.combined(naming.prior, features, others)
             P = np.concatenate([P, to_numpy(calibrator.predict_proba(others))])
+            nothing = scipy.sparse.csr_array(alone.shape, dtype=np.float32)
             yes = scipy.sparse.vstack([yes, nothing], format="csr")
-            no = scipy.sparse.vstack([no, self.alone], format="csr")
+            no = scipy.sparse.vstack([no, alone], format="csr")
             said = np.append(said, np.zeros(len(others), dtype=bool))
         return UnsaidLabels().fit(P, yes, no, said=said)
+
+
+def _embedded(space: Any, features: Any) -> Any:
+    return features if space is None else space.transform(features)
