@@ -90,8 +90,8 @@ def catalogued_desk(desk: Path, catalogue: Path, world: World, line: tuple[str, 
 
 
 def needs_catalogue(line: tuple[str, ...]) -> bool:
-    plain = {"train", "suggest", "explain"}
-    alone = line[0] in plain and "--model" not in line
+    plain = {"train", "suggest", "explain", "audit", "similar", "map"}
+    alone = line == ("info",) or (line[0] in plain and "--model" not in line)
     return alone or line[0] in CATALOGUE
 
 
