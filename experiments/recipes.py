@@ -1,7 +1,7 @@
 """The annotator's recipe beside the paper's five methods and well-known baselines.
 
     python -m experiments.recipes flickr8k         # 5 CPU minutes
-    python -m experiments.recipes coco             # 15 CPU minutes, 4,096 landmarks
+    python -m experiments.recipes coco             # 12 CPU minutes, 4,096 landmarks
     python -m experiments.recipes coco-8192        # 25 CPU minutes, 8,192 landmarks
     python -m experiments.recipes tags             # 15 CPU minutes, COCO's noisy tags
     python -m experiments.recipes flickr8k-again coco-again      # other test images
