@@ -12,9 +12,14 @@ from tagkin.catalogue import (
     REJECTED,
     SUGGESTED,
     Filters,
+    Suggested,
+    carried_tags,
     decide,
+    learning,
     load_model,
     open_for_scan,
+    put_suggestions,
+    refit,
     scan,
     suggest,
     train,
@@ -155,3 +160,28 @@ def test_shapes_that_do_not_fit_are_refused(learned):
     live = opened(learned)
     with pytest.raises(InvalidInput, match="not of 1 photographs"):
         LiveReview(live._scores, [1], [1])
+
+
+def test_a_new_fit_forgets_no_decision_and_learns_from_no_half_answer(learned, monkeypatch):
+    """Photographs that were reviewed in part are left out; the live order knows their decisions."""
+    tags, contents = numbers(learned)
+    decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
+    with learned.run("suggest") as run:
+        put_suggestions(learned, run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
+    half = {one.content for one in carried_tags(learned) if one.is_partial}
+    assert contents["22.png"] in half
+    monkeypatch.setattr(learning, "_ENOUGH", 10)
+    refit(learned, Annotator(names=False))
+    annotator = load_model(learned)[0]
+    n_whole = len(annotator.files_)
+    assert n_whole >= 20
+    live = opened(learned)
+    assert live.n_decided(tags["red"]) >= 1
+    assert contents["22.png"] not in dict(live.for_tag(tags["red"]))
+    stored = learned.rows(
+        "SELECT content, confidence FROM suggestions WHERE tag = ?", (tags["red"],)
+    )
+    assert dict(live.for_tag(tags["red"])) != pytest.approx(dict(stored), abs=1e-4)
+    monkeypatch.setattr(learning, "_ENOUGH", 100)  # too few others: all are learned from
+    refit(learned, Annotator(names=False))
+    assert len(load_model(learned)[0].files_) == n_whole + len(half)

@@ -37,6 +37,8 @@ __all__ = [
 _BLOCK = 1000  # photographs that are suggested for at once
 _STORED = 100  # those in one transaction: whoever decides meanwhile waits for its end
 _COLUMNS = 64  # tags whose quality is measured at once
+_LIKELY = 0.1  # confidence of a suggestion that is worth a decision
+_ENOUGH = 50  # photographs to learn from without those that were reviewed in part
 
 
 class Carrying(NamedTuple):
@@ -51,6 +53,8 @@ class Carrying(NamedTuple):
     rejected: list[str]
     accepted: Sequence[str] = ()
     """Of the tags, those that were suggested and a person accepted."""
+    is_partial: bool = False
+    """Reviewed in part: it has no other tags, and likely ones that nobody has decided on."""
 
 
 def carried_tags(
@@ -76,6 +80,12 @@ def carried_tags(
         tags.setdefault(content, []).append(name)
     rejected = decided_tags(catalogue, REJECTED)
     accepted = decided_tags(catalogue, ACCEPTED, suggested=True)
+    waiting = {
+        content
+        for (content,) in catalogue.rows(
+            "SELECT DISTINCT content FROM suggestions WHERE confidence >= ?", (_LIKELY,)
+        )
+    }
     start = (folder or "").strip("/")
     rows = catalogue.rows(
         "SELECT c.id, c.digest, min(p.path) FROM photographs p JOIN contents c ON c.id = p.content "
@@ -89,7 +99,9 @@ def carried_tags(
         own = [name for name in tags.get(content, ()) if name not in no]
         if not (only_untagged and own):
             yes = [name for name in accepted.get(content, ()) if name in own]
-            found.append(Carrying(content, digest.hex(), catalogue.absolute(path), own, no, yes))
+            partial = content in waiting and len(own) == len(yes) and bool(own or no)
+            file = catalogue.absolute(path)
+            found.append(Carrying(content, digest.hex(), file, own, no, yes, partial))
     return found
 
 
@@ -106,8 +118,10 @@ def train(
     """Fit an annotator to the tags in a catalogue, and keep the model beside it.
 
     Accepted tags are tags like others; rejected ones are negative examples. How many of a tag's
-    suggestions were accepted says how sure the next ones are. The quality of each tag and the
-    tags that seem wrong or missing go into the catalogue.
+    suggestions were accepted says how sure the next ones are. Photographs that were reviewed in
+    part are left out where there are enough others: what nobody has asked about them yet would
+    count as a no. The quality of each tag and the tags that seem wrong or missing go into the
+    catalogue.
 
     Returns
     -------
@@ -136,7 +150,10 @@ def train(
 
 
 def to_learn_from(catalogue: Catalogue) -> tuple[list[Carrying], int]:
-    """Photographs that carry tags, or for which some were rejected; and how many there are."""
+    """Photographs that carry tags, or for which some were rejected; and how many there are.
+
+    Those that were reviewed in part are left out where there are enough others.
+    """
     every = carried_tags(catalogue)
     some = [one for one in every if one.tags or one.rejected]
     if not any(one.tags for one in some):
@@ -144,7 +161,9 @@ def to_learn_from(catalogue: Catalogue) -> tuple[list[Carrying], int]:
             f"None of the {len(every):,} photographs in {catalogue.root} carries a tag. Tag some, "
             "or accept tags by name: tagkin accept PHOTO --tag TAG"
         )
-    return some, len(every)
+    whole = [one for one in some if not one.is_partial]
+    is_enough = sum(bool(one.tags) for one in whole) >= _ENOUGH
+    return whole if is_enough else some, len(every)
 
 
 def model_fingerprint(folder: Path) -> str:
@@ -251,6 +270,7 @@ def suggest(
     *,
     folder: str | None = None,
     only_untagged: bool = False,
+    partial: bool = True,
     progress: Progress | None = None,
 ) -> SuggestRun:
     """Suggest tags for photographs of a catalogue, and keep the suggestions in it.
@@ -268,6 +288,9 @@ def suggest(
         ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`.
     folder, only_untagged
         As in `carried_tags`.
+    partial : bool, default True
+        Whether photographs that were reviewed in part are kin at once. What nobody has decided on
+        counts as a no then: not where a `LiveReview` learns from the decisions alone.
     """
     step = progress or (lambda what, done, total: None)
     given = {name: value for name, value in wanted.items() if value is not None}
@@ -275,7 +298,8 @@ def suggest(
     given |= {"only_untagged": True} if only_untagged else {}
     with catalogue.run("suggest", given, model=fingerprint) as run:
         result = SuggestRun(run.id)
-        result.n_taught = teach(annotator, carried_tags(catalogue))
+        every = carried_tags(catalogue)
+        result.n_taught = teach(annotator, [o for o in every if partial or not o.is_partial])
         contents = _contents_of(catalogue, annotator)
         some = carried_tags(catalogue, folder=folder, only_untagged=only_untagged)
         for start in range(0, len(some), _BLOCK):

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse
 
 from tagkin.annotator.asking import Page, best_page
 from tagkin.annotator.live import live_scores
 from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.live_candidates import live_candidates
 from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -78,48 +78,15 @@ class LiveReview:
 
     @classmethod
     def open(cls, catalogue: Catalogue, annotator: Annotator) -> Self:
-        """Take the open suggestions of a catalogue, and the features of their photographs.
+        """Take the open suggestions of a catalogue, and learn from all its decisions.
 
-        Features come from the cache; photographs that cannot be read are left out. Decisions
-        that were made before are in what the annotator has learned, or are learned from here.
+        What the annotator has learned from decisions counts in its confidences; how these fared is
+        learned here, also from decisions that were made before it was fitted.
         """
-        suggested = catalogue.rows(
-            "SELECT s.content, s.tag, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
-            "WHERE NOT t.forgotten"
-        )
-        decided = catalogue.rows(
-            "SELECT d.content, d.tag, d.verdict, d.confidence FROM decisions d "
-            "JOIN tags t ON t.id = d.tag WHERE d.holds AND d.confidence IS NOT NULL "
-            "AND NOT t.forgotten AND d.suggested_by = (SELECT max(run) FROM suggestions)"
-        )
-        files = {
-            content: catalogue.absolute(path)
-            for content, path in catalogue.rows(
-                "SELECT content, min(path) FROM photographs "
-                "WHERE gone IS NULL AND content IS NOT NULL GROUP BY content"
-            )
-        }
-        wanted = sorted({row[0] for row in suggested} | {row[0] for row in decided})
-        wanted = [content for content in wanted if content in files]
-        seen = annotator.look([files[content] for content in wanted])
-        content_of = {files[content]: content for content in wanted}
-        contents = [content_of[file] for file in seen.files]
-        order = np.argsort(contents, kind="stable")
-        contents = [contents[i] for i in order]
-        tags = sorted({row[1] for row in suggested} | {row[1] for row in decided})
-        row, column = ({one: i for i, one in enumerate(some)} for some in (contents, tags))
-        entries = [(row[c], column[t], p) for c, t, p in suggested if c in row]
-        entries += [(row[c], column[t], p) for c, t, _, p in decided if c in row]
-        live = cls(
-            live_scores(
-                annotator.estimator_,
-                seen.features[order],
-                _sparse(entries, (len(contents), len(tags))),
-            ),
-            contents,
-            tags,
-        )
-        live.learn((c, t, verdict > 0) for c, t, verdict, _ in decided)
+        found = live_candidates(catalogue, annotator)
+        scores = live_scores(annotator.estimator_, found.features, found.confidences)
+        live = cls(scores, found.contents, found.tags)
+        live.learn(found.decisions)
         return live
 
     # --- learning ------------------------------------------------------------------------
@@ -200,6 +167,14 @@ class LiveReview:
             found = self._scores.of_image(row, known)
         return [(int(self._tags[column]), p) for column, p in found]
 
+    def n_decided(self, tag: int) -> int:
+        """How many decisions on a tag it has learned from."""
+        column = self._column.get(int(tag))
+        if column is None:
+            return 0
+        with self._lock:
+            return self._scores.n_decided(column)
+
     def _ranked(self, strategy: str) -> list[tuple[int, Page]]:
         """Columns and their pages, the one that is worth most first."""
         pages = self._pages.get(strategy)
@@ -222,11 +197,3 @@ class LiveReview:
             page.expected_right,
             page.expected_actions,
         )
-
-
-def _sparse(
-    entries: list[tuple[int, int, float]], shape: tuple[int, int]
-) -> scipy.sparse.csc_array:
-    """Confidences (contents × tags)."""
-    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
-    return scipy.sparse.csc_array((np.array(values, dtype=np.float64), (rows, columns)), shape)

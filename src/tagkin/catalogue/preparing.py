@@ -97,7 +97,7 @@ def refit(
         is_learned = catalogue.model_folder.is_dir()
         annotator = clone(load_model(catalogue)[0]) if is_learned else Annotator()
     train(catalogue, annotator, parameters or {}, progress=progress)
-    return suggest(catalogue, *load_model(catalogue), SUGGESTED, progress=progress)
+    return suggest(catalogue, *load_model(catalogue), SUGGESTED, partial=False, progress=progress)
 
 
 def suggest_by_name(

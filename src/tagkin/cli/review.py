@@ -180,7 +180,9 @@ def _suggested(catalogue: Catalogue, vocabulary: str, step: Step) -> list[Any]:
     if not needs.tags:
         if needs.model:
             return refit(catalogue, progress=step).failures
-        return suggest(catalogue, *load_model(catalogue), SUGGESTED, progress=step).failures
+        return suggest(
+            catalogue, *load_model(catalogue), SUGGESTED, partial=False, progress=step
+        ).failures
     from tagkin.annotator import Annotator
 
     try:

@@ -34,7 +34,7 @@ def main(path: str, job: str) -> int:
             if job == "fit":
                 refit(catalogue, progress=_tell)
             elif job == "suggest":
-                suggest(catalogue, *load_model(catalogue), SUGGESTED, progress=_tell)
+                suggest(catalogue, *load_model(catalogue), SUGGESTED, partial=False, progress=_tell)
             write_map(catalogue, *load_model(catalogue), progress=_tell)
     except TagkinError as error:
         print(json.dumps({"error": str(error)}), flush=True)
