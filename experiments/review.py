@@ -1,6 +1,6 @@
 """How much work a review is: actions per right tag, until most tags are there.
 
-    python -m experiments review                # 5 CPU minutes
+    python -m experiments review                # 7 CPU minutes
 
 A person who knows the expert labels of 3,000 COCO photographs reviews suggestions; a tenth of the
 photographs is tagged at the start. Draws are of COCO's test images, and nothing was chosen on them:
@@ -11,6 +11,7 @@ tags that are missing at the start. `experiments.persons` says what an action is
 - list: per photograph a list of suggestions, cut where it pays most, those worth most first;
 - grid: pages of 60 photographs of one tag, in the order of what they were worth at the start;
 - live: the pages that `LiveReview` asks for, which learns from every answer;
+- fits: the same, opened anew after a full fit when 20, 40 and 60 % of the tags are there;
 - known: pages like those of live, without learning, by a model that had learned from all other
   photographs' labels. Nobody has that: it says how much learning could bring.
 """
@@ -41,7 +42,9 @@ N, TAGGED, PAGE, DRAWS, SEED = 3000, 300, 60, 5, 2000
 SHARES = (0.3, 0.5, 0.8, 0.9)
 LEAST = 0.003  # confidence of a suggestion
 OVERLOOKED = 0.05
-SUREST = 200  # doubts that a person looks at, whatever their confidence
+LOOKED_AT = (100, 200, 400)  # accepted tags that a person looks at again, the least sure first
+FITS = (0.2, 0.4, 0.6)  # shares of the tags after which a full fit is made
+LIKELY = 0.1  # confidence of a suggestion that a photograph is not done with
 ARMS = {
     "typing": "typing every tag",
     "list": "a list per photograph",
@@ -49,6 +52,7 @@ ARMS = {
     "grid, runs": "grids, fixed, runs marked",
     "live, clicks": "grids that learn, no runs",
     "live": "grids that learn",
+    "live, fits": "grids that learn, and full fits",
     "known, runs": "grids of a model that knew all",
 }
 
@@ -56,6 +60,8 @@ ARMS = {
 class Collection(NamedTuple):
     """Photographs without tags, and what was learned from others for them."""
 
+    tagged: tuple[np.ndarray, np.ndarray]
+    """Features and labels of the others."""
     X: np.ndarray
     truth: np.ndarray
     """Labels (n×D) that the person knows."""
@@ -82,8 +88,11 @@ class Lived(NamedTuple):
     runs: Played
     clicks: Played
     """The same pages, had every exception been a click."""
-    accepted: np.ndarray
-    """What the person accepted, bool (n×D)."""
+    verdicts: np.ndarray
+    """1 accepted, −1 rejected, 0 open (n×D)."""
+    together: np.ndarray
+    """What was accepted with the rest of a page, bool (n×D)."""
+    review: LiveReview
 
 
 def played(pages: Iterator[tuple[int, int]]) -> Played:
@@ -146,27 +155,73 @@ def _answers(
         yield int(truth.sum()), marked(truth).n_actions if runs else clicked(truth)
 
 
-def live(c: Collection, share: float, overlooked: float = 0.0) -> Lived:
-    """The pages that a `LiveReview` asks for, until a share of all tags is there."""
-    candidates = scipy.sparse.csc_array(np.where(c.P >= LEAST, c.P, 0))
-    scores = live_scores(c.annotator, c.X, candidates)
-    review = LiveReview(scores, range(len(c.X)), range(c.truth.shape[1]))
-    rng, accepted = np.random.default_rng(0), np.zeros_like(c.truth)
-    pages, n_right = [], 0
-    while n_right < share * c.truth.sum() and (asked := review.questions(1)):
+def live(
+    c: Collection, share: float, overlooked: float = 0.0, fits: tuple[float, ...] = ()
+) -> Lived:
+    """The pages that a `LiveReview` asks for, until a share of all tags is there.
+
+    When each share of `fits` is there, a full fit is made, and the review is opened anew.
+    """
+    review = opened(c.annotator, c.X, np.where(c.P >= LEAST, c.P, 0))
+    rng, verdicts = np.random.default_rng(0), np.zeros(c.truth.shape, dtype=np.int8)
+    together, coming = np.zeros_like(c.truth), list(fits)
+    pages, n_right, n_all = [], 0, c.truth.sum()
+    while n_right < share * n_all and (asked := review.questions(1)):
         rows, t = np.array(asked[0].contents), asked[0].tag
         truth = c.truth[rows, t]
         answer = marked(truth)
         said, n_actions = overlooking(truth, answer, overlooked, rng)
         pages.append((int(truth.sum()), n_actions, clicked(truth)))
         n_right += int(truth.sum())
-        accepted[rows, t] = said
-        review.learn((int(i), t, bool(yes)) for i, yes in zip(rows, said, strict=True))
+        verdicts[rows, t] = np.where(said, 1, -1)
+        together[rows, t] = said & ~(answer.singly & truth)
+        if coming and n_right >= coming[0] * n_all:
+            coming.pop(0)
+            review = refitted(c, verdicts)
+        else:
+            review.learn((int(i), t, bool(yes)) for i, yes in zip(rows, said, strict=True))
     return Lived(
         played((right, n) for right, n, _ in pages),
         played((right, n) for right, _, n in pages),
-        accepted,
+        verdicts,
+        together,
+        review,
     )
+
+
+def opened(annotator: FeatureAnnotator, X: np.ndarray, P: np.ndarray) -> LiveReview:
+    """A live review of suggestions with these confidences (n×D)."""
+    scores = live_scores(annotator, X, scipy.sparse.csc_array(P))
+    return LiveReview(scores, range(len(X)), range(P.shape[1]))
+
+
+def refitted(c: Collection, verdicts: np.ndarray) -> LiveReview:
+    """A review after a full fit, as `tagkin.catalogue.train` and `LiveReview.open` make it.
+
+    It is fitted to the photographs tagged at the start and to those on which no likely tag is
+    open. All decisions are learned from anew, on confidences of models that had not seen them.
+    """
+    is_open = (verdicts == 0) & (c.P >= LIKELY)
+    whole = np.flatnonzero((verdicts > 0).any(axis=1) & ~is_open.any(axis=1))
+    n_tagged, d = len(c.tagged[0]), c.truth.shape[1]
+
+    def labels(first: np.ndarray, rest: np.ndarray) -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array(np.vstack([first, rest[whole]]).astype(np.float32))
+
+    nothing = np.zeros((n_tagged, d))
+    annotator = FeatureAnnotator(denoise=False).fit(
+        np.vstack([c.tagged[0], c.X[whole]]),
+        labels(c.tagged[1], verdicts > 0),
+        groups=np.arange(n_tagged + len(whole)),
+        rejected=labels(nothing, verdicts < 0),
+        accepted=labels(nothing, verdicts > 0),
+    )
+    P = annotator.predict_proba(c.X)
+    held_out = annotator.held_out_[n_tagged:].toarray()
+    P[whole] = np.where(held_out > 0, held_out, P[whole])
+    review = opened(annotator, c.X, np.where((P >= LEAST) | (verdicts != 0), P, 0))
+    review.learn((int(i), int(t), verdicts[i, t] > 0) for i, t in np.argwhere(verdicts))
+    return review
 
 
 def typing(c: Collection, names: list[str]) -> Played:
@@ -186,22 +241,19 @@ def drawn(X: np.ndarray, Y: np.ndarray) -> tuple[Collection, np.ndarray]:
     annotator.fit(X[:TAGGED], labels[:TAGGED], groups=alone[:TAGGED])
     every = FeatureAnnotator(denoise=False).fit(X, labels, groups=alone).held_out_.toarray()
     rest = X[TAGGED:]
-    c = Collection(rest, Y[TAGGED:], annotator.predict_proba(rest), annotator)
+    tagged = X[:TAGGED], Y[:TAGGED]
+    c = Collection(tagged, rest, Y[TAGGED:], annotator.predict_proba(rest), annotator)
     return c, every[TAGGED:]
 
 
-def doubted(X: np.ndarray, Y: np.ndarray, accepted: np.ndarray) -> tuple[int, int, int]:
-    """How many tags the doubtful page names as wrong, how many are, and of the surest 200."""
-    tags = Y.copy()
-    tags[TAGGED:] = accepted
-    some = np.flatnonzero(tags.any(axis=1))
-    estimator = FeatureAnnotator(denoise=False)
-    estimator.fit(X[some], scipy.sparse.csr_array(tags[some].astype(np.float32)), groups=some)
-    held = [
-        [not Y[some[one.image], one.label] for one in estimator.audit(n, kind="wrong")]
-        for n in (None, SUREST)
-    ]
-    return len(held[0]), sum(held[0]), sum(held[1])
+def doubted(c: Collection, lived: Lived) -> list[int]:
+    """How many wrong tags are among the first n that the doubtful page shows, of LOOKED_AT.
+
+    It shows what was accepted with the rest of a page, the least sure first.
+    """
+    every = lived.review.doubted(c.truth.size)
+    wrong = [not c.truth[i, t] for i, t, _ in every if lived.together[i, t]]
+    return [sum(wrong[:n]) for n in LOOKED_AT]
 
 
 def run(target: Path) -> None:
@@ -224,18 +276,21 @@ def run(target: Path) -> None:
             "grid, runs": grid(c, runs=True),
             "live, clicks": careful.clicks,
             "live": careful.runs,
+            "live, fits": live(c, max(SHARES), fits=FITS).runs,
             "known, runs": known(c, P),
         }
         every.append(ways)
         totals.append(int(c.truth.sum()))
-        accepted = live(c, 0.8, OVERLOOKED).accepted
-        n_wrong = int((accepted & ~c.truth).sum())
-        overlooked.append([draw, int(accepted.sum()), n_wrong, *doubted(X, Y, accepted)])
+        hasty = live(c, 0.8, OVERLOOKED)
+        accepted = hasty.verdicts > 0
+        counts = accepted, hasty.together, accepted & ~c.truth
+        overlooked.append([draw, *(int(one.sum()) for one in counts), *doubted(c, hasty)])
         for name, way in ways.items():
             print(draw, name, *(f"{way.at(s, totals[-1]):.3f}" for s in SHARES), flush=True)
         print(draw, "overlooking", *overlooked[-1][1:], flush=True)
         _write(target / "review.csv", *_table(every, totals))
-        header = ["draw", "accepted", "wrong", "doubted", "rightly", f"of the surest {SUREST}"]
+        header = ["draw", "accepted", "with others", "wrong"]
+        header += [f"among the first {n}" for n in LOOKED_AT]
         _write(target / "review-overlooked.csv", header, overlooked)
         _figure(every, totals).savefig(target / "review.svg", metadata={"Date": None})
 
@@ -267,8 +322,17 @@ def _figure(every: list[dict[str, Played]], totals: list[int]) -> Figure:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     shares = np.linspace(0.05, 0.9, 86)
-    colors = ("#BBBBBB", "#AA3377", "#CCBB44", "#EE6677", "#66CCEE", "#4477AA", "#222222")
-    styles = ("-", "-", "--", "-", "--", "-", ":")
+    colors = (
+        "#BBBBBB",
+        "#AA3377",
+        "#CCBB44",
+        "#EE6677",
+        "#66CCEE",
+        "#4477AA",
+        "#228833",
+        "#222222",
+    )
+    styles = ("-", "-", "--", "-", "--", "-", "--", ":")
     for (name, title), color, style in zip(ARMS.items(), colors, styles, strict=True):
         pairs = zip(every, totals, strict=True)
         values = np.mean([[ways[name].at(s, n) for s in shares] for ways, n in pairs], axis=0)

@@ -3,7 +3,10 @@
 import pytest
 
 from tagkin.catalogue import (
+    accepted_together,
     decide_batch,
+    doubted_acceptances,
+    doubtful,
     last_batch,
     last_undone,
     needs_of,
@@ -115,3 +118,48 @@ def test_what_a_review_lacks(catalogue):
     number = content(catalogue, "a.jpg")
     decide_batch(catalogue, [(number, f"tag {k}") for k in range(250)])
     assert needs_of(catalogue).is_due
+
+
+def test_what_was_accepted_with_the_rest_can_be_confirmed(catalogue):
+    offer(catalogue)
+    some = [pair(catalogue, "a.jpg", "holiday"), pair(catalogue, "b.jpg", "holiday")]
+    first = decide_batch(catalogue, some, together=True)
+    assert accepted_together(catalogue, some) == set(some)
+    assert decide_batch(catalogue, some, together=True).run is None
+    kept = decide_batch(catalogue, some[:1])  # looked at by itself
+    assert kept.accepted == some[:1]
+    assert accepted_together(catalogue, some) == set(some[1:])
+    rows = catalogue.rows(
+        "SELECT confidence, suggested_by FROM decisions WHERE content = ? ORDER BY id", some[0][:1]
+    )
+    assert rows[0] == rows[1]  # it is an answer to the same suggestion
+    undo_batch(catalogue)
+    assert last_batch(catalogue) == first.run
+    assert accepted_together(catalogue, some) == set(some)
+    undo_batch(catalogue)
+    assert open_suggestions(catalogue) == OFFERED
+    check_invariants(catalogue)
+
+
+def test_doubts_of_what_was_accepted_with_the_rest(catalogue):
+    offer(catalogue)
+    a, b = pair(catalogue, "a.jpg", "holiday"), pair(catalogue, "b.jpg", "holiday")
+    single = pair(catalogue, "2024/d.jpg", "dog")
+    decide_batch(catalogue, [a, b], together=True)
+    decide_batch(catalogue, [single])
+    each = [(*single, 0.01), (*b, 0.2), (*a, 0.6), (-1, -1, 0.7)]
+    found = doubted_acceptances(catalogue, each)
+    assert [(one.path, one.tag, one.confidence) for one in found] == [
+        ("b.jpg", "holiday", 0.2),
+        ("a.jpg", "holiday", 0.6),
+    ]
+    assert all(one.kind == "accepted" and one.was_accepted and one.kin for one in found)
+    assert doubted_acceptances(catalogue, each, 1, 1) == found[1:]
+    with catalogue.run("train") as run, catalogue.transaction() as connection:
+        for one in (a, single):
+            connection.execute(
+                "INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.7, x'')", (*one, run.id)
+            )
+    assert [(one.path, one.was_accepted) for one in doubtful(catalogue)] == [("a.jpg", True)]
+    decide_batch(catalogue, [a], rejected=[b])
+    assert doubtful(catalogue) == doubted_acceptances(catalogue, each) == []

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from experiments.persons import clicked, keys_to_type, marked, overlooking
-from experiments.review import Collection, grid, live, photograph_list
+from experiments.review import Collection, doubted, grid, live, photograph_list
 from tagkin import FeatureAnnotator
 
 
@@ -52,12 +52,19 @@ def test_a_small_review():
     X = truth @ rng.random((4, 12)) + 0.3 * rng.random((400, 12))
     labels = scipy.sparse.csr_array(truth[:100].astype(np.float32))
     annotator = FeatureAnnotator(denoise=False).fit(X[:100], labels, groups=np.arange(100))
-    c = Collection(X[100:], truth[100:], annotator.predict_proba(X[100:]), annotator)
+    P = annotator.predict_proba(X[100:])
+    c = Collection((X[:100], truth[:100]), X[100:], truth[100:], P, annotator)
     n = int(c.truth.sum())
     careful, careless = live(c, 0.9), live(c, 0.9, 0.5)
-    assert not (careful.accepted & ~c.truth).any()
-    assert (careless.accepted & ~c.truth).any()
-    assert careful.runs.right[-1] == careful.accepted.sum() >= 0.9 * n
+    accepted, hasty = careful.verdicts > 0, careless.verdicts > 0
+    assert not (accepted & ~c.truth).any()
+    wrong = hasty & ~c.truth
+    assert wrong.any()
+    assert not (wrong & ~careless.together).any()  # what was clicked by itself is right
+    assert doubted(c, careless)[-1] == wrong.sum()  # all were looked at again
+    assert careful.runs.right[-1] == accepted.sum() >= 0.9 * n
+    fitted = live(c, 0.9, fits=(0.5,))
+    assert fitted.runs.right[-1] == (fitted.verdicts > 0).sum() >= 0.9 * n
     assert (careful.runs.actions <= careful.clicks.actions).all()
     for every in (grid(c, runs=True), grid(c, runs=False), photograph_list(c)):
         assert every.right[-1] == n

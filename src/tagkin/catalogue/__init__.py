@@ -7,6 +7,7 @@ were exported.
 
 from tagkin.catalogue.batches import (
     Batch,
+    accepted_together,
     decide_batch,
     last_batch,
     last_undone,
@@ -61,6 +62,7 @@ from tagkin.catalogue.review import (
     OnPhotograph,
     Open,
     Progress,
+    doubted_acceptances,
     doubtful,
     open_for_tag,
     progress,
@@ -123,6 +125,7 @@ __all__ = [
     "ToWrite",
     "Undone",
     "WriteRun",
+    "accepted_together",
     "carried_tags",
     "change_tags",
     "complete_tag",
@@ -130,6 +133,7 @@ __all__ = [
     "decide_batch",
     "decided_tags",
     "default_data_folder",
+    "doubted_acceptances",
     "doubtful",
     "end_write",
     "explain_photograph",

@@ -16,6 +16,7 @@ from tagkin.errors import InvalidInput
 __all__ = [
     "Batch",
     "Pair",
+    "accepted_together",
     "decide_batch",
     "last_batch",
     "last_undone",
@@ -26,6 +27,12 @@ __all__ = [
 
 Pair = tuple[int, int | str]
 """A content and a tag: its number, or a name, which may be new."""
+
+TOGETHER = (
+    "({0}.verdict = 1 AND EXISTS (SELECT 1 FROM runs u WHERE u.id = {0}.run "
+    "AND json_extract(u.parameters, '$.together')))"
+)
+"""A decision that accepted the rest of a page."""
 
 _DECIDED = "r.what IN ('accept', 'reject', 'review')"
 
@@ -60,11 +67,15 @@ class _AsItIs(NamedTuple):
     """Whether it stands in files."""
     is_doubted: int
     """Whether it seems wrong there."""
+    was_together: int
+    """Whether it was accepted with the rest of a page."""
 
-    def is_news(self, only_open: bool) -> bool:
+    def is_news(self, only_open: bool, together: bool) -> bool:
         """Whether there is something to decide."""
-        if self.held == self.verdict or (only_open and not self.is_suggested):
+        if only_open and not self.is_suggested:
             return False
+        if self.held == self.verdict:
+            return bool(self.was_together and not together)  # it was looked at by itself now
         says_more = self.is_suggested or self.held or self.is_doubted or not self.is_found
         return bool(says_more or self.verdict == REJECTED)
 
@@ -75,6 +86,7 @@ def decide_batch(
     rejected: Sequence[Pair] = (),
     *,
     only_open: bool = False,
+    together: bool = False,
 ) -> Batch:
     """Accept and reject tags of photographs, all in one run.
 
@@ -87,6 +99,9 @@ def decide_batch(
         there was a doubt about it, or where it was rejected before; otherwise it is no news.
     only_open : bool, default False
         Leave alone what is not suggested any more: a page of suggestions may be old.
+    together : bool, default False
+        What is accepted is the rest of a page, which nobody has looked at one by one: a wrong one
+        may be among them. See `accepted_together`.
 
     Raises
     ------
@@ -101,10 +116,10 @@ def decide_batch(
                 if wanted.setdefault(pair, verdict) != verdict:
                     raise InvalidInput("A tag of a photograph is both accepted and rejected.")
         rows = _as_they_are(connection, wanted)
-        news = [one for one in rows if one.is_news(only_open)]
+        news = [one for one in rows if one.is_news(only_open, together)]
         if not news:
             return Batch(None, [], [], len(rows))
-        with catalogue.run("review") as run:
+        with catalogue.run("review", {"together": True} if together else None) as run:
             for one in news:
                 _put(connection, run.id, one)
             run.outcome["decisions"] = len(news)
@@ -137,7 +152,8 @@ def _as_they_are(
         "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
         "WHERE p.content = w.content AND f.tag = t.id), "
         "EXISTS (SELECT 1 FROM doubts o WHERE o.content = w.content AND o.tag = t.id "
-        "AND o.kind = 'wrong') "
+        "AND o.kind = 'wrong'), "
+        f"{TOGETHER.format('d')} "
         "FROM (SELECT json_extract(value, '$[0]') AS content, json_extract(value, '$[1]') AS tag, "
         "json_extract(value, '$[2]') AS verdict FROM json_each(?)) w "
         "JOIN contents c ON c.id = w.content JOIN tags n ON n.id = w.tag "
@@ -168,11 +184,27 @@ def _put(connection: sqlite3.Connection, run: int, one: _AsItIs) -> None:
     connection.execute(
         "INSERT INTO decisions "
         "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence) "
-        "SELECT :run, :content, :tag, :verdict, :now, s.run, s.confidence, s.evidence "
-        "FROM (SELECT 1) LEFT JOIN suggestions s ON s.content = :content AND s.tag = :tag",
+        "SELECT :run, :content, :tag, :verdict, :now, coalesce(s.run, b.suggested_by), "
+        "coalesce(s.confidence, b.confidence), coalesce(s.evidence, b.evidence) FROM (SELECT 1) "
+        "LEFT JOIN suggestions s ON s.content = :content AND s.tag = :tag "
+        "LEFT JOIN decisions b ON b.id = (SELECT max(id) FROM decisions "
+        "WHERE content = :content AND tag = :tag AND taken_back_by IS NULL)",
         pair,
     )
     connection.execute("DELETE FROM suggestions WHERE content = :content AND tag = :tag", pair)
+
+
+def accepted_together(
+    catalogue: Catalogue, pairs: Sequence[tuple[int, int]]
+) -> set[tuple[int, int]]:
+    """Contents and tags, of those given, that were accepted with the rest of a page and hold."""
+    rows = catalogue.rows(
+        "SELECT d.content, d.tag FROM (SELECT json_extract(value, '$[0]') AS content, "
+        "json_extract(value, '$[1]') AS tag FROM json_each(?)) w JOIN decisions d "
+        f"ON d.content = w.content AND d.tag = w.tag AND d.holds AND {TOGETHER.format('d')}",
+        (json.dumps([list(pair) for pair in pairs]),),
+    )
+    return {(content, tag) for content, tag in rows}
 
 
 # --- taking back -------------------------------------------------------------------------

@@ -75,6 +75,8 @@ class LiveReview:
         self._column = {int(tag): i for i, tag in enumerate(tags)}
         self._lock = threading.RLock()
         self._pages: dict[str, list[Page | None]] = {}
+        self._expected = np.zeros(len(tags))
+        self._stale = set(range(len(tags)))  # columns whose expectation is not as the scores are
 
     @classmethod
     def open(cls, catalogue: Catalogue, annotator: Annotator) -> Self:
@@ -111,6 +113,7 @@ class LiveReview:
             for column, of_column in sorted(verdicts.items()):
                 rows = np.array(sorted(of_column))
                 self._scores.learn(column, rows, np.array([of_column[int(r)] for r in rows]))
+                self._stale.add(column)
                 for strategy, pages in self._pages.items():
                     pages[column] = self._page(column, strategy)
 
@@ -166,6 +169,27 @@ class LiveReview:
         with self._lock:
             found = self._scores.of_image(row, known)
         return [(int(self._tags[column]), p) for column, p in found]
+
+    def doubted(self, n: int) -> list[tuple[int, int, float]]:
+        """Accepted tags that may be wrong: content, tag and confidence, the least sure first.
+
+        Each confidence is without the decision itself. It takes a moment where much was decided.
+        """
+        found: list[tuple[float, int, int]] = []
+        for column, tag in enumerate(self._tags.tolist()):
+            with self._lock:
+                rows, p = self._scores.accepted(column)
+            contents = self._contents[rows[:n]].tolist()
+            found += [(q, tag, c) for q, c in zip(p[:n].tolist(), contents, strict=True)]
+        return [(content, tag, p) for p, tag, content in sorted(found)[:n]]
+
+    def expected(self) -> dict[int, float]:
+        """How many of the open suggestions are likely right, by tag."""
+        with self._lock:
+            for column in self._stale:
+                self._expected[column] = float(self._scores.open(column)[1].sum())
+            self._stale.clear()
+            return dict(zip(self._tags.tolist(), self._expected.tolist(), strict=True))
 
     def n_decided(self, tag: int) -> int:
         """How many decisions on a tag it has learned from."""

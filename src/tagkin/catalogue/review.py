@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tagkin.catalogue.batches import TOGETHER, accepted_together
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.evidence import unpack_evidence
 
@@ -70,6 +71,8 @@ class Doubt(NamedTuple):
     kind: str
     confidence: float
     kin: Sequence[Kin]
+    was_accepted: bool = False
+    """Whether it was accepted, with the rest of a page."""
 
 
 @dataclass(frozen=True)
@@ -144,20 +147,53 @@ def to_review(catalogue: Catalogue, n: int = 1, after: int = 0) -> list[tuple[in
 def doubtful(
     catalogue: Catalogue, kind: str | None = None, n: int = 60, start: int = 0
 ) -> list[Doubt]:
-    """Tags that seem wrong or missing, the surest first; what was decided on is left out."""
+    """Tags that seem wrong or missing, the surest first; what was decided on is left out.
+
+    What was accepted with the rest of a page, before the doubt, was not decided on by itself.
+    """
     kinds, values = ("d.kind = ? AND", [kind]) if kind else ("", [])
     rows = catalogue.rows(
-        f"SELECT d.content, {_PATH.format('d')}, t.name, d.kind, d.confidence, d.evidence "
+        f"SELECT d.content, {_PATH.format('d')}, t.name, d.kind, d.confidence, d.evidence, "
+        "EXISTS (SELECT 1 FROM decisions a WHERE a.content = d.content AND a.tag = d.tag "
+        "AND a.holds) "
         f"FROM doubts d JOIN tags t ON t.id = d.tag WHERE {kinds} NOT EXISTS "
-        "(SELECT 1 FROM decisions o WHERE o.content = d.content AND o.tag = d.tag AND o.holds) "
+        "(SELECT 1 FROM decisions o WHERE o.content = d.content AND o.tag = d.tag AND o.holds "
+        f"AND NOT (o.run < d.run AND {TOGETHER.format('o')})) "
         "ORDER BY d.confidence DESC, d.content LIMIT ? OFFSET ?",
         [*values, n, start],
     )
-    each = kin_of_each(catalogue, [unpack_evidence(row[5]).kin for row in rows])
-    return [
-        Doubt(content, path, tag, kind_, confidence, kin_)
-        for (content, path, tag, kind_, confidence, _), kin_ in zip(rows, each, strict=True)
-    ]
+    return _doubts(catalogue, rows)
+
+
+def doubted_acceptances(
+    catalogue: Catalogue, each: Sequence[tuple[int, int, float]], n: int = 60, start: int = 0
+) -> list[Doubt]:
+    """Tags that were accepted with the rest of a page and may be wrong, in the order given.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    each : sequence of (content, tag, confidence)
+        The confidence is that the tag is right; the least sure first. Those that were decided on
+        since, or by themselves, are left out.
+    n, start : int
+    """
+    whole = accepted_together(catalogue, [(content, tag) for content, tag, _ in each])
+    some = [one for one in each if one[:2] in whole][start : start + n]
+    query = (
+        f"SELECT d.content, {_PATH.format('d')}, t.name, 'accepted', 0, d.evidence, 1 "
+        "FROM decisions d JOIN tags t ON t.id = d.tag WHERE d.content = ? AND d.tag = ? AND d.holds"
+    )
+    found = [(catalogue.row(query, (content, tag)), p) for content, tag, p in some]
+    rows = [(*row[:4], p, *row[5:]) for row, p in found if row is not None and row[1]]
+    return _doubts(catalogue, rows)
+
+
+def _doubts(catalogue: Catalogue, rows: Sequence[tuple[Any, ...]]) -> list[Doubt]:
+    """With the kin of each."""
+    kin = [unpack_evidence(row[5]).kin if row[5] else () for row in rows]
+    each = kin_of_each(catalogue, kin)
+    return [Doubt(*row[:5], some, bool(row[6])) for row, some in zip(rows, each, strict=True)]
 
 
 def search(

@@ -12,6 +12,7 @@ from tagkin.catalogue import (
     PastRun,
     Pictured,
     TagCounts,
+    doubted_acceptances,
     doubtful,
     explain_photograph,
     history,
@@ -60,8 +61,9 @@ def card(one: Pictured) -> dict[str, Any]:
     }
 
 
-def tag_row(one: TagCounts) -> dict[str, Any]:
-    """A tag with its counts."""
+def tag_row(one: TagCounts, live: dict[int, float] | None = None) -> dict[str, Any]:
+    """A tag with its counts; `live` is what suggestions are worth now, by tag."""
+    expected = (live or {}).get(one.id, one.expected)
     return {
         "id": one.id,
         "name": shown(one.name),
@@ -70,7 +72,7 @@ def tag_row(one: TagCounts) -> dict[str, Any]:
         "rejected": one.n_rejected,
         "carried": one.n_found + one.n_accepted,
         "suggested": one.n_suggested,
-        "expected": round(max(0.0, one.expected), 1),
+        "expected": round(max(0.0, expected), 1),
         "quality": None if one.quality is None else round(one.quality, 3),
         "accepted_share": one.accepted_share,
     }
@@ -81,8 +83,9 @@ def tag_row(one: TagCounts) -> dict[str, Any]:
 
 def tags_answer(catalogue: Catalogue, order: Order, start: int, n: int) -> dict[str, Any]:
     """Tags that have suggestions, those that are worth most first."""
-    every = order.tags(catalogue)
-    return {"n_tags": len(every), "tags": [tag_row(one) for one in every[start : start + n]]}
+    every, live = order.tags(catalogue), order.expected()
+    some = every[start : start + n]
+    return {"n_tags": len(every), "tags": [tag_row(one, live) for one in some]}
 
 
 def next_tag(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any] | None:
@@ -102,10 +105,9 @@ def suggestions_answer(
         raise InvalidInput(f"There is no tag with the number {tag}.")
     found = order.suggestions(catalogue, tag, n, after)
     there = pictured(catalogue, [one.content for one in found])
-    row = catalogue.row("SELECT n_suggested, expected FROM tags WHERE id = ?", (tag,)) or (0, 0.0)
     last = found[-1] if len(found) == n else None
     return {
-        "tag": {"id": tag, "name": shown(name), "suggested": row[0], "expected": round(row[1], 1)},
+        "tag": {"id": tag, "name": shown(name)} | _left(catalogue, order, tag),
         "suggestions": [
             card(there[one.content]) | {"confidence": round(one.confidence, 4)}
             for one in found
@@ -135,13 +137,17 @@ def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[s
     }
 
 
-def asked_page(catalogue: Catalogue, asked: dict[str, Any]) -> dict[str, Any]:
+def asked_page(catalogue: Catalogue, order: Order, asked: dict[str, Any]) -> dict[str, Any]:
     """A question in the form of `suggestions_answer`: it has no next part."""
-    row = catalogue.row(
-        "SELECT n_suggested, expected FROM tags WHERE id = ?", (asked["tag"]["id"],)
-    ) or (0, 0.0)
-    tag = asked["tag"] | {"suggested": row[0], "expected": round(row[1], 1)}
+    tag = asked["tag"] | _left(catalogue, order, asked["tag"]["id"])
     return {"tag": tag, "suggestions": asked["suggestions"], "next": None}
+
+
+def _left(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:
+    """How many suggestions of a tag are open, and how many of these are likely right."""
+    row = catalogue.row("SELECT n_suggested, expected FROM tags WHERE id = ?", (tag,)) or (0, 0.0)
+    expected = order.expected().get(tag, row[1])
+    return {"suggested": row[0], "expected": round(max(0.0, expected), 1)}
 
 
 # --- by photograph -------------------------------------------------------------------------
@@ -215,9 +221,14 @@ def _kin_cards(catalogue: Catalogue, each: Sequence[Sequence[Kin]]) -> list[list
 # --- doubtful ------------------------------------------------------------------------------
 
 
-def doubts_answer(catalogue: Catalogue, kind: str | None, n: int, start: int) -> dict[str, Any]:
-    """Tags that seem wrong or missing, the surest first."""
-    found = doubtful(catalogue, kind, n, start)
+def doubts_answer(
+    catalogue: Catalogue, order: Order, kind: str | None, n: int, start: int
+) -> dict[str, Any]:
+    """Tags that seem wrong or missing, the surest first; or those accepted, the least sure."""
+    if kind == "accepted":
+        found = doubted_acceptances(catalogue, order.doubted(), n, start)
+    else:
+        found = doubtful(catalogue, kind, n, start)
     there = pictured(catalogue, [one.content for one in found])
     numbers = tags_of(catalogue, [one.tag for one in found])
     kin = _kin_cards(catalogue, [one.kin for one in found])
@@ -229,6 +240,7 @@ def doubts_answer(catalogue: Catalogue, kind: str | None, n: int, start: int) ->
                 "tag_name": shown(one.tag),
                 "kind": one.kind,
                 "confidence": round(one.confidence, 4),
+                "was_accepted": one.was_accepted,
                 "kin": some,
             }
             for one, some in zip(found, kin, strict=True)

@@ -15,7 +15,7 @@ from tagkin.server.assets import shown
 from tagkin.server.review import Review
 from tagkin.server.thumbnails import SIZES
 
-__all__ = ["Cursor", "Number", "Some", "Strategy", "cursor", "review_of", "router"]
+__all__ = ["Cursor", "Doubted", "Number", "Some", "Strategy", "cursor", "review_of", "router"]
 
 router = APIRouter(prefix="/api")
 
@@ -25,6 +25,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Some = Annotated[int, Query(ge=1, le=500)]
 NOT_PLACED = "There is no map of this photograph yet: it is made after the next fit."
 Strategy = Literal["most-right", "learn-most"]
+Doubted = Literal["wrong", "missing", "accepted"]
 Cursor = Annotated[str | None, Query(max_length=60)]
 _FEW = 5  # tags that are named
 _MANY = 20_000  # decisions in one step
@@ -40,6 +41,8 @@ class Decisions(_Body):
     accept: list[tuple[Number, Number | Name]] = Field(default=[], max_length=_MANY)
     reject: list[tuple[Number, Number | Name]] = Field(default=[], max_length=_MANY)
     only_open: bool = False
+    together: bool = False
+    """Whether what is accepted is the rest of a page, which was not looked at one by one."""
 
 
 class DecisionsOnTag(_Body):
@@ -47,6 +50,7 @@ class DecisionsOnTag(_Body):
 
     accept: list[Number] = Field(default=[], max_length=_MANY)
     reject: list[Number] = Field(default=[], max_length=_MANY)
+    together: bool = False
 
 
 class Undo(_Body):
@@ -158,13 +162,14 @@ def collection_map(request: Request) -> Any:
 @router.get("/doubts")
 def doubts(
     request: Request,
-    kind: Literal["wrong", "missing"] | None = None,
+    kind: Doubted | None = None,
     n: Some = 60,
     start: Number = 0,
 ) -> Any:
-    """Tags that seem wrong, or missing."""
-    with review_of(request).readers.one() as catalogue:
-        return answers.doubts_answer(catalogue, kind, n, start)
+    """Tags that seem wrong, or missing, or were accepted with others and may be wrong."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        return answers.doubts_answer(catalogue, review.order, kind, n, start)
 
 
 @router.get("/search")
@@ -214,18 +219,18 @@ def cursor(text: str | None) -> Open | None:
 @router.post("/decisions")
 def decide(request: Request, body: Decisions) -> Any:
     """Decide on tags of photographs, in one step."""
-    return _decided(review_of(request), body.accept, body.reject, body.only_open)
+    return _decided(review_of(request), body.accept, body.reject, body.only_open, body.together)
 
 
 @router.post("/tags/{tag}/decisions")
 def decide_on_tag(request: Request, tag: Number, body: DecisionsOnTag) -> Any:
     """Decide on suggestions of a tag, in one step; what was decided before stays as it is."""
     yes, no = ([(content, tag) for content in some] for some in (body.accept, body.reject))
-    return _decided(review_of(request), yes, no, only_open=True)
+    return _decided(review_of(request), yes, no, True, body.together)
 
 
-def _decided(review: Review, yes: Any, no: Any, only_open: bool) -> Any:
-    batch = review.decide(yes, no, only_open=only_open)
+def _decided(review: Review, yes: Any, no: Any, only_open: bool, together: bool) -> Any:
+    batch = review.decide(yes, no, only_open=only_open, together=together)
     return {
         "run": batch.run,
         "accepted": len(batch.accepted),

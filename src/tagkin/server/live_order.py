@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveOrder"]
 
 _PATIENCE = 3.0  # seconds for the thread to end
+_DOUBTED = 20_000  # accepted tags that are looked through for wrong ones
 _AT_ONCE = 0.1  # seconds that a decision waits for what is learned from it
 
 
@@ -37,6 +38,8 @@ class LiveOrder:
         self._path = catalogue
         self._stored = StoredOrder()
         self._live: LiveReview | None = None
+        self._doubted: tuple[LiveReview, int, list[tuple[int, int, float]]] | None = None
+        self._expected: dict[int, float] = {}
         self._rank: dict[int, int] = {}  # of tags, by what their next page is worth
         self._todo: queue.Queue[list[Verdict] | None] = queue.Queue()
         self._renew = threading.Event()
@@ -68,6 +71,10 @@ class LiveOrder:
         """Of a photograph's suggestions, by tag."""
         return {} if self._live is None else dict(self._live.for_photograph(content, tags))
 
+    def expected(self) -> dict[int, float]:
+        """By tag, how many of its suggestions are likely right."""
+        return self._expected
+
     def question(self, catalogue: Catalogue, strategy: str) -> Asked | None:
         """The page that is worth most."""
         found = [] if self._live is None else self._live.questions(1, strategy)
@@ -77,6 +84,15 @@ class LiveOrder:
         pairs = zip(one.contents, one.confidences, strict=True)
         shown = [Open(content, "", p) for content, p in pairs]
         return Asked(one.tag, shown, one.expected_right, one.expected_actions)
+
+    def doubted(self) -> Sequence[tuple[int, int, float]]:
+        """Accepted tags that may be wrong, the least sure first; found anew after decisions."""
+        live, now = self._live, self._n_done
+        if live is None:
+            return ()
+        if self._doubted is None or self._doubted[:2] != (live, now):
+            self._doubted = live, now, live.doubted(_DOUBTED)
+        return self._doubted[2]
 
     @property
     def is_live(self) -> bool:
@@ -137,6 +153,7 @@ class LiveOrder:
                 with self._done:
                     self._n_done += 1
             if self._live is not None:
+                self._expected = self._live.expected()
                 self._rank = {tag: i for i, tag in enumerate(self._live.ranking())}
             with self._done:
                 self._done.notify_all()

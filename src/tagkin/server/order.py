@@ -55,8 +55,16 @@ class Order(Protocol):
         """By tag, those of a photograph's suggestions that are others than was stored."""
         ...
 
+    def expected(self) -> dict[int, float]:
+        """By tag, how many of its suggestions are likely right, where it is not as stored."""
+        ...
+
     def question(self, catalogue: Catalogue, strategy: str) -> Asked | None:
         """What to ask next; None where nothing is open."""
+        ...
+
+    def doubted(self) -> Sequence[tuple[int, int, float]]:
+        """Accepted tags that may be wrong: content, tag, confidence; the least sure first."""
         ...
 
     def learn(self, verdicts: Sequence[Verdict]) -> None:
@@ -96,6 +104,10 @@ class StoredOrder:
         """None is another."""
         return {}
 
+    def expected(self) -> dict[int, float]:
+        """All as stored."""
+        return {}
+
     def question(self, catalogue: Catalogue, strategy: str) -> Asked | None:
         """The best page of the tags with most right suggestions."""
         from tagkin.annotator.asking import best_page  # takes seconds to import
@@ -113,6 +125,10 @@ class StoredOrder:
                 shown = [found[int(i)] for i in page.shown]
                 best = Asked(tag.id, shown, page.expected_right, page.expected_actions)
         return best
+
+    def doubted(self) -> Sequence[tuple[int, int, float]]:
+        """None: what was stored says nothing of what was decided since."""
+        return ()
 
     def learn(self, verdicts: Sequence[Verdict]) -> None:
         """Before the next fit, nothing."""

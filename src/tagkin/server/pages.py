@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import anyio
 from anyio.to_thread import run_sync
@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from tagkin.catalogue import tag_name
 from tagkin.errors import InvalidInput
 from tagkin.server import answers
-from tagkin.server.api import NOT_PLACED, Cursor, Number, Some, Strategy, cursor, review_of
+from tagkin.server.api import NOT_PLACED, Cursor, Doubted, Number, Some, Strategy, cursor, review_of
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.thumbnails import SIZES, Picture
 
@@ -67,7 +67,7 @@ def question(request: Request, strategy: Strategy = "most-right") -> HTMLRespons
             return _page(
                 request, "tags", found=answers.tags_answer(catalogue, review.order, 0, 200)
             )
-        found = answers.asked_page(catalogue, asked)
+        found = answers.asked_page(catalogue, review.order, asked)
         then = answers.next_tag(catalogue, review.order, found["tag"]["id"])
     return _page(request, "tag", found=found, then=then, n_asked=None, strategy=strategy)
 
@@ -94,12 +94,11 @@ def photograph(request: Request, content: Number) -> HTMLResponse:
 
 
 @router.get("/doubtful")
-def doubtful(
-    request: Request, kind: Literal["wrong", "missing"] | None = None, start: Number = 0
-) -> HTMLResponse:
-    """Tags that seem wrong, or missing."""
-    with review_of(request).readers.one() as catalogue:
-        found = answers.doubts_answer(catalogue, kind, 60, start)
+def doubtful(request: Request, kind: Doubted | None = None, start: Number = 0) -> HTMLResponse:
+    """Tags that seem wrong, or missing, or were accepted with others and may be wrong."""
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        found = answers.doubts_answer(catalogue, review.order, kind, 60, start)
     return _page(request, "doubtful", found=found, kind=kind)
 
 

@@ -118,11 +118,18 @@ class Review:
     # --- deciding ---------------------------------------------------------------------------
 
     def decide(
-        self, accepted: Sequence[Pair], rejected: Sequence[Pair], *, only_open: bool
+        self,
+        accepted: Sequence[Pair],
+        rejected: Sequence[Pair],
+        *,
+        only_open: bool,
+        together: bool = False,
     ) -> Batch:
-        """Decide in one step; it is on the disk when this returns."""
+        """Decide in one step, as `decide_batch`; it is on the disk when this returns."""
         with self._writing:
-            batch = decide_batch(self._writer, accepted, rejected, only_open=only_open)
+            batch = decide_batch(
+                self._writer, accepted, rejected, only_open=only_open, together=together
+            )
             if batch.run is not None:
                 self.order.learn(verdicts_of(self._writer, batch.run))
                 self._changed()
@@ -160,13 +167,13 @@ class Review:
         """The progress line, what can be undone, and what the background is at."""
         self._fit_if_due()
         with self.readers.one() as catalogue:
-            now = progress(catalogue)
+            now, live = progress(catalogue), self.order.expected()
             return {
                 "version": self.version,
                 "photographs": now.n_photographs,
                 "suggestions": now.n_suggestions,
                 "to_review": now.n_to_review,
-                "expected": round(now.expected, 1),
+                "expected": round(sum(live.values()) if live else now.expected, 1),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
                 "can_undo": last_batch(catalogue) is not None,

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from tagkin.arrays import expit, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.transfer._correction import fit_correction
+from tagkin.transfer._correction import fit_correction, left_out
 
 __all__ = ["LiveScores"]
 
@@ -142,6 +142,22 @@ class LiveScores:
         """How many images were decided on for a label."""
         return int(np.count_nonzero(self._labels[label].verdicts))
 
+    def accepted(self, label: int) -> tuple[np.ndarray, np.ndarray]:
+        """Images for which a label was accepted, and how probable it was without knowing that.
+
+        The probability is that of a correction which has not learned from the image's own
+        decision (to first order); the least sure first.
+        """
+        one = self._labels[label]
+        decided = np.flatnonzero(one.verdicts)
+        if one.theta is None or not len(decided):
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        scores = left_out(*self._problem(one, decided, self._vote_shift(one)), one.theta)
+        yes = one.verdicts[decided] > 0
+        rows, scores = one.rows[decided][yes], scores[yes]
+        order = np.lexsort((rows, scores))
+        return rows[order], _probability(scores[order])
+
     # --- learning ------------------------------------------------------------------------
 
     def learn(self, label: int, rows: np.ndarray, verdicts: np.ndarray) -> None:
@@ -220,24 +236,29 @@ class LiveScores:
             return
         shift = self._vote_shift(one)
         r = self._features.shape[1]
+        problem = self._problem(one, decided, shift)
+        theta = fit_correction(*problem, self._prior(), one.theta)
+        moved = self._features[one.rows] @ theta[:r].astype(np.float32)
+        one.scores = (one.offsets + moved + theta[r] + theta[-1] * shift).astype(np.float32)
+        one.theta = theta
+
+    def _problem(
+        self, one: _Label, decided: np.ndarray, shift: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Inputs, offsets, verdicts and penalties of a label's correction."""
+        r = self._features.shape[1]
         inputs = np.empty((len(decided), r + 2))
         inputs[:, :r] = self._features[one.rows[decided]]
         inputs[:, r], inputs[:, r + 1] = 1, shift[decided]
         penalties = np.full(r + 2, float(self.regularization))
         penalties[r:] = _INTERCEPT_PENALTY, self.vote_penalty
-        prior = np.zeros(r + 2)
+        truth = (one.verdicts[decided] > 0).astype(np.float64)
+        return inputs, one.offsets[decided].astype(np.float64), truth, penalties
+
+    def _prior(self) -> np.ndarray:
+        prior = np.zeros(self._features.shape[1] + 2)
         prior[-1] = self.vote_weight
-        theta = fit_correction(
-            inputs,
-            one.offsets[decided].astype(np.float64),
-            (one.verdicts[decided] > 0).astype(np.float64),
-            penalties,
-            prior,
-            one.theta,
-        )
-        moved = self._features[one.rows] @ theta[:r].astype(np.float32)
-        one.scores = (one.offsets + moved + theta[r] + theta[-1] * shift).astype(np.float32)
-        one.theta = theta
+        return prior
 
     def _vote_shift(self, one: _Label) -> np.ndarray:
         """Δ of a label's images, in logits."""

@@ -24,8 +24,8 @@ async function on(item, verdict) {
   try {
     await decide("/api/decisions", { [verdict]: [pair] });
     const name = find(".claim strong", item).textContent;
-    const said = { wrong: { accept: "kept", reject: "removed" }, missing: { accept: "added", reject: "left out" } };
-    say(`${name} ${said[item.dataset.kind][verdict]}.`, { button: { text: "Undo", run: () => undo() } });
+    const said = item.dataset.kind === "missing" ? { accept: "added", reject: "left out" } : { accept: "kept", reject: "removed" };
+    say(`${name} ${said[verdict]}.`, { button: { text: "Undo", run: () => undo() } });
     item.remove();
     if (following) focusOn(following);
     else await refresh();

@@ -9,11 +9,11 @@ const shownContent = () => Number(find("#photograph")?.dataset.content);
 const rows = () => findAll("#suggestions .row");
 
 // Decide on tags of this photograph, and stay on it.
-async function decideHere(accept, reject, said) {
+async function decideHere(accept, reject, said, together = false) {
   const content = shownContent();
   const pairs = (some) => some.map((tag) => [content, tag]);
   try {
-    const answer = await decide("/api/decisions", { accept: pairs(accept), reject: pairs(reject) });
+    const answer = await decide("/api/decisions", { accept: pairs(accept), reject: pairs(reject), together });
     if (answer.run === null) return say("It was so already.");
     say(said, { button: { text: "Undo", run: () => undo() } });
     await refresh();
@@ -41,7 +41,7 @@ function all(verdict) {
   const tags = rows().map((row) => Number(row.closest("li").dataset.tag));
   if (!tags.length) return;
   const said = `${counted(tags.length, "suggestion")} ${verdict === "accept" ? "accepted" : "rejected"}.`;
-  decideHere(verdict === "accept" ? tags : [], verdict === "accept" ? [] : tags, said);
+  decideHere(verdict === "accept" ? tags : [], verdict === "accept" ? [] : tags, said, tags.length > 1);
 }
 
 function showKin(button, value = button.ariaExpanded !== "true") {

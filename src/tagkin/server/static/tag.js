@@ -42,12 +42,12 @@ let isBusy = false;
 async function accept() {
   if (!grid() || isBusy) return;
   isBusy = true;
-  const { tag, name, next, then, strategy } = grid().dataset;
+  const { tag, name, next, then, strategy, default: unmarked } = grid().dataset;
   const [yes, no] = [false, true].map((value) =>
     tiles().filter((tile) => isPressed(tile) === value).map((tile) => Number(tile.dataset.content)),
   );
   const waiting = strategy ? null : next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
-  const decided = decide(`/api/tags/${tag}/decisions`, { accept: yes, reject: no });
+  const decided = decide(`/api/tags/${tag}/decisions`, { accept: yes, reject: no, together: unmarked === "accept" });
   const better = decided.then(() => fresh(strategy ? question() : addressOf(tag))).then((found) =>
     !strategy && !find("#grid", found.page) && then ? fresh(addressOf(then)) : found,
   );
