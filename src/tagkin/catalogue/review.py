@@ -193,7 +193,12 @@ def _doubts(catalogue: Catalogue, rows: Sequence[tuple[Any, ...]]) -> list[Doubt
     """With the kin of each."""
     kin = [unpack_evidence(row[5]).kin if row[5] else () for row in rows]
     each = kin_of_each(catalogue, kin)
-    return [Doubt(*row[:5], some, bool(row[6])) for row, some in zip(rows, each, strict=True)]
+    return [
+        Doubt(content, path, tag, kind, confidence, some, bool(accepted))
+        for (content, path, tag, kind, confidence, _, accepted), some in zip(
+            rows, each, strict=True
+        )
+    ]
 
 
 def search(
