@@ -11,6 +11,8 @@ TESTS  ?=
 SECONDS ?=
 NAMES  ?=
 PHOTOS ?=
+# Many tests start a process: modules are compiled once, not each time.
+unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help setup demo test times fuzz soak reliability processors lint bench experiments docs clean

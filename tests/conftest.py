@@ -15,6 +15,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
+gc.disable()  # till the tests are collected: next to nothing becomes garbage before
+
 import numpy as np  # reads them when it is imported
 
 from .privileges import made_folder
@@ -33,6 +35,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector what stays till the end: the modules and the tests themselves."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 class Collection(NamedTuple):

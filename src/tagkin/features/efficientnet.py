@@ -130,10 +130,7 @@ class EfficientNetLite(Backbone):
 
         None with generalised means, which it was not trained for.
         """
-        if self.name not in _VERSIONS:
-            return None
-        layers = read_tensors(_weights_file(_VERSIONS[self.name]))
-        return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
+        return _classifier(self.name) if self.name in _VERSIONS else None
 
 
 class JoinedEfficientNets(Backbone):
@@ -198,6 +195,13 @@ class JoinedEfficientNets(Backbone):
 def _built(name: str, pooling: str, weights: Path) -> bytes:
     """The model of these weights, built once for all that open it: an annotator often does."""
     return build_model(name, pooling=pooling)
+
+
+@functools.cache
+def _classifier(name: str) -> Classifier:
+    """The last layer, read once for all annotators."""
+    layers = read_tensors(_weights_file(_VERSIONS[name]))
+    return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
 
 
 def build_model(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -119,19 +119,23 @@ class ClassMeanings:
         """The nearest classes of each tag with their shares, which add up to 1."""
         if self.vectors is None:
             return [self._by_taxonomy(name) for name in names]
-        words = [self.wordnet.words(offset) for offset in self.synsets]
-        starts = np.cumsum([0, *map(len, words)])[:-1]
-        n = len(names)
-        # one look into the file for both
-        vectors, known = self.vectors.vectors([*names, *(w for some in words for w in some)])
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit = vectors / np.where(lengths > 0, lengths, 1)
+        classes, starts = self._class_words
+        vectors, known = self.vectors.vectors(names)
+        tags = _unit(vectors)
         result: list[tuple[np.ndarray, np.ndarray] | None] = []
-        for rows in row_blocks(n, 8 * len(unit)):
-            cosines = np.maximum.reduceat(unit[:n][rows] @ unit[n:].T, starts, axis=1)
-            for there, row in zip(known[:n][rows], cosines, strict=True):
+        for rows in row_blocks(len(names), 8 * len(classes)):
+            cosines = np.maximum.reduceat(tags[rows] @ classes.T, starts, axis=1)
+            for there, row in zip(known[rows], cosines, strict=True):
                 result.append(_largest(np.exp(_SHARPNESS * row)) if there else None)
         return result
+
+    @cached_property
+    def _class_words(self) -> tuple[np.ndarray, np.ndarray]:
+        """Unit vectors of the classes' words, and the row at which each class begins."""
+        assert self.vectors is not None
+        words = [self.wordnet.words(offset) for offset in self.synsets]
+        starts = np.cumsum([0, *map(len, words)])[:-1]
+        return _unit(self.vectors.vectors([word for some in words for word in some])[0]), starts
 
     def _by_taxonomy(self, name: str) -> tuple[np.ndarray, np.ndarray] | None:
         leaf = re.split(r"[|/]", name)[-1]
@@ -155,6 +159,12 @@ class ClassMeanings:
             np.array([meaning.breadth for meaning in found], dtype=np.float64),
             kinds,
         )
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of length 1; zero stays zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1)
 
 
 def _largest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
