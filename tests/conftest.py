@@ -15,11 +15,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
-gc.disable()  # till the tests are collected: next to nothing becomes garbage before
-
 import numpy as np  # reads them when it is imported
 
 from .privileges import made_folder
+
+gc.disable()  # till the tests are collected: next to nothing becomes garbage before
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(

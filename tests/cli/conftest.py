@@ -1,17 +1,21 @@
 """One collection, one model: created once, by the command line itself."""
 
+import functools
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 from tagkin.cli import app
+from tests.sharing import built_once
 
 from .synthetic import make_photographs, write_tag_file
 
@@ -39,24 +43,45 @@ class World(NamedTuple):
 
 
 def call(cache: Path, *args: object) -> Result:
+    """Run a command in this process."""
     runner = CliRunner(env={"TAGKIN_CACHE": str(cache), "COLUMNS": "200"})
-    found = runner.invoke(app, [str(arg) for arg in args])
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    return Result(found.exit_code, found.stdout, found.stderr)
+    command = typer.main.get_command(app)
+    with runner.isolation() as (out, err, _):
+        with pytest.raises(SystemExit) as end:
+            command.main([str(arg) for arg in args], prog_name="tagkin")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        said = [stream.getvalue().decode() for stream in (out, err)]
+    return Result(int(end.value.code or 0), *said)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _put_together_once() -> Iterator[None]:
+    """Typer makes the command line of its functions anew for every command that is run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    home = tmp_path_factory.mktemp("cli")
+    home = built_once(tmp_path_factory, "cli", _build_world)
+    said = Result(*json.loads((home / "train.json").read_text()))
+    tags_of = json.loads((home / "tags_of.json").read_text())
+    names = ("photos", "fresh", "tags.jsonl", "model", "cache")
+    return World(*(home / name for name in names), said, tags_of)
+
+
+def _build_world(home: Path) -> None:
     tags = make_photographs(home / "photos")
     fresh = make_photographs(home / "fresh", n_each=2, seed=1)
     write_tag_file(home / "fresh" / "metadata.jsonl", fresh)
     tag_file = write_tag_file(home / "tags.jsonl", tags)
-    cache, model = home / "cache", home / "model"
-    said = call(cache, "train", home / "photos", "--tags", tag_file, "--model", model)
+    train = ("train", home / "photos", "--tags", tag_file, "--model", home / "model")
+    said = call(home / "cache", *train)
     assert said.exit_code == 0, said.stderr
-    return World(home / "photos", home / "fresh", tag_file, model, cache, said, tags)
+    (home / "train.json").write_text(json.dumps(said))
+    (home / "tags_of.json").write_text(json.dumps(tags))
 
 
 @pytest.fixture(autouse=True)
@@ -69,19 +94,20 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def catalogued(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalogue of the photographs, every other one tagged: scanned, learned, suggested."""
-    home = tmp_path_factory.mktemp("catalogued")
-    with pytest.MonkeyPatch.context() as here:
-        here.setenv("TAGKIN_CATALOGUES", str(home / "data"))
-        some = write_tag_file(home / "some.jsonl", dict([*world.tags_of.items()][::2]))
-        path = home / "catalogue.sqlite"
-        for command in (
-            ("scan", world.photos, "--tags", some),
-            ("train",),
-            ("suggest", "--threshold", "0.1"),
-        ):
-            said = call(world.cache, *command, "--catalogue", path)
-            assert said.exit_code == 0, said.stderr
-    return path
+
+    def build(home: Path) -> None:
+        with pytest.MonkeyPatch.context() as here:
+            here.setenv("TAGKIN_CATALOGUES", str(home / "data"))
+            some = write_tag_file(home / "some.jsonl", dict([*world.tags_of.items()][::2]))
+            for command in (
+                ("scan", world.photos, "--tags", some),
+                ("train",),
+                ("suggest", "--threshold", "0.1"),
+            ):
+                said = call(world.cache, *command, "--catalogue", home / "catalogue.sqlite")
+                assert said.exit_code == 0, said.stderr
+
+    return built_once(tmp_path_factory, "catalogued", build) / "catalogue.sqlite"
 
 
 @pytest.fixture

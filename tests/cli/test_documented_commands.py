@@ -18,6 +18,7 @@ from tagkin.cli import app
 from tagkin.server import Server
 
 from ..documents import PAGES, ROOT, blocks, inline_commands, name_of, shell_lines
+from ..sharing import built_once
 from .conftest import World, call
 from .reference import commands
 from .synthetic import write_tag_file
@@ -36,57 +37,86 @@ EXTRAS = set(
 TAGKIN = sorted({tuple(_plain(line[1:])) for _, line in SHELL if line[0] == "tagkin"})
 CATALOGUE = {"scan", "accept", "reject", "status", "history", "tags", "export", "import"}
 CATALOGUE |= {"review", "write", "undo"}
+PHOTOGRAPHS = ("scene-0754.jpg", "photo.jpg", "2024/photo.jpg")
 INLINE = [(name_of(page), line) for page in PAGES for line in inline_commands(page)]
 
 
-@pytest.fixture
-def desk(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with everything that the documents speak of, which is the home folder, too."""
-    shutil.copytree(world.fresh, tmp_path / "other-photos")
+@pytest.fixture(scope="session")
+def prepared(world: World, catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A desk with everything that the documents speak of, and a catalogue of the pictures on it."""
+
+    def build(home: Path) -> None:
+        (home / "desk").mkdir()
+        put_on_desk(home / "desk", world)
+        copy_catalogue(catalogued, home / "catalogue.sqlite", home / "desk")
+        tagged = ("accept", "pictures/scene-0754.jpg", "--tag", "beach", "--tag", "dog")
+        with contextlib.chdir(home / "desk"):
+            for command in (("scan",), tagged, ("export", "--output", home / "decisions.jsonl")):
+                said = call(world.cache, *command, "--catalogue", home / "catalogue.sqlite")
+                assert said.exit_code == 0, said.stderr
+
+    return built_once(tmp_path_factory, "documented", build)
+
+
+def put_on_desk(desk: Path, world: World) -> None:
+    shutil.copytree(world.fresh, desk / "other-photos")
     for name in ("Photos", "pictures", "new-photos"):
-        shutil.copytree(world.photos, tmp_path / name)
-        write_tag_file(tmp_path / name / "metadata.jsonl", dict([*world.tags_of.items()][::2]))
+        shutil.copytree(world.photos, desk / name)
+        write_tag_file(desk / name / "metadata.jsonl", dict([*world.tags_of.items()][::2]))
+    (desk / "pictures" / "2024").mkdir()
     photograph = world.photos / "red-circle-0.jpg"
-    for target in ("photo.jpg", "pictures/scene-0754.jpg"):
-        shutil.copy(photograph, tmp_path / target)
-    shutil.copytree(world.fresh, tmp_path / "pictures" / "later")
+    for target in ("photo.jpg", *(f"pictures/{name}" for name in PHOTOGRAPHS)):
+        shutil.copy(photograph, desk / target)
+    shutil.copytree(world.fresh, desk / "pictures" / "later")
     write_tag_file(
-        tmp_path / "train.jsonl", {f"pictures/{name}": tags for name, tags in world.tags_of.items()}
+        desk / "train.jsonl", {f"pictures/{name}": tags for name, tags in world.tags_of.items()}
     )
-    later = (tmp_path / "pictures/later/metadata.jsonl").read_text()
-    (tmp_path / "test.jsonl").write_text(
+    later = (desk / "pictures/later/metadata.jsonl").read_text()
+    (desk / "test.jsonl").write_text(
         later.replace('"file_name": "', '"file_name": "pictures/later/')
     )
-    data = (tmp_path / "train.jsonl").read_text()
-    (tmp_path / "data.jsonl").write_text(data.replace('"tags"', '"labels"'))
+    data = (desk / "train.jsonl").read_text()
+    (desk / "data.jsonl").write_text(data.replace('"tags"', '"labels"'))
     rows = [f"pictures/{name},{'|'.join(tags)}" for name, tags in world.tags_of.items()]
-    (tmp_path / "tags.csv").write_text("\n".join(["file_name,tags", *rows]))
-    (tmp_path / "same.csv").write_text("red, scarlet\n")
-    (tmp_path / "words.txt").write_text("dog\nbeach\n")
-    (tmp_path / "old-cache").mkdir()
+    (desk / "tags.csv").write_text("\n".join(["file_name,tags", *rows]))
+    (desk / "same.csv").write_text("red, scarlet\n")
+    (desk / "words.txt").write_text("dog\nbeach\n")
+    (desk / "old-cache").mkdir()
+
+
+def copy_catalogue(catalogue: Path, copy: Path, desk: Path) -> None:
+    """A catalogue and its model, for the pictures on a desk."""
+    shutil.copy(catalogue, copy)
+    shutil.copytree(catalogue.with_suffix(".model"), copy.with_suffix(".model"))
+    root = str((desk / "pictures").resolve())
+    with contextlib.closing(sqlite3.connect(copy)) as connection, connection:
+        connection.execute("UPDATE collection SET root = ?, settings = '{}'", (root,))
+
+
+@pytest.fixture
+def desk(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that desk, which is the home folder, too."""
+    for one in (prepared / "desk").iterdir():
+        if one.name in ("Photos", "new-photos", "other-photos"):  # they are only looked at
+            (tmp_path / one.name).symlink_to(one)
+        else:
+            (shutil.copytree if one.is_dir() else shutil.copy2)(one, tmp_path / one.name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def catalogued_desk(desk: Path, catalogue: Path, world: World, line: tuple[str, ...]) -> None:
+def catalogued_desk(desk: Path, prepared: Path, world: World, line: tuple[str, ...]) -> None:
     """Let the pictures on the desk have a catalogue, with everything that a command needs."""
-    for target in ("photo.jpg", "2024/photo.jpg"):
-        (desk / "pictures" / target).parent.mkdir(exist_ok=True)
-        shutil.copy(desk / "photo.jpg", desk / "pictures" / target)
+    copy_catalogue(prepared / "catalogue.sqlite", desk / "catalogue.sqlite", desk)
     (desk / "Pictures").symlink_to(desk / "pictures")
-    with contextlib.closing(sqlite3.connect(catalogue)) as connection, connection:
-        root = str((desk / "pictures").resolve())
-        connection.execute("UPDATE collection SET root = ?, settings = '{}'", (root,))
     (desk / "data").mkdir()
-    known = {"collections": {root: str(catalogue)}}
+    known = {"collections": {str((desk / "pictures").resolve()): str(desk / "catalogue.sqlite")}}
     (desk / "data" / "collections.json").write_text(json.dumps(known))
-    tagged = ("accept", "pictures/scene-0754.jpg", "--tag", "beach", "--tag", "dog")
-    before = [("scan",), tagged, ("export", "--output", "decisions.jsonl")]
-    before += [("tags", "forget", "red")] * (line[:2] == ("tags", "restore"))
-    for command in before:
-        said = call(world.cache, *command)
-        assert said.exit_code == 0, said.stderr
+    if line[0] != "export":
+        shutil.copy(prepared / "decisions.jsonl", desk)
+    if line[:2] == ("tags", "restore"):
+        assert call(world.cache, "tags", "forget", "red").exit_code == 0
 
 
 def needs_catalogue(line: tuple[str, ...]) -> bool:
@@ -109,15 +139,11 @@ def _ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_ended_at_once")
 @pytest.mark.parametrize("line", TAGKIN, ids=" ".join)
-def test_it_runs(
-    line: tuple[str, ...], desk: Path, world: World, request: pytest.FixtureRequest
-) -> None:
+def test_it_runs(line: tuple[str, ...], desk: Path, prepared: Path, world: World) -> None:
     if "--embed" in line and shutil.which("exiftool") is None:
         pytest.skip("exiftool is not installed")
     if needs_catalogue(line):
-        catalogued_desk(desk, request.getfixturevalue("catalogue"), world, line)
-        if line[0] == "export":
-            (desk / "decisions.jsonl").unlink()
+        catalogued_desk(desk, prepared, world, line)
     if line[0] != "train" or "--overwrite" in line:
         for model in ("my-tags", "model"):
             shutil.copytree(world.model, desk / model)

@@ -29,7 +29,9 @@ def chromium() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed (Debian: apt-get install chromium)")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # pixels are drawn once: without a GPU, its place would be taken by an emulation of one
+        flags = ["--no-sandbox", "--disable-gpu"]
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield browser
         browser.close()
 

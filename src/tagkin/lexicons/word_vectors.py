@@ -6,6 +6,7 @@ gigabytes serves a few thousand tags. Ask for all words at once.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import mmap
 import os
@@ -13,7 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -169,10 +170,9 @@ class WordVectors:
     def _in_package(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
         import pyarrow as pa
         import pyarrow.compute as pc
-        from pyarrow import parquet
 
         index, vectors = _package()
-        known = parquet.read_table(index, columns=["index"]).column("index")
+        known = _packaged_words(index)
         words = list(wanted)
         asked = pa.array([word.decode() for word in words], pa.string())
         # the few are hashed and the 400,000 gone through: the other way takes ten times as long
@@ -252,6 +252,14 @@ def _is_text_row(line: bytes, dimension: int) -> bool:
     except ValueError:
         return False
     return True
+
+
+@functools.cache
+def _packaged_words(index: Path) -> Any:
+    """All words of the package, a few megabytes; read once."""
+    from pyarrow import parquet
+
+    return parquet.read_table(index, columns=["index"]).column("index")
 
 
 def _package() -> tuple[Path, np.ndarray]:
