@@ -31,9 +31,8 @@ from tests.conftest import make_collection
 # One entry for every estimator: how the battery builds it.
 ESTIMATORS: dict[str, list[BaseEstimator]] = {
     "ExactNeighbors": [ExactNeighbors(), ExactNeighbors("euclidean")],
-    # what it is without a space and a method, less a search for κ that takes half a second a fit
     "FeatureAnnotator": [
-        FeatureAnnotator(SemanticSpace(), KinReadout()),
+        FeatureAnnotator(),
         FeatureAnnotator(SemanticSpace(n_landmarks=5), NeighborVoting(3), denoise=False),
     ],
     "KinReadout": [KinReadout(), KinReadout(3, 5.0, n_landmarks=20)],

@@ -314,28 +314,31 @@ def test_further_rejections(by_tags, synthetic, X):
     assert np.flatnonzero(row).tolist() == [found.vocabulary_.index("holiday")]
 
 
+heard: list[tuple] = []
+"""Labels of each fit of `Listening`, and what was said about them."""
+
+
 class Listening(NeighborVoting):
     """A method that takes what was rejected, and keeps it."""
 
     takes_rejected = True
 
-    def fit(self, X, y=None, *, rejected=None, groups=None):
+    def fit(self, X, y=None, **told):
         """Keep what was rejected."""
-        self.heard_ = rejected
-        return super().fit(X, y, groups=groups)
+        heard.append((y, told))
+        self.heard_ = told.get("rejected")
+        return super().fit(X, y, groups=told.get("groups"))
 
 
-def test_a_method_that_takes_rejections_gets_those_of_its_images(
-    by_tags, synthetic, X, monkeypatch
-):
+class Refitted(Listening):
+    """Not a method that shares its lists of neighbours with others: it is fitted."""
+
+    needs_embeddings = True
+
+
+def test_a_method_that_takes_rejections_gets_those_of_its_images(by_tags, synthetic, X):
     rejected = rejected_of(by_tags, X, N)
-    heard = []
-    fit = Listening.fit
-    monkeypatch.setattr(
-        Listening,
-        "fit",
-        lambda self, X, y, **told: heard.append((y, told)) or fit(self, X, y, **told),
-    )
+    heard.clear()
     found = FeatureAnnotator(method=Listening(10), denoise=False)
     found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
     np.testing.assert_array_equal(found.method_.heard_.toarray(), found.rejected_.toarray())
@@ -351,27 +354,19 @@ def test_a_method_that_takes_rejections_gets_those_of_its_images(
     assert not any("rejected" in told for _, told in heard)
 
 
-def test_tuning_hears_of_rejections(by_tags, synthetic, X, monkeypatch):
+def test_tuning_hears_of_rejections(by_tags, synthetic, X):
     """Every fit of the grid gets those of its own images."""
     rejected = rejected_of(by_tags, X, N)
-    heard = []
-    fit = Listening.fit
-
-    def listened(self, X, y, *, rejected=None, groups=None):
-        heard.append((y, rejected))
-        return fit(self, X, y, rejected=rejected, groups=groups)
-
-    monkeypatch.setattr(Listening, "fit", listened)
-    # not a method that shares its lists of neighbours with others: it is fitted
-    monkeypatch.setattr(Listening, "needs_embeddings", True)
-    recipe = Recipe(SemanticSpace(), Listening(10))
+    heard.clear()
+    recipe = Recipe(SemanticSpace(), Refitted(10))
     labels = by_tags.method_.labels_
     no = by_tags.vocabulary_.transform(rejected)
     tuned(X[:N], labels, recipe, 0, rejected=no)
     whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
     assert len(heard) > 3
     for y, told in heard:
-        assert {r.tobytes() for r in np.hstack([y.toarray(), told.toarray()])} <= whole
+        no = told["rejected"].toarray()
+        assert {r.tobytes() for r in np.hstack([y.toarray(), no])} <= whole
 
 
 def reviewed(synthetic):
@@ -464,14 +459,17 @@ def test_kin_read_out_and_name_share_what_speaks_for_a_tag(by_tags, X):
 
 
 def test_denoising_brings_no_rejected_label_back(X, Y):
-    recipe = Recipe(SemanticSpace(), NeighborVoting(5), TagDenoiser(blend=1.0))
-    R = scipy.sparse.csr_array((Y[:50].toarray() == 0).astype(np.float32))
     given = []
-    fit = SemanticSpace.fit
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SemanticSpace, "fit", lambda self, X, y: given.append(y) or fit(self, X, y))
-        recipe.fit(X[:50], Y[:50])
-        recipe.fit(X[:50], Y[:50], R)
+
+    class Noted(SemanticSpace):
+        def fit(self, X, y=None):
+            given.append(y)
+            return super().fit(X, y)
+
+    recipe = Recipe(Noted(), NeighborVoting(5), TagDenoiser(blend=1.0))
+    R = scipy.sparse.csr_array((Y[:50].toarray() == 0).astype(np.float32))
+    recipe.fit(X[:50], Y[:50])
+    recipe.fit(X[:50], Y[:50], R)
     free, held = (one.toarray() > 0 for one in given)
     carried = Y[:50].toarray() > 0
     assert (free & ~carried).any()

@@ -302,7 +302,7 @@ main()
 
 def start_training(environment, tmp_path: Path) -> subprocess.Popen:
     """Training in a process of its own, in the middle of its photographs."""
-    tags = make_photographs(tmp_path / "photos", n_each=10, seed=3)
+    tags = make_photographs(tmp_path / "photos", n_each=3, seed=3)
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", tags)
     command = ["train", "photos", "--model", "model", "--cache", "fresh-cache"]
     process = subprocess.Popen(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from tagkin import SemanticSpace
 from tagkin.errors import InvalidInput
@@ -61,40 +61,38 @@ def test_every_trial_is_what_a_fit_on_that_fold_gives(method, grid, sparse):
     )
 
 
-def test_neighbours_are_searched_once_per_fold(monkeypatch):
+def test_neighbours_are_searched_once_per_fold():
     calls = []
-    search = ExactNeighbors.kneighbors
 
-    def counted(self, queries, n_neighbors, **kwargs):
-        calls.append(n_neighbors)
-        return search(self, queries, n_neighbors, **kwargs)
+    class Counted(ExactNeighbors):
+        def kneighbors(self, queries, n_neighbors, **kwargs):
+            calls.append(n_neighbors)
+            return super().kneighbors(queries, n_neighbors, **kwargs)
 
-    monkeypatch.setattr(ExactNeighbors, "kneighbors", counted)
     X, Y, _ = make_collection(n=90)
-    grid_search(NeighborVoting(), X, Y, {"n_neighbors": [3, 40, 11]}, progress=False)
+    grid_search(NeighborVoting(index=Counted()), X, Y, {"n_neighbors": [3, 40, 11]}, progress=False)
     assert calls == [40, 40, 40]
     calls.clear()
-    grid_search(TagProp(), X, Y, {"n_neighbors": [3, 8]}, progress=False)
+    grid_search(TagProp(index=Counted()), X, Y, {"n_neighbors": [3, 8]}, progress=False)
     # for each fold the new and the known images; then the fit of the best
     assert sorted(calls[:6]) == [8] * 6
     assert len(calls) == 7
 
 
-def test_no_space_has_seen_the_images_that_are_held_out(monkeypatch):
+def test_no_space_has_seen_the_images_that_are_held_out():
     fits = []
-    fit = SemanticSpace.fit
 
-    def counted(self, X, Y=None):
-        fits.append((len(X), self.regularization))
-        return fit(self, X, Y)
+    class Counted(SemanticSpace):
+        def fit(self, X, y=None):
+            fits.append((len(X), self.regularization))
+            return super().fit(X, y)
 
-    monkeypatch.setattr(SemanticSpace, "fit", counted)
     X, Y, _ = make_collection(n=90)
-    pipeline = make_pipeline(SemanticSpace(), NeighborVoting())
-    grid = {"semanticspace__regularization": [0.1, 2.0], "neighborvoting__n_neighbors": [5, 20]}
+    pipeline = Pipeline([("space", Counted()), ("voting", NeighborVoting())])
+    grid = {"space__regularization": [0.1, 2.0], "voting__n_neighbors": [5, 20]}
     found = grid_search(pipeline, X, Y, grid, progress=False)
     assert fits[:-1] == [(60, 0.1)] * 3 + [(60, 2.0)] * 3
-    assert fits[-1] == (90, found.parameters["semanticspace__regularization"])
+    assert fits[-1] == (90, found.parameters["space__regularization"])
     fits.clear()
     grid_search(pipeline, X, Y, grid, progress=False, refit_space=False)  # as in the paper
     assert fits[:-1] == [(90, 0.1), (90, 2.0)]

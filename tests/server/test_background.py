@@ -25,9 +25,8 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
     assert page.status == 200
 
 
-def test_nothing_to_learn_from_is_not_tried(review: Review, browser: Browser) -> None:
-    review._writer.rows("SELECT 1")
-    with review._writer.transaction() as connection:
+def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Browser) -> None:
+    with catalogue.transaction() as connection:
         connection.execute("DELETE FROM found")
     assert not browser.post("/api/fit").json["started"]
     assert browser.get("/api/state").json["fit"] == {"state": "idle"}

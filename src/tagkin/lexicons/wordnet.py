@@ -29,6 +29,8 @@ CORPORA = ("brown", "semcor", "brown-add1", "semcor-add1", "counts")
 # it is like those below the same synset that never occurs, and like nothing else.
 _NEVER_SEEN = 1e300
 
+_BETWEEN = re.compile("[-_.']")
+
 # WordNet's rules for regular plurals
 _PLURAL_ENDINGS = (
     ("s", ""),
@@ -89,9 +91,8 @@ class WordNet:
         self.head_nouns = head_nouns
         self._nouns = nouns
         self._information_content = information_content
-        self._joined = {
-            _join(lemma): lemma for lemma in reversed(nouns.senses) if _join(lemma) != lemma
-        }
+        joined = ((_join(lemma), lemma) for lemma in reversed(nouns.senses))
+        self._joined = {form: lemma for form, lemma in joined if form != lemma}
         self._numbers = {offset: number for number, offset in enumerate(nouns.offsets)}
         self._ancestors: dict[int, frozenset[int]] = {}  # of offsets that were asked for
         self._last_below: tuple[tuple[int, ...], dict[int, list[int]]] = ((), {})
@@ -317,7 +318,7 @@ def _form(word: str) -> str:
 
 def _join(form: str) -> str:
     """A form without what people write between words, or leave out."""
-    return re.sub("[-_.']", "", form)
+    return _BETWEEN.sub("", form)
 
 
 def _checked(words: Sequence[str]) -> Sequence[str]:

@@ -112,7 +112,6 @@ class Nouns:
     hypernyms: list[tuple[int, ...]]  # synset -> its hypernyms, those of instances among them
     senses: dict[str, tuple[int, ...]]  # lemma -> its synsets, most frequent sense first
     plurals: dict[str, tuple[str, ...]]  # irregular plural -> its singulars
-    sense_keys: dict[str, int]  # sense key -> synset
 
 
 def read_nouns(folder: Folder) -> Nouns:
@@ -139,10 +138,9 @@ def _read(folder: Folder) -> Nouns:
     senses: dict[str, tuple[int, ...]] = {}
     for lemma, offsets in _parsed(index, _index_entry, "an index entry"):
         senses[lemma] = _numbers(offsets, numbers, f"{index} gives {lemma!r}", data)
-    hypernyms, sense_keys = [], {}
-    for i, (offset, words, keys, above) in enumerate(parsed):
+    hypernyms = []
+    for offset, words, above in parsed:
         hypernyms.append(_numbers(above, numbers, f"synset {offset:08d} points to", data))
-        sense_keys.update(dict.fromkeys(keys, i))
         for word in words:
             if word.lower() not in senses:
                 raise InvalidInput(
@@ -158,7 +156,6 @@ def _read(folder: Folder) -> Nouns:
         hypernyms=hypernyms,
         senses=senses,
         plurals=plurals,
-        sense_keys=sense_keys,
     )
 
 
@@ -194,7 +191,7 @@ def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[np.ndarray, fl
             f"No counts to take information content from: found no {looked}. Copy one there, or "
             f"use a complete WordNet: {pip_install('wordnet')}"
         )
-    return (*_sense_counts(file, nouns), "counts")
+    return (*_sense_counts(file, files.database / "data.noun", nouns), "counts")
 
 
 def _information_content_file(file: Folder, nouns: Nouns) -> tuple[np.ndarray, float]:
@@ -214,13 +211,15 @@ def _information_content_file(file: Folder, nouns: Nouns) -> tuple[np.ndarray, f
     return np.array([counts[offset] for offset in nouns.offsets]), total
 
 
-def _sense_counts(file: Folder, nouns: Nouns) -> tuple[np.ndarray, float]:
+def _sense_counts(file: Folder, data: Folder, nouns: Nouns) -> tuple[np.ndarray, float]:
     """Counts of WordNet's cntlist.rev, passed on to all that is above."""
     own = np.zeros(len(nouns.offsets))
+    each = enumerate(_parsed(data, _sense_keys, "a synset"))
+    synsets = {key: i for i, keys in each for key in keys}
     for key, count in _parsed(file, _sense_count, "a sense key and its count"):
         # the list also has keys of earlier versions, which mean nothing in this one
-        if key in nouns.sense_keys:
-            own[nouns.sense_keys[key]] += count
+        if key in synsets:
+            own[synsets[key]] += count
     if not own.any():
         raise InvalidInput(f"{file} counts no noun of this WordNet. Install WordNet again.")
     counts = np.zeros_like(own)
@@ -250,7 +249,6 @@ def _parsed(file: Folder, parse: Callable[[list[str]], T], what: str) -> Iterato
 class _Synset(NamedTuple):
     offset: int
     words: tuple[str, ...]
-    sense_keys: list[str]
     hypernyms: list[int]
 
 
@@ -261,13 +259,19 @@ def _synset(fields: list[str]) -> _Synset:
     pointers = fields[5 + 2 * n_words :]
     if fields[2] != "n" or not words or len(pointers) != 4 * int(fields[4 + 2 * n_words]):
         raise ValueError
-    lex_ids = [int(lex_id, 16) for lex_id in fields[5 : 5 + 2 * n_words : 2]]
-    keys = [
-        f"{word.lower()}%1:{fields[1]}:{lex_id:02d}::"
+    symbols = zip(pointers[::4], pointers[1::4], strict=True)
+    above = [int(offset) for symbol, offset in symbols if symbol in ("@", "@i")]
+    return _Synset(int(fields[0]), words, above)
+
+
+def _sense_keys(fields: list[str]) -> list[str]:
+    """The names that WordNet's lists of senses have for the words of a synset."""
+    n_words = int(fields[3], 16)
+    words, lex_ids = (fields[start : start + 2 * n_words : 2] for start in (4, 5))
+    return [
+        f"{word.lower()}%1:{fields[1]}:{int(lex_id, 16):02d}::"
         for word, lex_id in zip(words, lex_ids, strict=True)
     ]
-    above = [int(pointers[i + 1]) for i in range(0, len(pointers), 4) if pointers[i] in ("@", "@i")]
-    return _Synset(int(fields[0]), words, keys, above)
 
 
 def _index_entry(fields: list[str]) -> tuple[str, list[int]]:
