@@ -315,7 +315,7 @@ def test_further_rejections(by_tags, synthetic, X):
 
 
 heard: list[tuple] = []
-"""Labels of each fit of `Listening`, and what was said about them."""
+"""Labels of each fit of `Listening`, and what was rejected."""
 
 
 class Listening(NeighborVoting):
@@ -323,11 +323,11 @@ class Listening(NeighborVoting):
 
     takes_rejected = True
 
-    def fit(self, X, y=None, **told):
+    def fit(self, X, y=None, *, rejected=None, groups=None):
         """Keep what was rejected."""
-        heard.append((y, told))
-        self.heard_ = told.get("rejected")
-        return super().fit(X, y, groups=told.get("groups"))
+        heard.append((y, rejected))
+        self.heard_ = rejected
+        return super().fit(X, y, groups=groups)
 
 
 class Refitted(Listening):
@@ -344,14 +344,12 @@ def test_a_method_that_takes_rejections_gets_those_of_its_images(by_tags, synthe
     np.testing.assert_array_equal(found.method_.heard_.toarray(), found.rejected_.toarray())
     whole = np.hstack([found.method_.labels_.toarray(), found.rejected_.toarray()])
     rows = {row.tobytes() for row in whole}
-    for y, told in heard:  # in every fold, with the labels of the same images
-        assert {
-            row.tobytes() for row in np.hstack([y.toarray(), told["rejected"].toarray()])
-        } <= rows
+    for y, no in heard:  # in every fold, with the labels of the same images
+        assert {row.tobytes() for row in np.hstack([y.toarray(), no.toarray()])} <= rows
     assert len(heard) == 6
     heard.clear()
     found.fit(X[:N], synthetic.tags[:N])
-    assert not any("rejected" in told for _, told in heard)
+    assert all(no is None for _, no in heard)
 
 
 def test_tuning_hears_of_rejections(by_tags, synthetic, X):
@@ -365,8 +363,7 @@ def test_tuning_hears_of_rejections(by_tags, synthetic, X):
     whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
     assert len(heard) > 3
     for y, told in heard:
-        no = told["rejected"].toarray()
-        assert {r.tobytes() for r in np.hstack([y.toarray(), no])} <= whole
+        assert {r.tobytes() for r in np.hstack([y.toarray(), told.toarray()])} <= whole
 
 
 def reviewed(synthetic):

@@ -61,19 +61,20 @@ def test_every_trial_is_what_a_fit_on_that_fold_gives(method, grid, sparse):
     )
 
 
-def test_neighbours_are_searched_once_per_fold():
+def test_neighbours_are_searched_once_per_fold(monkeypatch):
     calls = []
+    search = ExactNeighbors.kneighbors
 
-    class Counted(ExactNeighbors):
-        def kneighbors(self, queries, n_neighbors, **kwargs):
-            calls.append(n_neighbors)
-            return super().kneighbors(queries, n_neighbors, **kwargs)
+    def counted(self, queries, n_neighbors, **kwargs):
+        calls.append(n_neighbors)
+        return search(self, queries, n_neighbors, **kwargs)
 
+    monkeypatch.setattr(ExactNeighbors, "kneighbors", counted)
     X, Y, _ = make_collection(n=90)
-    grid_search(NeighborVoting(index=Counted()), X, Y, {"n_neighbors": [3, 40, 11]}, progress=False)
+    grid_search(NeighborVoting(), X, Y, {"n_neighbors": [3, 40, 11]}, progress=False)
     assert calls == [40, 40, 40]
     calls.clear()
-    grid_search(TagProp(index=Counted()), X, Y, {"n_neighbors": [3, 8]}, progress=False)
+    grid_search(TagProp(), X, Y, {"n_neighbors": [3, 8]}, progress=False)
     # for each fold the new and the known images; then the fit of the best
     assert sorted(calls[:6]) == [8] * 6
     assert len(calls) == 7

@@ -17,7 +17,7 @@ from tagkin.catalogue import open_for_scan, scan
 
 from .window import NARROW, Window, chromium, make_catalogue
 
-N_MANY = int(os.environ.get("TAGKIN_BROWSER_PHOTOGRAPHS", "800"))  # 100000 takes minutes
+N_MANY = int(os.environ.get("TAGKIN_BROWSER_PHOTOGRAPHS", "400"))  # 100000 takes minutes
 
 
 N_SCROLLED = min(2000, N_MANY // 2)
