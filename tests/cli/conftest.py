@@ -68,8 +68,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     home = built_once(tmp_path_factory, "cli", _build_world)
     said = Result(*json.loads((home / "train.json").read_text()))
     tags_of = json.loads((home / "tags_of.json").read_text())
-    names = ("photos", "fresh", "tags.jsonl", "model", "cache")
-    return World(*(home / name for name in names), said, tags_of)
+    return World(
+        photos=home / "photos",
+        fresh=home / "fresh",
+        tags=home / "tags.jsonl",
+        model=home / "model",
+        cache=home / "cache",
+        train=said,
+        tags_of=tags_of,
+    )
 
 
 def _build_world(home: Path) -> None:
@@ -80,6 +87,7 @@ def _build_world(home: Path) -> None:
     train = ("train", home / "photos", "--tags", tag_file, "--model", home / "model")
     said = call(home / "cache", *train)
     assert said.exit_code == 0, said.stderr
+    shutil.copytree(home / "cache", home / "cache-of-training")
     (home / "train.json").write_text(json.dumps(said))
     (home / "tags_of.json").write_text(json.dumps(tags))
 

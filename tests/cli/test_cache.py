@@ -9,12 +9,13 @@ from tests.features.test_cache import fill, kept
 
 
 def test_info_tells_what_training_has_kept(run, world):
-    said = run("cache", "info")
+    cache = world.cache.with_name("cache-of-training")  # nobody else uses it
+    said = run("cache", "info", "--cache", cache)
     assert said.exit_code == 0
-    assert str(world.cache) in said.stdout
+    assert str(cache) in said.stdout
     assert "of at most 10 GB" in said.stdout
     assert "efficientnet-lite0" in said.stdout
-    found = json.loads(run("cache", "info", "--json").stdout)
+    found = json.loads(run("cache", "info", "--cache", cache, "--json").stdout)
     (use,) = found["backbones"]
     assert use["dimension"] == 1280
     assert found["n_entries"] == use["n_entries"] >= len(world.tags_of)
