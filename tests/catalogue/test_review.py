@@ -119,3 +119,6 @@ def test_evidence_is_packed_small(kin, shares):
 
 def test_no_evidence_is_none():
     assert unpack_evidence(None) == ([], None, None)
+    for length in (1, 2, 3, 5, 7):  # as nobody packs it
+        found = unpack_evidence(b"\0" * length)
+        assert (len(found.kin), found.name_share) == (length // 6, None)

@@ -43,7 +43,8 @@ def unpack_evidence(data: bytes | None) -> Evidence:
     data = data or b""
     has_shares = len(data) % _KIN.size == _SHARES.size
     start = _SHARES.size if has_shares else 0
-    kin = [(content, share / _ONE) for content, share in _KIN.iter_unpack(data[start:])]
+    end = len(data) - (len(data) - start) % _KIN.size  # of a damaged catalogue, what is whole
+    kin = [(content, share / _ONE) for content, share in _KIN.iter_unpack(data[start:end])]
     if not has_shares:
         return Evidence(kin)
     name_share, readout_share = _SHARES.unpack_from(data)
