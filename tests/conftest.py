@@ -31,6 +31,23 @@ needs_wordnet = pytest.mark.skipif(
 )
 
 
+# What takes long and is one piece. It begins first: at the end, other processes would wait for it.
+LONG = (
+    "tests/experiments/test_smoke.py",
+    "tests/server/test_browser.py",
+    "tests/server/test_browser_process.py",
+    "tests/catalogue/test_kills.py",
+    "tests/cli/test_nothing_leaves.py",
+    "tests/cli/test_review.py",
+    "tests/test_docs.py",
+    "tests/test_site.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what stays till the end: the modules and the tests themselves."""
     gc.collect()

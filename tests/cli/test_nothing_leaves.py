@@ -126,10 +126,8 @@ def test_a_home_that_cannot_be_written_is_one_note(world: World, tmp_path: Path)
     home = tmp_path / "file" / "home"  # no one can make a folder in a file, root neither
     home.parent.write_text("")
     env = environment(tmp_path / "home") | {"HOME": str(home)}
-    code = (
-        "from tagkin.cli import app; "
-        f"app(['suggest', {str(world.fresh)!r}, '--model', {str(world.model)!r}])"
-    )
+    command = ["suggest", str(world.fresh / "red-circle-0.jpg"), "--model", str(world.model)]
+    code = f"from tagkin.cli import app; app({command!r})"
     seen = watched(code, tmp_path / "scratch", env, by="audit")
     assert seen.ended.returncode == 0, seen.ended.stderr
     assert seen.ended.stderr.startswith("Note: Features cannot be kept in ")
