@@ -11,7 +11,6 @@ import math
 import numpy as np
 import scipy.linalg
 from array_api_compat import is_torch_array
-from scipy.special import expit as _expit
 
 from tagkin.arrays.device import on_accelerator
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
@@ -88,7 +87,12 @@ def expit(values: Array) -> Array:
         import torch
 
         return torch.sigmoid(values)
-    return _expit(values)
+    out = np.array(values, dtype=np.result_type(values, np.float32))
+    np.negative(out, out=out)
+    with np.errstate(over="ignore"):  # 1 / (1 + ∞) is 0
+        np.exp(out, out=out)
+    out += 1
+    return np.reciprocal(out, out=out)
 
 
 def weighted_rows(table: Array, indices: Array, weights: Array) -> Array:

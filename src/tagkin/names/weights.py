@@ -6,11 +6,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
-from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import row_blocks
+from tagkin.arrays import expit, row_blocks
 from tagkin.errors import InvalidInput
 from tagkin.names.meanings import BORROWED, OWN, UNKNOWN
 
@@ -29,6 +28,8 @@ _TAGS = 4
 
 _ROUNDS = 12
 _NEWTON_STEPS = 12
+_MOVED = 1e-5
+_CACHED = 2**17  # pairs that a core's cache holds
 _IMAGES = 200, 4000  # from which one tag's weight is learned, at most: of many tags, and of few
 _PAIRS = 4_000_000  # of tags and images, in all
 
@@ -217,36 +218,61 @@ def _fit_pooled(pairs: _Pairs, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _descend(
     theta: np.ndarray, pairs: _Pairs, means: np.ndarray, precisions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's method for all tags at once; slopes and weights stay at 0 or above."""
+    """Newton's method for all tags; slopes and weights stay at 0 or above.
+
+    Returns the coefficients (D, 3) and the curvature (D, 3, 3) where each was last looked at.
+    """
+    theta, curvature = theta.copy(), np.empty((len(theta), 3, 3))
+    moving = np.arange(len(theta))
     for _ in range(_NEWTON_STEPS):
-        gradient, curvature = _derivatives(theta, pairs, means, precisions)
-        held = (theta == 0) & (gradient > 0)
+        here = theta[moving]
+        gradient, bent = _derivatives(
+            here, moving, pairs, means[moving], precisions[moving]
+        )
+        curvature[moving] = bent
+        held = (here == 0) & (gradient > 0)
         held[:, 1] = False  # an intercept may be anything
         gradient[held] = 0
-        bent = np.where(held[:, :, None] | held[:, None, :], 0, curvature)
+        bent = np.where(held[:, :, None] | held[:, None, :], 0, bent)
         bent += np.eye(3) * held[:, :, None]
         step = np.linalg.solve(bent, gradient[..., None])[..., 0]
-        new = theta - np.clip(step, -2, 2)
+        new = here - np.clip(step, -2, 2)
         new[:, [0, 2]] = np.maximum(new[:, [0, 2]], 0)
-        moved = np.abs(new - theta).max(initial=0)
-        theta = new
-        if moved < 1e-5:
+        theta[moving] = new
+        moving = moving[np.abs(new - here).max(axis=1) >= _MOVED]
+        if not len(moving):
             break
-    return theta, _derivatives(theta, pairs, means, precisions)[1]
+    return theta, curvature
 
 
 def _derivatives(
-    theta: np.ndarray, pairs: _Pairs, means: np.ndarray, precisions: np.ndarray
+    theta: np.ndarray,
+    tags: np.ndarray,
+    pairs: _Pairs,
+    means: np.ndarray,
+    precisions: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient (D, 3) and curvature (D, 3, 3) of the negative log posterior."""
+    """Gradient (m, 3) and curvature (m, 3, 3) of the negative log posterior of some tags (m,)."""
     gradient = np.einsum("tab,tb->ta", precisions, theta - means)
     curvature = precisions.copy()
-    for rows in row_blocks(len(theta), 64 * pairs.s.shape[1]):
-        s, z, y, counts = (part[rows] for part in pairs)
-        slope, intercept, weight = (column[:, None] for column in theta[rows].T)
+    step = max(1, _CACHED // pairs.s.shape[1])
+    for rows in (slice(start, start + step) for start in range(0, len(tags), step)):
+        s, z, y, counts = (part[tags[rows]] for part in pairs)
+        slope, intercept, weight = theta[rows].T.astype(np.float32)[:, :, None]
         p = expit(slope * s + intercept + weight * z)
-        error, bend = counts * (p - y), counts * (p * (1 - p))
-        design = np.stack([s, np.ones_like(s), z])
-        gradient[rows] += np.einsum("atm,tm->ta", design, error)
-        curvature[rows] += np.einsum("atm,btm,tm->tab", design, design, bend)
+        error = counts * (p - y)
+        gradient[rows] += _sums(error, s, z)
+        bend = np.multiply(counts, p * (1 - p), out=error)
+        by_s, by_z = bend * s, bend * z
+        mixed = np.einsum("tm,tm->t", by_s, z)
+        squares = np.einsum("tm,tm->t", by_s, s), np.einsum("tm,tm->t", by_z, z)
+        once = by_s.sum(axis=1), bend.sum(axis=1), by_z.sum(axis=1)
+        sums = np.stack([squares[0], once[0], mixed, once[1], once[2], squares[1]], axis=1)
+        curvature[rows] += sums[:, [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
     return gradient, curvature
+
+
+def _sums(values: np.ndarray, s: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Sums of the values (m×n) times s, of themselves, and times z, for each tag: (m, 3)."""
+    times_s, times_z = (np.einsum("tm,tm->t", values, part) for part in (s, z))
+    return np.stack([times_s, values.sum(axis=1), times_z], axis=1)

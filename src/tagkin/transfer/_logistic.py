@@ -23,19 +23,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
+from array_api_compat import device
 
 from tagkin.arrays import (
     Array,
+    block_rows,
     eigh,
-    expit,
     like,
     matmul,
     namespace,
-    row_blocks,
+    on_accelerator,
     solve_triangular,
     to_numpy,
 )
@@ -44,6 +45,7 @@ __all__ = ["Basis", "Columns", "LogisticFit", "fit_logistic", "orthogonal_basis"
 
 _LABEL_BYTES = 2**28  # of each of the few N×labels arrays: labels beyond are solved after these
 _LINE_STEPS = 2
+_CACHED = 2**17  # pairs of images and labels
 _GO_ON = 0.75  # share of labels not yet done, from which on the others are put aside
 
 
@@ -51,6 +53,8 @@ class Columns(Protocol):
     """Kernel columns (N×r), a block of images at a time, in the same blocks every time."""
 
     n_images: int
+    dtype: Any
+    """Floating dtype of the columns."""
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Consecutive rows and their columns (n×r)."""
@@ -126,10 +130,8 @@ def fit_logistic(
     coef, intercept, n_steps = np.zeros((r, d)), np.log(share) - np.log1p(-share), 0
     width = max(1, _LABEL_BYTES // (4 * n))
     for some in (slice(start, start + width) for start in range(0, d, width)):
-        unsaid = _Unsaid.of(
-            labels[:, some], None if rejected is None else rejected[:, some], forgotten
-        )
-        problem = _Problem(columns, basis, labels[:, some], unsaid, regularization)
+        refused = None if rejected is None or forgotten == 0 else rejected[:, some].tocsr()
+        problem = _Problem(columns, basis, labels[:, some], refused, regularization, forgotten)
         coef[:, some], intercept[some], steps = problem.solved(
             intercept[some], tolerance, max_steps
         )
@@ -138,34 +140,39 @@ def fit_logistic(
 
 
 @dataclass(frozen=True)
-class _Unsaid:
-    """The probability that a label which an image does not carry belongs there all the same."""
+class _Said:
+    """Where something was said of a label (N×B): it is there, or somebody rejected it."""
 
-    decided: scipy.sparse.csr_array
-    """1 where an image carries a label, or somebody rejected it (N×B)."""
-    log_forgotten: float
-    """log e."""
+    images: Array
+    labels: Array
+    """Of which images, ascending, and of which labels, shape (m,)."""
+    present: Array
+    """1 where the label is there, 0 where it was rejected, shape (m,)."""
+    ends: np.ndarray
+    """How many there are before each image, shape (N + 1,)."""
 
     @classmethod
     def of(
         cls,
         labels: scipy.sparse.csr_array,
         rejected: scipy.sparse.csr_array | None,
-        forgotten: float,
-    ) -> _Unsaid | None:
-        """None where nothing is forgotten."""
-        if forgotten == 0:
-            return None
-        decided = labels if rejected is None else scipy.sparse.csr_array(labels + rejected)
-        return cls(decided.tocsr(), float(np.log(forgotten)))
+        reference: Array,
+    ) -> _Said:
+        """Of labels and rejections (N×B), on the device and in the precision of `reference`."""
+        said = labels if rejected is None else scipy.sparse.csr_array(labels + rejected)
+        images = np.repeat(np.arange(said.shape[0]), np.diff(said.indptr))
+        present = np.ones(said.nnz)
+        if rejected is not None:
+            present = np.asarray(labels[images, said.indices]).ravel() > 0
+        xp = namespace(reference)
+        where = (xp.asarray(part, device=device(reference)) for part in (images, said.indices))
+        return cls(*where, like(present, reference), said.indptr)
 
-    def keep(self, some: np.ndarray) -> _Unsaid:
-        """The same for some of the labels."""
-        return _Unsaid(self.decided[:, some], self.log_forgotten)
-
-    def belongs(self, margins: Array, decided: Array) -> Array:
-        """σ(m + log e) where nothing was said, else 0; margins and what is decided are (n×B)."""
-        return expit(margins + self.log_forgotten) * (1 - decided)
+    def put(self, errors: Array, p: Array, rows: slice) -> None:
+        """Where something was said of some of the images, p less what was said (n×B), in place."""
+        some = slice(int(self.ends[rows.start]), int(self.ends[rows.stop]))
+        where = self.images[some] - rows.start, self.labels[some]
+        errors[where] = p[where] - self.present[some]
 
 
 class _Problem:
@@ -176,14 +183,18 @@ class _Problem:
         columns: Columns,
         basis: Basis,
         labels: scipy.sparse.csr_array,
-        unsaid: _Unsaid | None,
+        rejected: scipy.sparse.csr_array | None,
         regularization: float,
+        forgotten: float,
     ):
         self.columns, self.basis = columns, basis
-        self.labels, self.unsaid = labels.tocsr(), unsaid
-        self.regularization = regularization
-        self.reference = basis.directions
-        self._of_all: dict[int, Array] = {}  # labels, dense, where one block holds all images
+        self.labels, self.rejected = labels.tocsr(), rejected
+        self.regularization, self.forgotten = regularization, forgotten
+        # the columns are no more precise than that
+        self.reference = namespace(basis.directions).astype(basis.directions, columns.dtype)
+        self.mean = like(basis.mean, self.reference)
+        self.said = _Said.of(self.labels, rejected, self.reference)
+        self.bends: Array = None  # d²ℓ/dm² (N×B) at the margins of the last gradient, at most
         share = np.bincount(labels.indices, minlength=labels.shape[1]) / labels.shape[0]
         spread = share * (1 - share)
         self.metric = spread * basis.squares[:, None] + regularization  # (p, B)
@@ -226,7 +237,8 @@ class _Problem:
             direction_w[:, ~open_], direction_b[~open_] = 0, 0
             old, before = (gw, gb), np.maximum(size, 1e-300)
             along = self._margins(direction_w, direction_b)
-            length = self._line_minimum(margins, along, w, direction_w)
+            uphill_by = (direction_w * gw).sum(axis=0) + direction_b * gb
+            length = self._line_minimum(margins, along, w, direction_w, uphill_by)
             w += length * direction_w
             b += length * direction_b
             for rows in self._rows():
@@ -240,91 +252,123 @@ class _Problem:
     def _keep(self, some: np.ndarray, margins: Array) -> Array:
         """Go on with some of the labels; their columns of the margins (N×B)."""
         self.labels = self.labels[:, some]
-        self.unsaid = None if self.unsaid is None else self.unsaid.keep(some)
+        self.rejected = None if self.rejected is None else self.rejected[:, some]
+        self.said = _Said.of(self.labels, self.rejected, self.reference)
         self.metric, self.metric_b = self.metric[:, some], self.metric_b[some]
-        self._of_all.clear()
-        return margins[:, namespace(margins).asarray(some, device=margins.device)]
+        xp = namespace(margins)
+        index = xp.asarray(some, device=margins.device)
+        self.bends = xp.take(self.bends, index, axis=1)
+        return xp.take(margins, index, axis=1)
 
     def _margins(self, w: np.ndarray, b: np.ndarray) -> Array:
         """(C − c̄) T w + b, shape (N, B), in the columns' precision."""
         xp = namespace(self.reference)
         coef = matmul(self.reference, like(w, self.reference))
-        offset = like(b, self.reference) - matmul(self.basis.mean[None], coef)[0]
+        offset = like(b, self.reference) - matmul(self.mean[None], coef)[0]
         out = None
         for rows, C in self.columns.blocks():
-            part = matmul(C, xp.astype(coef, C.dtype)) + xp.astype(offset, C.dtype)
             if out is None:
                 shape = (self.columns.n_images, coef.shape[1])
                 out = xp.empty(shape, dtype=C.dtype, device=C.device)
-            out[rows] = part
+            matmul(C, coef, out=out[rows])
+            out[rows] += offset
         assert out is not None, "there are images"
         return out
 
     def _gradient(self, margins: Array, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         xp = namespace(margins)
         by_column, total = np.zeros((self.basis.mean.shape[0], w.shape[1])), np.zeros(w.shape[1])
+        if self.bends is None:
+            self.bends = xp.empty_like(margins)
         for rows, C in self.columns.blocks():
-            errors = self._errors(margins[rows], expit(margins[rows]), rows)
+            errors = xp.empty_like(margins[rows])
+            for some in self._rows(rows):
+                here = slice(some.start - rows.start, some.stop - rows.start)
+                errors[here], p = self._errors(margins[some], some)
+                self.bends[some] = p * (1 - p)
+                total += _column_sums(errors[here])
             by_column += to_numpy(matmul(C.T, errors))
-            total += to_numpy(xp.sum(xp.astype(errors, xp.float64), axis=0))
         centred = by_column - np.outer(to_numpy(self.basis.mean), total)
         gradient = to_numpy(matmul(self.reference.T, like(centred, self.reference)))
         return gradient + self.regularization * w, total
 
     def _line_minimum(
-        self, margins: Array, along: Array, w: np.ndarray, direction: np.ndarray
+        self,
+        margins: Array,
+        along: Array,
+        w: np.ndarray,
+        direction: np.ndarray,
+        uphill_by: np.ndarray,
     ) -> np.ndarray:
         """How far to go (B,): Newton's steps, kept between known bounds.
 
         They are as for a convex function; where nothing was said it bends less, never more.
+        `uphill_by` (B,) is the slope at the start.
         """
         slope, bend = (w * direction).sum(axis=0), (direction * direction).sum(axis=0)
         length = np.zeros(w.shape[1])
         low, high = np.zeros_like(length), np.full_like(length, np.inf)
-        for _ in range(_LINE_STEPS):
-            first, second = self._along(margins, along, length)
-            first += self.regularization * (slope + length * bend)
+        for step in range(_LINE_STEPS):
+            if step == 0:
+                first, second = uphill_by, self._bend_along(along)
+            else:
+                first, second = self._along(margins, along, length)
+                first += self.regularization * (slope + length * bend)
             second += self.regularization * bend
             low, high = np.where(first < 0, length, low), np.where(first < 0, high, length)
-            step = length - first / np.maximum(second, 1e-300)
-            inside = (step > low) & (step < high)
+            newton = length - first / np.maximum(second, 1e-300)
+            inside = (newton > low) & (newton < high)
             middle = np.where(np.isfinite(high), (low + high) / 2, length)
-            length = np.where(inside, step, np.where(first == 0, length, middle))
+            length = np.where(inside, newton, np.where(first == 0, length, middle))
         return length
+
+    def _bend_along(self, along: Array) -> np.ndarray:
+        """Second derivatives (B,) of the loss along a direction, at the last gradient."""
+        second = np.zeros(along.shape[1])
+        for rows in self._rows():
+            v = along[rows]
+            second += _column_sums(self.bends[rows] * v * v)
+        return second
 
     def _along(
         self, margins: Array, along: Array, length: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """First and second derivatives (B,) of the loss at so far along a direction."""
-        xp = namespace(margins)
         first, second = np.zeros(len(length)), np.zeros(len(length))
         far = like(length, margins)
         for rows in self._rows():
             v = along[rows]
-            there = margins[rows] + far * v
-            p = expit(there)
+            errors, p = self._errors(margins[rows] + far * v, rows)
+            first += _column_sums(errors * v)
             # where nothing was said the loss bends less: this is the most that it does
-            bends = p * (1 - p) * v * v
-            errors = self._errors(there, p, rows) * v
-            first += to_numpy(xp.sum(xp.astype(errors, xp.float64), axis=0))
-            second += to_numpy(xp.sum(xp.astype(bends, xp.float64), axis=0))
+            second += _column_sums(p * (1 - p) * v * v)
         return first, second
 
-    def _errors(self, margins: Array, p: Array, rows: slice) -> Array:
-        """dℓ/dm (n×B) at margins whose logistic function is p."""
-        errors = p - self._dense(self.labels, rows, p)
-        if self.unsaid is not None:
-            errors -= self.unsaid.belongs(margins, self._dense(self.unsaid.decided, rows, p))
-        return errors
+    def _errors(self, margins: Array, rows: slice) -> tuple[Array, Array]:
+        """dℓ/dm (n×B), and the logistic function of the margins."""
+        xp = namespace(margins)
+        with np.errstate(over="ignore"):  # of a certain no: 1 / (1 + ∞) is 0
+            odds_against = xp.exp(-margins)
+        p = 1 / (1 + odds_against)
+        errors = xp.asarray(p, copy=True)
+        if self.forgotten:  # where nothing was said it belongs with probability σ(m + log e)
+            errors -= self.forgotten / (self.forgotten + odds_against)
+        self.said.put(errors, p, rows)
+        return errors, p
 
-    def _dense(self, matrix: scipy.sparse.csr_array, rows: slice, values: Array) -> Array:
-        """Rows of a sparse matrix as an array like `values`."""
-        if rows.stop - rows.start < matrix.shape[0]:
-            return like(matrix[rows], values)
-        if id(matrix) not in self._of_all:
-            self._of_all[id(matrix)] = like(matrix, values)
-        return self._of_all[id(matrix)]
-
-    def _rows(self) -> Iterator[slice]:
+    def _rows(self, among: slice | None = None) -> Iterator[slice]:
+        """A few of the images at a time: what is done with them stays in a core's cache."""
         n, width = self.labels.shape
-        return row_blocks(n, 32 * width, self.reference)
+        among = slice(0, n) if among is None else among
+        step = block_rows(32 * width, self.reference)
+        if not on_accelerator(self.reference):
+            step = min(step, max(1, _CACHED // width))
+        for start in range(among.start, among.stop, step):
+            yield slice(start, min(start + step, among.stop))
+
+
+def _column_sums(values: Array) -> np.ndarray:
+    """Sums (B,) of each column, in float64; on the host of so few that they may be float32."""
+    xp = namespace(values)
+    dtype = xp.float64 if on_accelerator(values) else values.dtype
+    return np.asarray(to_numpy(xp.sum(values, axis=0, dtype=dtype)), dtype=np.float64)

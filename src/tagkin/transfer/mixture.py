@@ -7,13 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import expit, row_blocks
+from tagkin.arrays import expit
 
 __all__ = ["Mixture", "fit_mixture"]
 
 _ROUNDS = 40
 _MOVED = 1e-3
 _LARGEST = 0.5  # of a step
+_NEAR = 0.01  # so far from where derivatives were computed a parabola does
+_CACHED = 2**17  # pairs of images and labels that a core's cache holds
 _OFFSET = 1e-2  # a slight pull of offsets to 0, for labels on hardly any image
 
 
@@ -64,42 +66,50 @@ def fit_mixture(
 
 
 class _Likelihood:
-    """Sums over the images of the logistic loss's derivatives, for all labels at once."""
+    """Sums over the images of the logistic loss's derivatives, for each label."""
 
     def __init__(self, u: np.ndarray, v: np.ndarray, labels: scipy.sparse.csr_array):
-        self.u, self.v = (np.asarray(part, dtype=np.float32) for part in (u, v))
-        self.labels = labels.tocsr()
-        self._of_all: np.ndarray | None = None
+        # label after label, so that some of them can be looked at alone
+        self.u, self.v = (np.ascontiguousarray(part.T, dtype=np.float32) for part in (u, v))
         n, d = labels.shape
-        n_present = np.bincount(self.labels.indices, minlength=d)
+        there = labels.tocoo()
+        n_present = np.bincount(there.col, minlength=d)
         self.learned = (n_present > 0) & (n_present < n)
+        values = (part[there.col, there.row] for part in (self.u, self.v))
+        of_present = [np.bincount(there.col, there.data * some, d) for some in values]
+        of_present.append(np.bincount(there.col, there.data, d))
+        self._of_present = np.stack(of_present, axis=1)
+        self._seen = np.full((d, 3), np.inf)  # where derivatives were last computed
+        self._gradient, self._hessian = np.zeros((d, 3)), np.zeros((d, 3, 3))
 
     def at(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient (D×3) and Hessian (D×3×3) at the weights and offsets (D×3)."""
-        n, d = self.labels.shape
-        gradient, hessian = np.zeros((d, 3)), np.zeros((d, 3, 3))
-        a, b, o = theta.T.astype(np.float32)
-        for rows in row_blocks(n, 32 * d):
-            u, v = self.u[rows], self.v[rows]
-            p = expit(a * u + b * v + o)
-            error, bend = p - self._present(rows), p * (1 - p)
-            by_u, by_v = bend * u, bend * v
-            gradient += np.column_stack([_dots(error, u), _dots(error, v), error.sum(axis=0)])
-            sums = [_dots(by_u, u), _dots(by_u, v), by_u.sum(axis=0)]
-            sums += [_dots(by_v, v), by_v.sum(axis=0), bend.sum(axis=0)]
-            hessian += np.stack(sums, axis=1)[:, [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
-        gradient[~self.learned], hessian[~self.learned] = 0, 0
-        return gradient, hessian
+        """Gradient (D×3) and Hessian (D×3×3) at the weights and offsets (D×3).
 
-    def _present(self, rows: slice) -> np.ndarray:
-        """Labels of some images, dense; made once where one block holds all images."""
-        if rows.stop - rows.start < self.labels.shape[0]:
-            return self.labels[rows].toarray()
-        if self._of_all is None:
-            self._of_all = self.labels.toarray()
-        return self._of_all
+        Of labels that have hardly moved since, by what was found before: a parabola.
+        """
+        moved = np.abs(theta - self._seen).max(axis=1) > _NEAR
+        far = np.flatnonzero(moved & self.learned)
+        step = max(1, _CACHED // self.u.shape[1])
+        for some in (far[start : start + step] for start in range(0, len(far), step)):
+            self._gradient[some], self._hessian[some] = self._computed(some, theta[some])
+        self._seen[far] = theta[far]
+        since = np.where(self.learned[:, None], theta - self._seen, 0)
+        return self._gradient + np.einsum("tab,tb->ta", self._hessian, since), self._hessian
+
+    def _computed(self, some: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of some labels, from all images."""
+        u, v = self.u[some], self.v[some]
+        a, b, o = theta.T.astype(np.float32)[:, :, None]
+        p = expit(a * u + b * v + o)
+        gradient = np.stack([_dots(p, u), _dots(p, v), p.sum(axis=1)], axis=1)
+        p -= p * p  # how much the loss bends
+        by_u, by_v = p * u, p * v
+        sums = [_dots(by_u, u), _dots(by_u, v), by_u.sum(axis=1)]
+        sums += [_dots(by_v, v), by_v.sum(axis=1), p.sum(axis=1)]
+        hessian = np.stack(sums, axis=1)[:, [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
+        return gradient - self._of_present[some], hessian
 
 
 def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Inner products of the columns, shape (D,)."""
-    return np.einsum("nd,nd->d", x, y)
+    """Inner products of the rows, shape (D,)."""
+    return np.einsum("dn,dn->d", x, y)

@@ -227,6 +227,7 @@ class _KernelColumns:
     def __init__(self, embeddings: Array, landmarks: Array, length: float):
         self.embeddings, self.length = embeddings, length
         self.points = _with_length(landmarks, length)
+        self.dtype = self.points.dtype
         self.n_images = embeddings.shape[0]
         self._kept: list[tuple[slice, Array]] | None = None
 
