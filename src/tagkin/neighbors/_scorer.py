@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from array_api_compat import device
+import numpy as np
 
 from tagkin.arrays import Array, block_rows, matmul, namespace, on_accelerator
 
 __all__ = ["Scorer", "pair_blocks"]
 
 _PAIRS = 2**12  # the vectors of so many fit the cache
-_NARROW = 128  # terms of a sum
+_TERMS = 2**12  # of a sum; NumPy's buffer holds twice as many
 
 
 class Scorer:
@@ -54,8 +54,7 @@ class Scorer:
         difference = xp.take(self.points, xp.reshape(candidates, (-1,)), axis=0)
         difference = xp.reshape(difference, (*candidates.shape, -1))
         difference -= queries[:, None, :]
-        difference *= difference
-        squares = _sums(difference)
+        squares = _sums_of_squares(difference)
         if self.euclidean:
             return xp.sqrt(squares)
         # for unit vectors 1 − q·p = ‖q − p‖²/2, which keeps its digits where they are near
@@ -63,26 +62,22 @@ class Scorer:
         return xp.where(zero, xp.ones_like(squares), squares / 2)
 
 
-def _sums(terms: Array) -> Array:
-    """Sums over the last axis of an array, which is overwritten: halves are added repeatedly.
+def _sums_of_squares(values: Array) -> Array:
+    """Sums of squares over the last axis of an array (n×w×m), which may be overwritten.
 
-    The order of a library's own sum depends on the processor and, with more terms than its buffer
-    holds, on the position in the array. Here every sum has the same order everywhere.
+    Every sum has the same order, wherever it is in the array. A library's own has not, with more
+    terms than its buffer holds; so NumPy is given fewer. Elsewhere halves are added repeatedly.
     """
-    xp, width = namespace(terms), terms.shape[-1]
-    while width > _NARROW:
-        half = width // 2
-        terms[..., :half] += terms[..., width - half : width]
-        width -= half
-    # terms one below the other are added faster than side by side, where they are few
-    rows = xp.reshape(terms[..., :width], (-1, width))
-    columns = xp.empty((width, rows.shape[0]), dtype=terms.dtype, device=device(terms))
-    columns[...] = rows.T
+    if isinstance(values, np.ndarray):
+        parts = (values[..., i : i + _TERMS] for i in range(0, values.shape[-1], _TERMS))
+        return sum(np.einsum("nwm,nwm->nw", part, part) for part in parts)
+    values *= values
+    width = values.shape[-1]
     while width > 1:
         half = width // 2
-        columns[:half] += columns[width - half : width]
+        values[..., :half] += values[..., width - half : width]
         width -= half
-    return xp.reshape(columns[0], terms.shape[:-1])
+    return values[..., 0]
 
 
 def pair_blocks(queries: Array, width: int) -> Iterator[slice]:
