@@ -104,13 +104,17 @@ def test_with_landmarks_the_images_are_summed_up_once_for_all_folds_and_settings
     monkeypatch, groups
 ):
     summed = []
-    of = Moments.of.__func__
+    of, of_columns = Moments.of.__func__, Moments.of_columns.__func__
 
-    def counted(cls, X, *args):
-        summed.append(len(X))
-        return of(cls, X, *args)
+    def counted(by):
+        def sums(cls, X, *args):
+            summed.append(len(X))
+            return by(cls, X, *args)
 
-    monkeypatch.setattr(Moments, "of", classmethod(counted))
+        return classmethod(sums)
+
+    monkeypatch.setattr(Moments, "of", counted(of))
+    monkeypatch.setattr(Moments, "of_columns", counted(of_columns))
     X, Y, _ = make_collection(n=90)
     landmarks = X[:40]
     pipeline = make_pipeline(SemanticSpace(selection=landmarks), NeighborVoting(9))

@@ -40,6 +40,8 @@ class Blended(NamedTuple):
     mixture: Mixture
     space: Any
     """The space of all images, where sums were taken of which it could be solved; else None."""
+    embeddings: Any
+    """Of all images (N×m) in that space."""
     scores: np.ndarray
     """Logits (N×D) of every image by models that had not seen it, the mixture's too."""
     even: np.ndarray
@@ -71,9 +73,10 @@ def blended(
     votes = {t: np.empty(Y.shape, dtype=np.float32) for t in _temperatures(recipe)}
     readout = np.empty(Y.shape, dtype=np.float32)
     for number, fold in enumerate(folds):
-        known, new = embeddings.of(number, kappa)
+        known, new, tried = embeddings.tried(number, kappa)
         own = None if rejected is None else rejected[fold.known]
-        method: Any = clone(recipe.method).fit(known, Y[fold.known], rejected=own)
+        method: Any = clone(recipe.method)
+        method.fit(known, Y[fold.known], rejected=own, readout=tried if own is None else None)
         level = _level(Y) - _level(Y[fold.known])
         readout[fold.held_out] = to_numpy(method.readout_.decision_function(new)) + level
         found = method.kneighbors(new)
@@ -83,9 +86,8 @@ def blended(
         fold_done()
     best = max(votes, key=lambda t: mean_average_precision(Y, votes[t]) if len(votes) > 1 else 0)
     mixture, scores = _mixed(votes[best], readout, Y, folds)
-    return Blended(
-        kappa, best, mixture, embeddings.whole(kappa), scores, _even(votes[best], readout, Y)
-    )
+    even = _even(votes[best], readout, Y)
+    return Blended(kappa, best, mixture, *embeddings.whole(kappa), scores, even)
 
 
 def climbed(values: Sequence[float], start: float, ranked: Callable[[float], float]) -> float:
@@ -162,6 +164,8 @@ class _Embeddings:
         self.X, self.Y, self.recipe, self.folds = X, Y, recipe, folds
         self.parts: SpaceParts | None = None
         self.denoised: list[Any] = []
+        self._best: tuple[float, float | None] = -np.inf, None  # of those tried, and its κ
+        self._of_best: dict[int, tuple[Any, Any, Any]] = {}
         if recipe.space is None:
             return
         if recipe.denoiser is None:
@@ -192,27 +196,44 @@ class _Embeddings:
         try:
             if self.parts is not None:
                 fitted = self.parts.without(number, **wanted)
-            else:
-                fitted = clone(space).set_params(**wanted)
-                fitted.fit(self.X[learned], self.denoised[number])
+                old, new = self.parts.embeddings(fitted, (known, held_out))
+                return old, new
+            fitted = clone(space).set_params(**wanted)
+            fitted.fit(self.X[learned], self.denoised[number])
             return fitted.transform(self.X[known]), fitted.transform(self.X[held_out])
         except InvalidInput:
             return self.X[known], self.X[held_out]
 
-    def whole(self, kappa: float | None) -> Any:
-        """The space of all images, where it costs no further pass over them; else None."""
-        if self.parts is None:
-            return None
-        return self.parts.whole(**({} if kappa is None else {"regularization": kappa}))
+    def whole(self, kappa: float | None) -> tuple[Any, Any]:
+        """The space of all images and their embeddings, where there are sums; else None."""
+        space = None
+        if self.parts is not None:
+            space = self.parts.whole(**({} if kappa is None else {"regularization": kappa}))
+        if space is None or self.parts is None:
+            return None, None
+        (embeddings,) = self.parts.embeddings(space, [np.arange(len(self.X))])
+        return space, embeddings
 
     def read_out_map(self, kappa: float, folds: Sequence[Fold]) -> float:
         """Mean average precision of a read-out on the held-out images of the first folds."""
         method = self.recipe.method
-        found = []
+        found, seen = [], {}
         for number, fold in enumerate(folds):
             known, held_out = _some(fold.known, _TRIED), _some(fold.held_out, _TRIED // 2)
             old, new = self.of(number, kappa, known, held_out)
-            scores = method.new_readout().fit(old, self.Y[known]).decision_function(new)
+            readout = method.new_readout().fit(old, self.Y[known])
+            if len(known) == len(fold.known) and len(held_out) == len(fold.held_out):
+                seen[number] = old, new, readout
             if self.Y[held_out].nnz:
+                scores = readout.decision_function(new)
                 found.append(mean_average_precision(self.Y[held_out], scores))
-        return float(np.mean(found)) if found else 0.0
+        ranked = float(np.mean(found)) if found else 0.0
+        if ranked > self._best[0]:
+            self._best, self._of_best = (ranked, kappa), seen
+        return ranked
+
+    def tried(self, number: int, kappa: float | None) -> tuple[Any, Any, Any]:
+        """As `of`, and a read-out of the known images, where one was learned for this κ."""
+        if kappa == self._best[1] and number in self._of_best:
+            return self._of_best.pop(number)
+        return *self.of(number, kappa), None

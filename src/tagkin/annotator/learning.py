@@ -67,6 +67,8 @@ class Recipe:
     """What votes and read-out of `KinReadout` count for, where it is known."""
     learned_space: Any = None
     """The space of all images, where choosing the rest has learned it already."""
+    embeddings: Any = None
+    """Of all images (N×m) in that space."""
     even_logits: np.ndarray | None = None
     """Held-out logits (N×D) of a `KinReadout` with equal weights, where they are known."""
 
@@ -86,8 +88,7 @@ class Recipe:
         if self.space is None:
             return None, self._fitted_method(X, Y, rejected, groups)
         if self.learned_space is not None:
-            space = self.learned_space
-            return space, self._fitted_method(space.transform(X), Y, rejected, groups)
+            return self.learned_space, self._fitted_method(self.embeddings, Y, rejected, groups)
         space = clone(self.space)
         labels = Y
         if self.denoiser is not None:
@@ -332,6 +333,7 @@ def resolved_by_fold(
             regularizations=(),
             mixture=found.mixture,
             learned_space=found.space,
+            embeddings=found.embeddings,
             even_logits=found.even,
         )
         return resolved, found.scores

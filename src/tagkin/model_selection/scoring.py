@@ -128,10 +128,10 @@ class _FoldEmbeddings:
             return self.embeddings[known], self.embeddings[held_out]
         if self.parts is None:
             space.fit(self.X[known], self.Y[known])
-        else:
-            wanted = {name: getattr(space[0], name) for name in SOLVING}
-            space = self.parts.without(number, **wanted)
-        return space.transform(self.X[known]), space.transform(self.X[held_out])
+            return space.transform(self.X[known]), space.transform(self.X[held_out])
+        wanted = {name: getattr(space[0], name) for name in SOLVING}
+        old, new = self.parts.embeddings(self.parts.without(number, **wanted), (known, held_out))
+        return old, new
 
 
 def _is_solving(name: str) -> bool:

@@ -226,9 +226,7 @@ def _descend(
     moving = np.arange(len(theta))
     for _ in range(_NEWTON_STEPS):
         here = theta[moving]
-        gradient, bent = _derivatives(
-            here, moving, pairs, means[moving], precisions[moving]
-        )
+        gradient, bent = _derivatives(here, moving, pairs, means[moving], precisions[moving])
         curvature[moving] = bent
         held = (here == 0) & (gradient > 0)
         held[:, 1] = False  # an intercept may be anything

@@ -7,6 +7,7 @@ mean) and text features T̂ (N×q), the sums are N, Σk, Σt, KᵀK, KᵀT̂ and
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,11 +86,25 @@ class Moments(Deferring):
 
         A block is float32 where the features are; its products are added up in float64.
         """
+
+        def columns() -> Iterator[tuple[slice, Array]]:
+            for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1]), X):
+                numbers = range(rows.start, rows.stop)
+                yield rows, landmarks.columns(X[rows], rows=numbers, less=shift)
+
+        return cls._summed(columns(), text, shift)
+
+    @classmethod
+    def of_columns(cls, columns: Array, text: Any, shift: Array) -> Moments:
+        """As `of`, given the kernel columns (n×r) less the shift."""
+        return cls._summed(iter([(slice(0, columns.shape[0]), columns)]), text, shift)
+
+    @classmethod
+    def _summed(cls, blocks: Iterator[tuple[slice, Array]], text: Any, shift: Array) -> Moments:
         moments = cls.zeros(shift, text.shape[1])
         text = _sparse_where_it_pays(text)
         gram = _LowerGram(moments.kernel_gram)
-        for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1]), X):
-            K = landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
+        for rows, K in blocks:
             gram.add(K)
             moments._add_block(K, text[rows])
         gram.finish()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.arrays import Array
+from tagkin.arrays import Array, matmul, row_blocks
 from tagkin.space.moments import Moments
 from tagkin.space.views import IndicatorView
 
@@ -23,6 +23,8 @@ __all__ = ["SOLVING", "SpaceParts"]
 
 SOLVING = ("regularization", "scaling", "n_components")
 """Parameters that only the solution depends on, not the sums."""
+
+_HELD = 2**29  # bytes of kernel columns that are kept
 
 
 class SpaceParts:
@@ -47,10 +49,12 @@ class SpaceParts:
         view = space.text_view
         plain = view == "indicator" if isinstance(view, str) else type(view) is IndicatorView
         self._base: SemanticSpace | None = None
+        self._columns: np.ndarray | None = None
         self._sums: list[Moments] = []
         if plain and space.landmarks_pay(X.shape[0]):
             self._base = clone(space).prepare(X, y)
-            self._sums = [self._base.sums_of(X[part], y[part]) for part in parts]
+            self._columns = self._kept_columns(self._base)
+            self._sums = [self._sums_of(part) for part in parts]
             self._gram = self._base.landmarks_.gram()  # once for all parts and all κ
 
     def without(self, part: int, **solving: Any) -> SemanticSpace:
@@ -65,6 +69,40 @@ class SpaceParts:
     def whole(self, **solving: Any) -> SemanticSpace | None:
         """The space of all images, from the same sums; None where there are none."""
         return None if self._base is None else self._solved_from(None, solving)
+
+    def embeddings(self, space: SemanticSpace, wanted: Sequence[np.ndarray]) -> list[Array]:
+        """Embeddings (n×m) of some of the images, and of others, in one of these spaces.
+
+        Where memory allows, kernel columns are made once for all spaces.
+        """
+        if self._columns is None:
+            return [space.transform(self._X[rows]) for rows in wanted]
+        solution = space.solution()
+        psi = matmul(self._columns, solution.coefficients.astype(self._columns.dtype))
+        off = solution.kernel_mean - space.moments_.shift
+        psi -= (off @ solution.coefficients).astype(psi.dtype)
+        return [psi[rows] for rows in wanted]
+
+    def _kept_columns(self, base: SemanticSpace) -> np.ndarray | None:
+        """Kernel columns of all images, less the shift of the sums; None where they are many."""
+        points, n = base.landmarks_.points, self._X.shape[0]
+        if not isinstance(points, np.ndarray) or not isinstance(self._X, np.ndarray):
+            return None
+        if n * points.shape[0] * points.itemsize > _HELD:
+            return None
+        columns = np.empty((n, points.shape[0]), dtype=points.dtype)
+        shift = base.moments_.shift
+        for rows in row_blocks(n, 8 * (points.shape[0] + points.shape[1])):
+            numbers = range(rows.start, rows.stop)
+            columns[rows] = base.landmarks_.columns(self._X[rows], rows=numbers, less=shift)
+        return columns
+
+    def _sums_of(self, part: np.ndarray) -> Moments:
+        assert self._base is not None
+        if self._columns is None:
+            return self._base.sums_of(self._X[part], self._y[part])
+        text = self._base.text_view_.transform(self._y[part])
+        return Moments.of_columns(self._columns[part], text, self._base.moments_.shift)
 
     def _solved_from(self, left_out: int | None, solving: dict[str, Any]) -> SemanticSpace:
         assert self._base is not None

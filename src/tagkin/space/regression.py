@@ -15,6 +15,7 @@ is the cheapest. Two forms of it give the same directions:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,6 +185,8 @@ def from_moments(
     cross: Array,
     text_gram: Array,
     regularization: float,
+    *,
+    with_norms: bool = True,
 ) -> Directions:
     """Directions from centred sums over the images.
 
@@ -193,6 +196,8 @@ def from_moments(
     landmark_gram : (r, r), k(S, S)
     cross : (r, q), KᵀT̂
     text_gram : (q, q), T̂ᵀT̂
+    with_norms : bool
+        Without, the norms of the projections are NaN, and a product is spared.
     """
     xp = namespace(kernel_gram)
     visual = Root.of_visual(kernel_gram, landmark_gram, regularization)
@@ -203,7 +208,9 @@ def from_moments(
     signs = _signs(text_directions)
     coefficients = visual.half_transposed(U) * signs
     # wᵀ(Z+κI)w = 1 on both sides, so ‖Φw‖² = wᵀZw = 1 − κ‖w‖²
-    visual_length = xp.sum(coefficients * matmul(landmark_gram, coefficients), axis=0)
+    visual_length = xp.full_like(correlations, math.nan)
+    if with_norms:
+        visual_length = xp.sum(coefficients * matmul(landmark_gram, coefficients), axis=0)
     return Directions(
         correlations,
         coefficients,

@@ -368,14 +368,14 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                     "any. Fit it again."
                 )
             points = as_block(self.landmarks_.points, double=True)
-            shift = self._solved().kernel_mean
+            shift = self.solution().kernel_mean
             self._moments = Moments.of(points, self._exact_text, self.landmarks_, shift)
             self._exact_text = None
         return self._moments
 
     def without_moments(self) -> Self:
         """A copy that projects and nothing else: the sums are most of what a space weighs."""
-        self._solved()
+        self.solution()
         light = copy(self)
         light._moments = light._exact_text = None
         return light
@@ -384,14 +384,15 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def solve(self, landmark_gram: Array | None = None) -> Self:
         """Solve for the directions now; `landmark_gram` is k(S, S) where it is known."""
-        self._solved(landmark_gram)
+        self.solution(landmark_gram)
         return self
 
     def _solving(self) -> dict[str, Any]:
         """The parameters that the solution depends on."""
         return {name: getattr(self, name) for name in SOLVING}
 
-    def _solved(self, gram: Array | None = None) -> Projection:
+    def solution(self, gram: Array | None = None) -> Projection:
+        """What images are projected by; `gram` is k(S, S) where it is known."""
         self._check_fitted()
         if self._solution is None:
             self.check_parameters()
@@ -408,7 +409,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         validate_data(self, X, skip_check_array=True, reset=False)
         X = features
         xp = namespace(X, self.landmarks_.points)
-        solution = self._solved()
+        solution = self.solution()
         r, m = solution.coefficients.shape
         one = as_block(X[:1])
         dtype = xp.result_type(one, self.landmarks_.points)
@@ -425,7 +426,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @property
     def correlations_(self) -> Array:
         """Canonical correlations, best first; where they were spared, solved for at each call."""
-        found = self._solved().correlations
+        found = self.solution().correlations
         if found is not None:
             return found
         return canonical_correlations(self.landmarks_, self.moments_, self.regularization)
@@ -433,7 +434,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @property
     def n_components_(self) -> int:
         """Dimensions of the space."""
-        return self._solved().coefficients.shape[1]
+        return self.solution().coefficients.shape[1]
 
     @property
     def readout_(self) -> Array:
@@ -442,12 +443,12 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ``text_mean_ + psi @ readout_`` is the kernel ridge regression of the text features
         (of the labels, with the indicator view), which the space holds at no cost.
         """
-        return self._solved().readout
+        return self.solution().readout
 
     @property
     def text_mean_(self) -> Array:
         """Mean of the text features over the images, shape (q,)."""
-        return self._solved().text_mean
+        return self.solution().text_mean
 
     @property
     def landmark_indices_(self) -> Array | None:
@@ -466,7 +467,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         r, d = self.landmarks_.points.shape
         try:
             solved = f"{count(self.n_components_, 'dimension')}."
-            if self._solved().correlations is not None:
+            if self.solution().correlations is not None:
                 best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
                 solved = f"{solved[:-1]}; the leading correlations are {best}."
         except InvalidInput as error:

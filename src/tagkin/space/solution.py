@@ -142,15 +142,15 @@ def solve(
     means = moments.kernel_mean, moments.text_sum / moments.count
     if not rotates(moments.text_sum.shape[0], scaling, n_components):
         return _plain(unrotated_from_moments(*sums, regularization), *means)
-    return _scaled(from_moments(*sums, regularization), *means, scaling, n_components)
+    directions = from_moments(*sums, regularization, with_norms=scaling == "unit")
+    return _scaled(directions, *means, scaling, n_components)
 
 
 def canonical_correlations(landmarks: Landmarks, moments: Moments, regularization: float) -> Array:
     """Correlations of all canonical directions, descending, for a space that spared them."""
     sums = moments.centred_cross(), moments.centred_text_gram()
-    directions = from_moments(
-        moments.centred_kernel_gram(), landmarks.gram(), *sums, regularization
-    )
+    gram = moments.centred_kernel_gram()
+    directions = from_moments(gram, landmarks.gram(), *sums, regularization, with_norms=False)
     return directions.correlations
 
 

@@ -143,14 +143,17 @@ class KinReadout(NeighborTransfer):
         *,
         groups: Array | None = None,
         rejected: Array | None = None,
+        readout: LogisticReadout | None = None,
     ) -> Self:
         """Take embeddings X (N×m) and labels y (N×D), and learn the read-out.
 
         `rejected` (N×D) is above 0 where a person said that an image does not show a label.
         Groups change nothing here: what is learned about neighbours comes from held-out images.
+        A `readout` that these images have taught already is taken as it is.
         """
         self._check_parameters()
-        readout = self.new_readout().fit(X, y, rejected=rejected)
+        if readout is None:
+            readout = self.new_readout().fit(X, y, rejected=rejected)
         super().fit(X, y, groups=groups)
         self.readout_ = readout
         self.rejected_ = self._refused(rejected)
