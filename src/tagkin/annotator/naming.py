@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.special import expit
 
-from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays import Array, expit, row_blocks, to_numpy
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.names import Meanings, NamePrior, NameTable, NameWeights
 from tagkin.wording import count

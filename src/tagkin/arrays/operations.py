@@ -24,6 +24,7 @@ __all__ = [
     "eigh",
     "expit",
     "kth_largest",
+    "logit",
     "matmul",
     "mirror_lower",
     "pivoted_cholesky",
@@ -93,6 +94,11 @@ def expit(values: Array) -> Array:
         np.exp(out, out=out)
     out += 1
     return np.reciprocal(out, out=out)
+
+
+def logit(shares: np.ndarray) -> np.ndarray:
+    """log(p / (1 − p)), the inverse of `expit`."""
+    return np.log(shares) - np.log1p(-shares)
 
 
 def weighted_rows(table: Array, indices: Array, weights: Array) -> Array:

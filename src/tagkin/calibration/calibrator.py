@@ -6,11 +6,19 @@ from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, as_block, check_integer, like, namespace, row_blocks, to_numpy
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_integer,
+    expit,
+    like,
+    namespace,
+    row_blocks,
+    to_numpy,
+)
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.calibration.pooling import ScoreTable, fit_like, fit_link, fit_sigmoids, summarize
 from tagkin.errors import InvalidInput
@@ -162,7 +170,7 @@ class LabelCalibrator(BaseEstimator):
             z = np.interp(read_scores(S, rows, finite=True), scores, log_odds)
             z *= slopes
             z += intercepts
-            P[rows] = like(expit(z, out=z), P)
+            P[rows] = like(expit(z), P)
         return P
 
     def log_odds(self, S: Array) -> np.ndarray:

@@ -16,11 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, row_blocks
+from tagkin.arrays import Array, expit, row_blocks
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, summarize
 from tagkin.errors import InvalidInput

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy  # its parts when they are asked for
 from scipy.sparse import csr_array
-from scipy.special import expit, logit
 
-from tagkin.arrays import Array, count_below, row_blocks
+from tagkin.arrays import Array, count_below, expit, logit, row_blocks
 from tagkin.arrays.scores import read_scores
 
 __all__ = [

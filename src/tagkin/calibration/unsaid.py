@@ -16,11 +16,10 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse
-from scipy.special import expit, logit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, to_numpy
+from tagkin.arrays import Array, expit, logit, to_numpy
 from tagkin.arrays.labels import as_labels
 from tagkin.arrays.scores import check_scores
 from tagkin.errors import InvalidInput

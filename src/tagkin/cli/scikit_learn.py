@@ -1,4 +1,4 @@
-"""scikit-learn without what it imports and nobody here uses: SciPy's statistics, pandas and others.
+"""scikit-learn without what it imports and few here use: SciPy's functions, pandas and others.
 
 They are two thirds of the time that importing it takes, which is most of what a short command
 takes. Programs that use tagkin import scikit-learn as it is.
@@ -18,7 +18,7 @@ from typing import Any
 
 __all__ = ["import_scikit_learn_lightly"]
 
-_NOT_YET = ("numpy.f2py", "numpy.testing", "scipy.stats", "pandas")
+_NOT_YET = ("numpy.f2py", "numpy.testing", "scipy.special", "scipy.stats", "pandas")
 
 
 def import_scikit_learn_lightly() -> None:

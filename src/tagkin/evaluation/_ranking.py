@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import digamma
 
 from tagkin.arrays import count_below
 
@@ -44,6 +43,8 @@ def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
     p = np.diff(np.r_[first, len(row)])
     row_start = np.r_[0, np.cumsum(n_positives[::-1])[:-1]][::-1]
     positives_above = first - row_start[group_row]
+
+    from scipy.special import digamma  # here: SciPy's functions take long to import
 
     # the difference of digammas errs by 1e-15 or so, and c (A+1) times that: 1e-9 for 10⁶ images
     harmonic = np.where(m == 1, 1 / (above + 1), digamma(above + m + 1) - digamma(above + 1))

@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse
-from scipy.special import logit
 
+from tagkin.arrays import logit
 from tagkin.names.classes import ClassMeanings
 from tagkin.names.meanings import BORROWED, OWN, Meanings, NameTable
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy  # its parts when they are asked for
-from scipy.special import expit
 
-from tagkin.arrays import Array, like, namespace
+from tagkin.arrays import Array, expit, like, namespace
 from tagkin.transfer._pairs import Pairs
 
 __all__ = [
