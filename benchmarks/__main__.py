@@ -1,7 +1,8 @@
 """Run benchmarks and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
-Sections are space, search, transfer, tags, features, threads, scale, distributed, catalogue,
-review and live; the default is all of them, which takes an hour on two cores. Other sections of the
+Sections are space, search, transfer, tags, learning, commands, features, threads, scale,
+distributed, catalogue, review and live; the default is all of them, which takes an hour and a half
+on two cores. Other sections of the
 page do not change. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from
 `benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
 `benchmarks.distributed`.
@@ -41,6 +42,8 @@ SECTIONS = {
     "search": lambda: {"search": run_json("-m", "benchmarks.search")},
     "transfer": lambda: {"transfer": run_json("-m", "benchmarks.transfer")},
     "tags": lambda: {"tags": run_json("-m", "benchmarks.tags")},
+    "learning": lambda: {"learning": run_json("-m", "benchmarks.learning")},
+    "commands": lambda: {"commands": run_json("-m", "benchmarks.commands")},
     "features": lambda: {"features": run_json("-m", "benchmarks.features")},
     "threads": lambda: {"threads": run_json("-m", "benchmarks.threads")},
     "scale": lambda: {"scale": run_json("-m", "benchmarks.scale", "--full")},
@@ -49,7 +52,16 @@ SECTIONS = {
     "review": lambda: {"review": run_json("-m", "benchmarks.review")},
     "live": lambda: {"live": run_json("-m", "benchmarks.live")},
 }
-ELSEWHERE = ("gpu", "threads", "scale", "distributed", "catalogue", "review")
+ELSEWHERE = (
+    "gpu",
+    "learning",
+    "commands",
+    "threads",
+    "scale",
+    "distributed",
+    "catalogue",
+    "review",
+)
 
 
 def main(*sections: str) -> None:

@@ -21,6 +21,7 @@ from benchmarks.report_kinds import LIMITS, kinds_section
 from benchmarks.report_review import live_section, review_section
 from benchmarks.report_scale import distributed_section, gpu_section, scale_section
 from benchmarks.report_threads import threads_section
+from benchmarks.report_waiting import commands_section, learning_section
 from benchmarks.tables import MIB, wrapped
 from benchmarks.tables import table as _table
 
@@ -38,6 +39,8 @@ def page(results: dict[str, Any]) -> str:
         _search_section(results["search"]),
         _transfer_section(results["transfer"]),
         _tags_section(results["tags"]),
+        learning_section(results.get("learning")),
+        commands_section(results.get("commands")),
         _features_section(results.get("features")),
         threads_section(results.get("threads")),
         scale_section(results.get("scale")),

@@ -1,0 +1,170 @@
+"""What a person waits for: short commands in a process of their own, and one photograph.
+
+``python -m benchmarks.commands`` prints JSON, some minutes of work. Commands run as those of an
+installed package do, with their bytecode at hand, and are told by the clock and by the processor's
+time; medians. One annotator has learned from 300 photographs. The other has 100,000: it learned
+from 6,000 and got the rest by `Annotator.add`, which is where their neighbours and tags are kept,
+too. Photographs come from ../shared/data/photos (or TAGKIN_DATA), or are synthetic; features of
+the larger collection are synthetic.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.features import synthetic_photographs
+from benchmarks.process import ROOT, run_json, say
+from benchmarks.synthetic import synthetic_features
+from tagkin import Annotator, load
+from tagkin.features import Extraction
+
+DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
+SMALL, LARGE, LEARNED, N_TAGS = 300, 100_000, 6_000, 80
+REPEATS, SUGGESTED = 5, 40
+
+
+def photographs(folder: Path) -> Path:
+    """300 photographs with tags in a folder of their own, and one that is new beside it."""
+    photos, stored = folder / "photos", DATA / "photos" / "metadata.jsonl"
+    if stored.exists():
+        photos.mkdir()
+        lines = stored.read_text().splitlines()
+        for line in lines[:SMALL]:
+            shutil.copy(stored.parent / json.loads(line)["file_name"], photos)
+        (photos / "metadata.jsonl").write_text("\n".join(lines[:SMALL]) + "\n")
+        shutil.copy(stored.parent / json.loads(lines[-1])["file_name"], folder / "new.jpg")
+        return photos
+    files = synthetic_photographs(photos, SMALL + 1, (256, 256))
+    Path(files.pop()).rename(folder / "new.jpg")
+    _, Y = synthetic_features(SMALL, 2, n_labels=150)
+    rows = [
+        {"file_name": Path(file).name, "tags": [f"tag {t}" for t in np.flatnonzero(tags)]}
+        for file, tags in zip(files, Y, strict=True)
+    ]
+    (photos / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return photos
+
+
+def build_large(folder: str) -> None:
+    """Save an annotator of 100,000 photographs, and print what that takes."""
+    X, Y = synthetic_features(LARGE, 1280, n_labels=N_TAGS)
+    tags = [[f"tag {t}" for t in np.flatnonzero(row)] or ["tag 0"] for row in Y]
+    files = [f"{i // 1000:03}/{i:06}.jpg" for i in range(LARGE)]
+    digests = [f"{i:064x}" for i in range(LARGE)]
+
+    def seen(part: slice) -> Extraction:
+        n = len(files[part])
+        return Extraction(files[part], X[part], digests[part], [], n, 0)
+
+    first, others = slice(0, LEARNED), slice(LEARNED, LARGE)
+    annotator = Annotator(cache=False).fit(seen(first), tags[first])
+    annotator.add(seen(others), tags[others])
+    sizes = {
+        file.name: file.stat().st_size for file in annotator.save(Path(folder, "large")).iterdir()
+    }
+    apart = sum(size for name, size in sizes.items() if name.startswith("apart"))
+    print(json.dumps({"bytes": sum(sizes.values()) - apart, "bytes_apart": apart}))
+
+
+def resident(model: str, photograph: str, cache: str) -> None:
+    """Print how long an annotator takes to load, and to suggest for one cached photograph."""
+    start, cpu = time.perf_counter(), time.process_time()
+    annotator = load(model)
+    loaded = time.perf_counter() - start, time.process_time() - cpu
+    annotator.cache = cache
+    annotator.suggest([photograph])
+    taken = []
+    for _ in range(SUGGESTED):
+        start, cpu = time.perf_counter(), time.process_time()
+        annotator.suggest([photograph])
+        taken.append((time.perf_counter() - start, time.process_time() - cpu))
+    seconds, of_cpu = (statistics.median(part) for part in zip(*taken, strict=True))
+    print(
+        json.dumps(
+            {
+                "load_seconds": loaded[0],
+                "load_cpu_seconds": loaded[1],
+                "seconds": seconds,
+                "cpu_seconds": of_cpu,
+            }
+        )
+    )
+
+
+def run(arguments: list[str | Path], bytecode: Path) -> tuple[float, float]:
+    """Seconds of ``tagkin ARGUMENTS`` in a new process, by the clock and of the processor."""
+    environment = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(bytecode)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    before, start = os.times(), time.perf_counter()
+    command = [sys.executable, "-m", "tagkin", *map(str, arguments)]
+    subprocess.run(
+        command, env=environment, check=True, capture_output=True, stdin=subprocess.DEVNULL
+    )
+    seconds, after = time.perf_counter() - start, os.times()
+    cpu = after.children_user + after.children_system
+    return seconds, cpu - before.children_user - before.children_system
+
+
+def cold(folder: Path, photos: Path, large: Path) -> dict[str, Any]:
+    """Median seconds of commands in processes of their own, by what they do."""
+    cache, small, new = folder / "cache", folder / "small", folder / "new.jpg"
+    train = ["train", photos, "--model", small, "--cache", cache]
+    run(train, folder / "bytecode")  # looks at the photographs
+    suggest = ["suggest", new, "--cache", cache, "--model"]
+    fresh = ["suggest", new, "--no-cache", "--model"]
+    commands: dict[str, list[str | Path]] = {
+        "help": ["--help"],
+        "info": ["info", small],
+        "suggest": [*suggest, small],
+        "suggest, not looked at before": [*fresh, small],
+        "suggest, large": [*suggest, large],
+        "suggest, large, not looked at before": [*fresh, large],
+        "train": [*train, "--overwrite"],
+    }
+    found = {}
+    for name, arguments in commands.items():
+        run(arguments, folder / "bytecode")  # what lies on disk is in memory from here on
+        taken = [run(arguments, folder / "bytecode") for _ in range(REPEATS)]
+        seconds, cpu = (statistics.median(part) for part in zip(*taken, strict=True))
+        found[name] = {"seconds": seconds, "cpu_seconds": cpu}
+        say(f"{name}: {seconds:.2f} s, {cpu:.2f} s of CPU")
+    return found
+
+
+def measure() -> dict[str, Any]:
+    """Measure all of it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        photos = photographs(folder)
+        say("an annotator of 100,000 photographs")
+        found: dict[str, Any] = {
+            "photographs": SMALL,
+            "large": LARGE,
+            "saved": run_json("-m", "benchmarks.commands", "build", folder),
+            "cold": cold(folder, photos, folder / "large"),
+        }
+        models = {"small": folder / "small", "large": folder / "large"}
+        arguments = folder / "new.jpg", folder / "cache"
+        for size, model in models.items():
+            one = run_json("-m", "benchmarks.commands", "resident", model, *arguments)
+            found.setdefault("resident", {})[size] = one
+            say(f"resident, {size}: {json.dumps(one)}")
+    return found
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["build"]:
+        build_large(sys.argv[2])
+    elif sys.argv[1:2] == ["resident"]:
+        resident(*sys.argv[2:])
+    else:
+        print(json.dumps(measure()))

@@ -1,0 +1,112 @@
+"""Learning from 10,000 photographs with 500 tags, and spaces of thousands of tags.
+
+``python -m benchmarks.learning`` prints JSON. `Annotator.fit` is given features (1,280 for each
+photograph) that were extracted before, and does all the rest: series, denoising, κ, the space,
+votes and read-out, names, confidences. The tags are synthetic and, where ../shared/data (or
+TAGKIN_DATA) has them, those of COCO's photographs, whose 256 features are turned to 1,280 by an
+orthogonal matrix, which changes no cosine. Each runs in its own process, on all threads.
+
+Spaces are fitted with 500 to 5,000 tags, against plain products of the same sizes: those of the
+kernel columns, of their Gram matrix, and with the tags' weights.
+"""
+
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.measure import Measure
+from benchmarks.process import ROOT, run_json, say
+from benchmarks.synthetic import synthetic_features
+from tagkin import Annotator, SemanticSpace
+from tagkin.features import Extraction
+
+DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
+N, D, N_TAGS = 10_000, 1280, 500
+MANY_TAGS, LANDMARKS, REPEATS = (500, 1000, 2000, 5000), 2048, 3
+
+
+def coco() -> tuple[np.ndarray, np.ndarray]:
+    """Features and tags of 10,000 training photographs of COCO that have tags."""
+    stored = np.load(DATA / "coco.npz")
+    rng = np.random.default_rng(0)
+    tagged = np.flatnonzero(stored["has_tags"] & ~stored["is_test"])
+    chosen = np.sort(rng.choice(tagged, N, replace=False))
+    features = stored["features"][chosen].astype(np.float32) * stored["scale"]
+    turned, _ = np.linalg.qr(rng.standard_normal((D, features.shape[1])))
+    place = np.full(len(stored["has_tags"]), -1)
+    place[chosen] = np.arange(N)
+    rows = place[stored["tag_rows"]]
+    Y = np.zeros((N, len(stored["tag_names"])), dtype=np.float32)
+    Y[rows[rows >= 0], stored["tag_cols"][rows >= 0]] = 1
+    return features @ turned.astype(np.float32).T, Y
+
+
+def learn(collection: str) -> None:
+    """Print what learning from a collection takes."""
+    X, Y = coco() if collection == "coco" else synthetic_features(N, D, n_labels=N_TAGS)
+    tags = [[f"tag {t}" for t in np.flatnonzero(row)] for row in Y]
+
+    def seen(n: int) -> Extraction:
+        files, digests = [f"{i:05}b.jpg" for i in range(n)], [f"{i:064x}" for i in range(n)]
+        return Extraction(files, X[:n], digests, [], n, 0)
+
+    Annotator(cache=False).fit(seen(100), tags[:100])  # warm-up: libraries load at first use
+    with Measure() as measured:
+        annotator = Annotator(cache=False).fit(seen(N), tags)
+    n_tags = len(annotator.estimator_.classes_)
+    kept = ("cpu_seconds", "wall_seconds", "peak_extra_bytes")
+    taken = {name: measured.as_dict()[name] for name in kept}
+    print(json.dumps({"photographs": N, "tags": n_tags, **taken}))
+
+
+def many_tags(n_tags: int) -> None:
+    """Print how long a space of so many tags takes, and plain products of the same sizes."""
+    X, Y = synthetic_features(N, D, n_labels=n_tags)
+    space = SemanticSpace(n_landmarks=LANDMARKS, random_state=0)
+    space.fit(X[: 2 * LANDMARKS], Y[: 2 * LANDMARKS])  # warm-up
+    rng = np.random.default_rng(0)
+    K = rng.random((N, LANDMARKS), dtype=np.float32)
+    weights = rng.random((LANDMARKS, n_tags))
+    taken: dict[str, list[float]] = {"fit": [], "products": []}
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        space.fit(X, Y)
+        taken["fit"].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        _ = X @ X[:LANDMARKS].T
+        gram = (K.T @ K).astype(np.float64)
+        _ = gram @ weights  # as much work as solving with a triangle, twice
+        _ = weights.T @ weights
+        taken["products"].append(time.perf_counter() - start)
+    fit, products = (statistics.median(taken[what]) for what in ("fit", "products"))
+    print(json.dumps({"tags": n_tags, "fit_seconds": fit, "product_seconds": products}))
+
+
+def measure() -> dict[str, Any]:
+    """Measure all of it."""
+    collections = ["synthetic", *(["coco"] if (DATA / "coco.npz").exists() else [])]
+    found: dict[str, Any] = {"features": D, "landmarks": LANDMARKS, "fit": {}, "many_tags": []}
+    for collection in collections:
+        row = run_json("-m", "benchmarks.learning", "learn", collection)
+        found["fit"][collection] = row
+        say(f"{collection}: {row['wall_seconds']:.1f} s, {row['cpu_seconds']:.1f} s of CPU")
+    for n_tags in MANY_TAGS:
+        row = run_json("-m", "benchmarks.learning", "tags", str(n_tags))
+        found["many_tags"].append(row)
+        say(f"{n_tags:,} tags: {row['fit_seconds']:.2f} s, products {row['product_seconds']:.2f} s")
+    return found
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["learn"]:
+        learn(sys.argv[2])
+    elif sys.argv[1:2] == ["tags"]:
+        many_tags(int(sys.argv[2]))
+    else:
+        print(json.dumps(measure()))

@@ -1,0 +1,101 @@
+"""The sections of docs/benchmarks.md on learning from a collection and on short commands."""
+
+from typing import Any
+
+from benchmarks.tables import MIB, table
+
+COLLECTIONS = {"synthetic": "synthetic", "coco": "COCO's photographs and tags"}
+
+# what is shown of each command, and the seconds that it should take at most
+COMMANDS = {
+    "help": ("`tagkin --help`", 0.3),
+    "info": ("`tagkin info`", 0.6),
+    "suggest": ("`tagkin suggest` for one photograph, {small} learned from", 1.2),
+    "suggest, not looked at before": (
+        "the same, for a photograph that is not in the cache",
+        None,
+    ),
+    "suggest, large": ("`tagkin suggest` for one photograph, {large} learned from", 1.5),
+    "suggest, large, not looked at before": (
+        "the same, for a photograph that is not in the cache",
+        None,
+    ),
+    "train": ("`tagkin train` on {small} photographs, features in the cache", 3.0),
+}
+
+
+def learning_section(found: dict[str, Any] | None) -> str:
+    """The results of `benchmarks.learning`."""
+    if found is None:  # not measured yet
+        return ""
+    rows = [
+        [
+            COLLECTIONS[name],
+            f"{row['photographs']:,}",
+            f"{row['tags']:,}",
+            f"{row['wall_seconds']:.1f} s",
+            "≤ 20 s",
+            f"{row['cpu_seconds']:.1f} s",
+            f"{row['peak_extra_bytes'] / MIB:,.0f} MiB",
+        ]
+        for name, row in found["fit"].items()
+    ]
+    fits = table(["", "photographs", "tags", "time", "target", "CPU", "peak memory"], rows)
+    tags = [
+        [
+            f"{row['tags']:,}",
+            f"{row['fit_seconds']:.2f} s",
+            f"{row['product_seconds']:.2f} s",
+            f"**{row['fit_seconds'] / row['product_seconds']:.2f}**",
+        ]
+        for row in found["many_tags"]
+    ]
+    return f"""## Learning from a collection
+
+`Annotator.fit`, given features ({found["features"]:,} for each photograph) that were extracted
+before: series, denoising, κ, the space, votes and read-out, the names of tags, and confidences
+from held-out photographs.
+
+{fits}
+
+With thousands of tags, the fit of a space ({found["landmarks"]:,} landmarks) grows as plain
+products of the same sizes do; the rotation to canonical directions, an eigenproblem of the number
+of tags, is left out from 1,024 tags on, unless correlations are asked for.
+
+{table(["tags", "fit", "plain products", "ratio"], tags)}"""
+
+
+def commands_section(found: dict[str, Any] | None) -> str:
+    """The results of `benchmarks.commands`."""
+    if found is None:  # not measured yet
+        return ""
+    sizes = {"small": f"{found['photographs']:,}", "large": f"{found['large']:,}"}
+    rows = []
+    for name, (text, target) in COMMANDS.items():
+        row = found["cold"][name]
+        wanted = "" if target is None else f"≤ {target:g} s"
+        cells = [f"{row['seconds']:.2f} s", wanted, f"{row['cpu_seconds']:.2f} s"]
+        rows.append([text.format(**sizes), *cells])
+    resident, saved = found["resident"], found["saved"]
+    for size in ("small", "large"):
+        row = resident[size]
+        text = f"`Annotator.suggest`, loaded before, {sizes[size]} learned from"
+        cells = [f"{1e3 * row['seconds']:.0f} ms", "≤ 15 ms", f"{1e3 * row['cpu_seconds']:.0f} ms"]
+        rows.append([text, *cells])
+    large = resident["large"]
+    rows.append(
+        [
+            f"`tagkin.load`, {sizes['large']} learned from",
+            f"{large['load_seconds']:.2f} s",
+            "≤ 0.5 s",
+            f"{large['load_cpu_seconds']:.2f} s",
+        ]
+    )
+    return f"""## Short commands, and one photograph
+
+Each command runs in a process of its own, with its bytecode at hand as after an installation;
+medians. A saved annotator of {sizes["large"]} photographs takes {saved["bytes"] / 1e6:.0f} MB (at
+most 80 are wanted); the sums that further photographs are added to,
+{saved["bytes_apart"] / 1e6:.0f} MB, lie in a file of their own that suggestions never open.
+
+{table(["", "time", "target", "CPU"], rows)}"""
