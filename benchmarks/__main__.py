@@ -2,10 +2,10 @@
 
 Sections are space, search, transfer, tags, learning, commands, features, threads, scale,
 distributed, catalogue, review and live; the default is all of them, which takes an hour and a half
-on two cores. Other sections of the
-page do not change. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from
-`benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
-`benchmarks.distributed`.
+on two cores. `limits` and `peers` are parts of space, for the table of processors alone. Other
+sections of the page do not change. ``SECTION=FILE`` takes results from another machine:
+``gpu=OUT.json`` from `benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`,
+`benchmarks.scale` and `benchmarks.distributed`.
 """
 
 import json
@@ -28,13 +28,19 @@ def fit(n: int, d: int, r: int, repeats: int) -> Any:
     return row
 
 
+def limits() -> dict[str, Any]:
+    """The space against plain matrix products."""
+    return {"limit": [fit(*case, 3) for case in LIMIT]}
+
+
+def peers() -> dict[str, Any]:
+    """The space against other libraries."""
+    return {"peers": against_peers.measure()}
+
+
 def space() -> dict[str, Any]:
-    """The space against plain matrix products and against other libraries."""
-    return {
-        "limit": [fit(*case, 3) for case in LIMIT],
-        "growth": [fit(n, 256, 1024, 3) for n in GROWTH],
-        "peers": against_peers.measure(),
-    }
+    """Both, and how a fit grows with the number of images."""
+    return limits() | {"growth": [fit(n, 256, 1024, 3) for n in GROWTH]} | peers()
 
 
 SECTIONS = {
@@ -52,6 +58,7 @@ SECTIONS = {
     "review": lambda: {"review": run_json("-m", "benchmarks.review")},
     "live": lambda: {"live": run_json("-m", "benchmarks.live")},
 }
+PARTS = {"limits": limits, "peers": peers}
 ELSEWHERE = (
     "gpu",
     "learning",
@@ -67,7 +74,7 @@ ELSEWHERE = (
 def main(*sections: str) -> None:
     """Measure, store the results and write the page."""
     given = dict(section.split("=", 1) for section in sections if "=" in section)
-    unknown = {section for section in sections if "=" not in section} - set(SECTIONS)
+    unknown = {section for section in sections if "=" not in section} - {*SECTIONS, *PARTS}
     unknown |= set(given) - set(ELSEWHERE)
     if unknown:
         sys.exit(
@@ -77,6 +84,9 @@ def main(*sections: str) -> None:
     results: dict[str, Any] = report.stored()
     for section in sections or SECTIONS:
         name, _, file = section.partition("=")
+        if name in PARTS:
+            report_kinds.note_part(results, platform.machine(), PARTS[name]())
+            continue
         if name in given:
             found = {name: json.loads(Path(file).read_text())}
             here = dict.fromkeys(("date", "machine", "software"), "not recorded")

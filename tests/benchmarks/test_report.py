@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import report, report_kinds
+from benchmarks import report, report_kinds, report_waiting
 from benchmarks.__main__ import main
 from benchmarks.process import ROOT, environment
 from benchmarks.tables import table, wrapped
@@ -76,3 +76,41 @@ def test_one_kind_of_processor_does_not_wipe_the_others():
     assert cells["target"] == "≤ 2.0"
     for kind in before:
         assert kind in header
+
+
+def test_a_part_of_a_section_changes_its_column_and_no_table():
+    results = report.stored()
+    before = json.loads(json.dumps(results))
+    row = {**results["limit"][0], "ratio": 1.25}
+    report_kinds.note_part(results, "aarch64", {"limit": [row]})
+    assert (
+        results["kinds"]["aarch64"]["space"]["peers"]
+        == before["kinds"]["aarch64"]["space"]["peers"]
+    )
+    assert "| 1.25 |" in report_kinds.kinds_section(results["kinds"])
+    assert {name: results[name] for name in before if name != "kinds"} == {
+        name: before[name] for name in before if name != "kinds"
+    }
+
+
+def test_what_a_person_waits_for_is_shown_with_its_targets():
+    times = {"seconds": 0.5, "cpu_seconds": 0.4}
+    found = {
+        "photographs": 300,
+        "large": 100_000,
+        "saved": {"bytes": 74e6, "bytes_apart": 140e6},
+        "cold": dict.fromkeys(report_waiting.COMMANDS, times),
+        "resident": dict.fromkeys(
+            ("small", "large"), times | {"load_seconds": 0.3, "load_cpu_seconds": 0.2}
+        ),
+    }
+    page = report_waiting.commands_section(found)
+    assert "100,000 photographs takes 74 MB" in page
+    assert "| `tagkin suggest` for one photograph, 300 learned from | 0.50 s | ≤ 1.2 s |" in page
+    fit = {"photographs": 10_000, "tags": 500, "peak_extra_bytes": 2**30}
+    fit |= {"wall_seconds": 18.2, "cpu_seconds": 33.3}
+    row = {"tags": 5000, "fit_seconds": 3.0, "product_seconds": 2.0}
+    learned = {"features": 1280, "landmarks": 2048, "fit": {"synthetic": fit}, "many_tags": [row]}
+    page = report_waiting.learning_section(learned)
+    assert "| synthetic | 10,000 | 500 | 18.2 s | ≤ 20 s | 33.3 s | 1,024 MiB |" in page
+    assert "| 5,000 | 3.00 s | 2.00 s | **1.50** |" in page
