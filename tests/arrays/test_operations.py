@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.special
 
 from tagkin import arrays
 
@@ -46,3 +47,15 @@ def test_kth_largest_counts_and_products(as_array):
     out = as_array(np.empty((6, 6)))
     arrays.matmul(as_array(rows), as_array(rows).T, out)
     np.testing.assert_allclose(np.asarray(out), rows @ rows.T)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-6), (np.float64, 1e-14)])
+def test_expit_and_logit_are_those_of_scipy(dtype, rtol):
+    values = np.linspace(-80, 80, 2001, dtype=dtype)
+    found = arrays.expit(values)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, scipy.special.expit(values), rtol=rtol)
+    assert arrays.expit(np.array([-1e4, 1e4], dtype=dtype)).tolist() == [0, 1]
+    shares = np.linspace(1e-6, 1 - 1e-6, 101)
+    np.testing.assert_allclose(arrays.logit(shares), scipy.special.logit(shares), rtol=1e-9)
+    assert arrays.expit(0.0) == 0.5

@@ -137,3 +137,19 @@ def test_rejections_of_images_that_come_later(collection, tmp_path):
 def test_a_temperature_must_be_positive(collection):
     with pytest.raises(InvalidInput, match="temperature must be a number above 0; found 0"):
         KinReadout(temperature=0).fit(collection.X, collection.Y)
+
+
+def test_a_readout_that_is_fitted_already_is_taken_as_it_is(collection, model):
+    given = KinReadout(20).fit(collection.X, collection.Y, readout=model.readout_)
+    assert given.readout_ is model.readout_
+    assert_same(given.decision_function(collection.X), model.decision_function(collection.X), 0)
+
+
+def test_other_labels_have_other_shares(collection, model):
+    """Without a neighbour that carries it, a label's votes are those of its share of all images."""
+    before = model.components(collection.X_new).votes
+    fewer = collection.Y.copy()
+    fewer[5:] = 0
+    after = KinReadout(20).fit(collection.X, fewer).components(collection.X_new).votes
+    assert_same(model.relabel(fewer).components(collection.X_new).votes, after, 1e-9)
+    assert (after <= before + 1e-9).all()

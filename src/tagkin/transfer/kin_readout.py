@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse
@@ -27,6 +28,10 @@ _LEAST_PART = 1e-3
 # Neighbours that do not carry a label which one that rejected it counts for, among the votes.
 _REJECTED = 10
 _USUAL = (1 / 3, 2 / 3)  # weights of votes and read-out until held-out images say better
+# Of the labels that a method holds: counted once, and not stored with it.
+_SHARES: WeakKeyDictionary[KinReadout, tuple[scipy.sparse.csr_array, np.ndarray]] = (
+    WeakKeyDictionary()
+)
 
 
 class Components(NamedTuple):
@@ -369,8 +374,12 @@ class KinReadout(NeighborTransfer):
 
     def _shares(self) -> np.ndarray:
         """Share of the images that carry each label, kept off 0 and 1, shape (D,)."""
-        n, d = self.labels_.shape
-        return (np.bincount(self.labels_.indices, minlength=d) + 0.5) / (n + 1)
+        labels, shares = _SHARES.get(self, (None, None))
+        if labels is not self.labels_ or shares is None:
+            n, d = self.labels_.shape
+            shares = (np.bincount(self.labels_.indices, minlength=d) + 0.5) / (n + 1)
+            _SHARES[self] = self.labels_, shares
+        return shares
 
     def _has_probabilities(self) -> bool:
         return True
