@@ -25,7 +25,7 @@ from benchmarks.features import synthetic_photographs
 from benchmarks.process import ROOT, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import Annotator, load
-from tagkin.features import Extraction
+from tagkin.features import Extraction, FeatureCache
 
 DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 SMALL, LARGE, LEARNED, N_TAGS = 300, 100_000, 6_000, 80
@@ -80,7 +80,7 @@ def resident(model: str, photograph: str, cache: str) -> None:
     start, cpu = time.perf_counter(), time.process_time()
     annotator = load(model)
     loaded = time.perf_counter() - start, time.process_time() - cpu
-    annotator.cache = cache
+    annotator.cache = FeatureCache(cache)
     annotator.suggest([photograph])
     taken = []
     for _ in range(SUGGESTED):

@@ -39,7 +39,8 @@ def rooted(paths: Iterable[str | os.PathLike[str]]) -> tuple[str | None, list[st
         root = os.path.commonpath([os.path.dirname(path) for path in whole])
     except ValueError:  # no path at all, or several drives
         return None, [PurePath(path).as_posix() for path in whole]
-    return root, [PurePath(os.path.relpath(path, root)).as_posix() for path in whole]
+    within = len(os.path.join(root, ""))  # with the separator, which the root of all has itself
+    return root, [path[within:].replace(os.sep, "/") for path in whole]
 
 
 class Locations(Sequence[str]):

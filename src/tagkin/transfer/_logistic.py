@@ -165,8 +165,8 @@ class _Said:
         if rejected is not None:
             present = np.asarray(labels[images, said.indices]).ravel() > 0
         xp = namespace(reference)
-        where = (xp.asarray(part, device=device(reference)) for part in (images, said.indices))
-        return cls(*where, like(present, reference), said.indptr)
+        where = [xp.asarray(part, device=device(reference)) for part in (images, said.indices)]
+        return cls(where[0], where[1], like(present, reference), said.indptr)
 
     def put(self, errors: Array, p: Array, rows: slice) -> None:
         """Where something was said of some of the images, p less what was said (n×B), in place."""
@@ -194,7 +194,7 @@ class _Problem:
         self.reference = namespace(basis.directions).astype(basis.directions, columns.dtype)
         self.mean = like(basis.mean, self.reference)
         self.said = _Said.of(self.labels, rejected, self.reference)
-        self.bends: Array = None  # d²ℓ/dm² (N×B) at the margins of the last gradient, at most
+        self.bends: Any = None  # d²ℓ/dm² (N×B) at the margins of the last gradient, at most
         share = np.bincount(labels.indices, minlength=labels.shape[1]) / labels.shape[0]
         spread = share * (1 - share)
         self.metric = spread * basis.squares[:, None] + regularization  # (p, B)

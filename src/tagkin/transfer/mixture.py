@@ -100,7 +100,7 @@ class _Likelihood:
         """Derivatives of some labels, from all images."""
         u, v = self.u[some], self.v[some]
         a, b, o = theta.T.astype(np.float32)[:, :, None]
-        p = expit(a * u + b * v + o)
+        p = np.asarray(expit(a * u + b * v + o))
         gradient = np.stack([_dots(p, u), _dots(p, v), p.sum(axis=1)], axis=1)
         p -= p * p  # how much the loss bends
         by_u, by_v = p * u, p * v
