@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from typing import overload
 
 import numpy as np
 import scipy.linalg
@@ -80,6 +81,14 @@ def segment_sums(values: Array, bounds: Array) -> Array:
     import torch
 
     return torch.segment_reduce(values, "sum", offsets=bounds, unsafe=True)
+
+
+@overload
+def expit(values: np.ndarray) -> np.ndarray: ...
+
+
+@overload
+def expit(values: Array) -> Array: ...
 
 
 def expit(values: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.arrays import Array, matmul, row_blocks
+from tagkin.arrays import Array, matmul, row_blocks, to_numpy
 from tagkin.space.moments import Moments
 from tagkin.space.views import IndicatorView
 
@@ -78,9 +78,10 @@ class SpaceParts:
         if self._columns is None:
             return [space.transform(self._X[rows]) for rows in wanted]
         solution = space.solution()
-        psi = matmul(self._columns, solution.coefficients.astype(self._columns.dtype))
-        off = solution.kernel_mean - space.moments_.shift
-        psi -= (off @ solution.coefficients).astype(psi.dtype)
+        coefficients = to_numpy(solution.coefficients)
+        psi = matmul(self._columns, coefficients.astype(self._columns.dtype))
+        off = to_numpy(solution.kernel_mean) - to_numpy(space.moments_.shift)
+        psi -= (off @ coefficients).astype(self._columns.dtype)
         return [psi[rows] for rows in wanted]
 
     def _kept_columns(self, base: SemanticSpace) -> np.ndarray | None:
