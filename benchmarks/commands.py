@@ -117,10 +117,10 @@ def run(arguments: list[str | Path], bytecode: Path) -> tuple[float, float]:
 def cold(folder: Path, photos: Path, large: Path) -> dict[str, Any]:
     """Median seconds of commands in processes of their own, by what they do."""
     cache, small, new = folder / "cache", folder / "small", folder / "new.jpg"
-    train = ["train", photos, "--model", small, "--cache", cache]
+    train: list[str | Path] = ["train", photos, "--model", small, "--cache", cache]
     run(train, folder / "bytecode")  # looks at the photographs
-    suggest = ["suggest", new, "--cache", cache, "--model"]
-    fresh = ["suggest", new, "--no-cache", "--model"]
+    suggest: list[str | Path] = ["suggest", new, "--cache", cache, "--model"]
+    fresh: list[str | Path] = ["suggest", new, "--no-cache", "--model"]
     commands: dict[str, list[str | Path]] = {
         "help": ["--help"],
         "info": ["info", small],

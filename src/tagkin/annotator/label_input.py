@@ -112,12 +112,14 @@ def without(
 
 def rows_of(matrix: scipy.sparse.csr_array, known: np.ndarray) -> scipy.sparse.csr_array:
     """The rows of a matrix (N×D) with the numbers `known` (n,), empty ones where they are −1."""
-    seen, n = known >= 0, len(known)
-    which = scipy.sparse.csr_array(
-        (np.ones(seen.sum(), np.float32), (np.flatnonzero(seen), known[seen])),
-        shape=(n, matrix.shape[0]),
+    seen = known >= 0
+    found = matrix[known[seen]]
+    lengths = np.zeros(len(known), dtype=np.int64)
+    lengths[seen] = np.diff(found.indptr)
+    ends = np.append(0, np.cumsum(lengths))
+    return scipy.sparse.csr_array(
+        (found.data, found.indices, ends), shape=(len(known), matrix.shape[1])
     )
-    return scipy.sparse.csr_array(which @ matrix)
 
 
 def with_rows(

@@ -180,11 +180,12 @@ def supported(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
     A label that is on most images can be likely even so.
     """
     there = found.indices >= 0
-    ends = np.append(0, np.cumsum(there.sum(axis=1)))
-    ones = np.ones(ends[-1], dtype=np.float32)
-    shape = (len(there), labels.shape[0])
-    lists = scipy.sparse.csr_array((ones, found.indices[there], ends), shape=shape)
-    return (lists @ labels).toarray() > 0
+    carried = labels[found.indices[there]]
+    of_image = np.repeat(np.arange(len(there)), there.sum(axis=1))
+    there_too = np.repeat(of_image, np.diff(carried.indptr))[carried.data > 0]
+    some = np.zeros((len(there), labels.shape[1]), dtype=bool)
+    some[there_too, carried.indices[carried.data > 0]] = True
+    return some
 
 
 def _other_shares(evidence: Evidence, by_name: float) -> tuple[float, float]:

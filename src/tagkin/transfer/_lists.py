@@ -19,6 +19,7 @@ __all__ = [
     "on_host",
     "on_host_or_accelerator",
     "stacked",
+    "sums_over_lists",
 ]
 
 
@@ -43,6 +44,19 @@ def checked_neighbors(indices: Array, distances: Array, n_points: int) -> Neighb
         raise InvalidInput("Found NaN or infinity among the distances to neighbours.")
     distances = np.where(there, distances, np.asarray(np.inf, dtype=np.float32))
     return Neighbors(indices.astype(np.int64, copy=False), distances)
+
+
+def sums_over_lists(
+    labels: scipy.sparse.csr_array, indices: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Σₖ wₖ y(k, t), shape (n, D), for neighbours (n×k) among the labelled images (N×D)."""
+    n, k = indices.shape
+    where, carried = np.maximum(indices, 0).ravel(), labels
+    if where.size < labels.shape[0]:  # few lists: most of the labels are not touched
+        where, carried = np.arange(where.size), labels[where]
+    ends = np.arange(0, n * k + 1, k)
+    lists = scipy.sparse.csr_array((weights.ravel(), where, ends), shape=(n, carried.shape[0]))
+    return np.asarray((lists @ carried).toarray())
 
 
 def on_host(found: Neighbors) -> Neighbors:

@@ -14,7 +14,7 @@ from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import distance_weights
-from tagkin.transfer._lists import on_device_of
+from tagkin.transfer._lists import on_device_of, sums_over_lists
 from tagkin.transfer.base import check_positive, check_share, rejections
 from tagkin.transfer.evidence import Evidence
 from tagkin.transfer.mixture import Mixture, fit_mixture
@@ -365,12 +365,7 @@ class KinReadout(NeighborTransfer):
     def _votes_against(self, found: Neighbors, rejected: scipy.sparse.csr_array) -> np.ndarray:
         """u: the weight of neighbours that rejected each label, shape (n, D), on the host."""
         weights, indices = to_numpy(self._weights(found)), to_numpy(found.indices)
-        n, k = indices.shape
-        lists = scipy.sparse.csr_array(
-            (weights.ravel(), np.maximum(indices, 0).ravel(), np.arange(0, n * k + 1, k)),
-            shape=(n, rejected.shape[0]),
-        )
-        return np.asarray((lists @ rejected).toarray())
+        return sums_over_lists(rejected, indices, weights)
 
     def _shares(self) -> np.ndarray:
         """Share of the images that carry each label, kept off 0 and 1, shape (D,)."""

@@ -21,13 +21,20 @@ from tagkin.arrays import (
     namespace,
     on_accelerator,
     row_blocks,
+    to_numpy,
     weighted_rows,
 )
 from tagkin.arrays.labels import checked_names, label_names, widened
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._lists import checked_neighbors, on_device_of, on_host, on_host_or_accelerator
+from tagkin.transfer._lists import (
+    checked_neighbors,
+    on_device_of,
+    on_host,
+    on_host_or_accelerator,
+    sums_over_lists,
+)
 from tagkin.transfer.base import LabelTransfer, score_dtype
 from tagkin.transfer.evidence import Evidence, label_lists, supporting_neighbors
 from tagkin.wording import count
@@ -357,12 +364,7 @@ class NeighborTransfer(LabelTransfer):
         """Σₖ wₖ y(k, t), shape (n, D), in float64."""
         if table is not None:
             return weighted_rows(table, namespace(indices).clip(indices, 0, None), weights)
-        n, k = indices.shape
-        neighbors = scipy.sparse.csr_array(
-            (weights.ravel(), np.maximum(indices, 0).ravel(), np.arange(0, n * k + 1, k)),
-            shape=(n, self.labels_.shape[0]),
-        )
-        return (neighbors @ self.labels_).toarray()
+        return sums_over_lists(self.labels_, to_numpy(indices), to_numpy(weights))
 
     def _labels_on_device_of(self, indices: Array) -> Array | None:
         """The labels (N×D), dense, on the accelerator of the neighbours' lists, if they fit."""
