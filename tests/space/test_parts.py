@@ -35,18 +35,21 @@ def test_a_space_without_a_part_is_the_one_fitted_without_it(sparse, solving, as
         )
 
 
+@pytest.mark.parametrize("kernel", ["arc-cosine", "linear"])  # the latter's columns are float64
 @pytest.mark.parametrize("held", [0, 2**20])
-def test_embeddings_are_those_of_the_space_whether_columns_are_kept_or_not(monkeypatch, held):
+def test_embeddings_are_those_of_the_space_whether_columns_are_kept(monkeypatch, held, kernel):
     """Float32, to 1e-4 of their length; `held` are bytes of columns that may be kept."""
     monkeypatch.setattr("tagkin.space.parts._HELD", held)
     X, Y, _ = make_collection(n=90)
     X = X.astype(np.float32)
-    parts = SemanticSpace(n_landmarks=40).by_parts(X, Y, PARTS)
+    parts = SemanticSpace(kernel=kernel, n_landmarks=40).by_parts(X, Y, PARTS)
     for space in (parts.without(1, regularization=2.0), parts.whole()):
-        some, others = parts.embeddings(space, (PARTS[1], PARTS[0]))
+        some, others, every = parts.embeddings(space, (PARTS[1], PARTS[0], slice(None)))
         expected = space.transform(X)
         assert_same(some, expected[PARTS[1]], 1e-4 * np.linalg.norm(expected, axis=1).mean())
         assert_same(others, expected[PARTS[0]], 1e-4 * np.linalg.norm(expected, axis=1).mean())
+        assert every.shape == expected.shape
+        assert some.dtype == every.dtype == np.float32
 
 
 def test_labels_of_the_part_leave_no_trace():

@@ -211,7 +211,7 @@ class _Embeddings:
             space = self.parts.whole(**({} if kappa is None else {"regularization": kappa}))
         if space is None or self.parts is None:
             return None, None
-        (embeddings,) = self.parts.embeddings(space, [np.arange(len(self.X))])
+        (embeddings,) = self.parts.embeddings(space, [slice(None)])
         return space, embeddings
 
     def read_out_map(self, kappa: float, folds: Sequence[Fold]) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.arrays import Array, matmul, row_blocks, to_numpy
+from tagkin.arrays import Array, as_block, matmul, namespace, row_blocks, to_numpy
 from tagkin.space.moments import Moments
 from tagkin.space.views import IndicatorView
 
@@ -70,7 +70,7 @@ class SpaceParts:
         """The space of all images, from the same sums; None where there are none."""
         return None if self._base is None else self._solved_from(None, solving)
 
-    def embeddings(self, space: SemanticSpace, wanted: Sequence[np.ndarray]) -> list[Array]:
+    def embeddings(self, space: SemanticSpace, wanted: Sequence[np.ndarray | slice]) -> list[Array]:
         """Embeddings (n×m) of some of the images, and of others, in one of these spaces.
 
         Where memory allows, kernel columns are made once for all spaces.
@@ -82,7 +82,8 @@ class SpaceParts:
         psi = matmul(self._columns, coefficients.astype(self._columns.dtype))
         off = to_numpy(solution.kernel_mean) - to_numpy(space.moments_.shift)
         psi -= (off @ coefficients).astype(self._columns.dtype)
-        return [psi[rows] for rows in wanted]
+        dtype = as_block(self._X[:1], finite=False).dtype  # of the features, as `transform` does
+        return [namespace(psi).astype(psi[rows], dtype, copy=False) for rows in wanted]
 
     def _kept_columns(self, base: SemanticSpace) -> np.ndarray | None:
         """Kernel columns of all images, less the shift of the sums; None where they are many."""
