@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from tagkin.arrays import matmul
 from tagkin.errors import InvalidInput
 
 __all__ = ["Classifier", "imagenet_synsets", "joined"]
@@ -51,7 +52,8 @@ class Classifier:
                 f"The classifier takes features of {self.weight.shape[1]} numbers each; found "
                 f"shape {X.shape}."
             )
-        z = np.asarray(X, dtype=np.float32) @ self.weight.T
+        # with as many threads as it keeps busy: one, for one photograph
+        z = np.asarray(matmul(np.asarray(X, dtype=np.float32), self.weight.T))
         z += self.bias
         z /= temperature
         z -= z.max(axis=1, keepdims=True, initial=-np.inf)
