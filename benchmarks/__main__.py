@@ -1,7 +1,7 @@
 """Run benchmarks and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
 Sections are space, search, transfer, tags, learning, commands, features, threads, scale,
-distributed, catalogue, review and live; the default is all of them, which takes an hour and a half
+distributed, catalogue, review, scrolling and live; the default is all of them, an hour and a half
 on two cores. `limits` and `peers` are parts of space, for the table of processors alone. Other
 sections of the page do not change. ``SECTION=FILE`` takes results from another machine:
 ``gpu=OUT.json`` from `benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`,
@@ -56,6 +56,7 @@ SECTIONS = {
     "distributed": lambda: {"distributed": run_json("-m", "benchmarks.distributed")},
     "catalogue": lambda: {"catalogue": run_json("-m", "benchmarks.catalogue")},
     "review": lambda: {"review": run_json("-m", "benchmarks.review")},
+    "scrolling": lambda: {"scrolling": run_json("-m", "benchmarks.scrolling")},
     "live": lambda: {"live": run_json("-m", "benchmarks.live")},
 }
 PARTS = {"limits": limits, "peers": peers}
@@ -68,6 +69,7 @@ ELSEWHERE = (
     "distributed",
     "catalogue",
     "review",
+    "scrolling",
 )
 
 

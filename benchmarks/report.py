@@ -18,7 +18,7 @@ from benchmarks.against_peers import DOUBLE, PEERS
 from benchmarks.process import ROOT
 from benchmarks.report_catalogue import catalogue_section
 from benchmarks.report_kinds import LIMITS, kinds_section
-from benchmarks.report_review import live_section, review_section
+from benchmarks.report_review import live_section, review_section, scrolling_section
 from benchmarks.report_scale import distributed_section, gpu_section, scale_section
 from benchmarks.report_threads import threads_section
 from benchmarks.report_waiting import commands_section, learning_section
@@ -47,6 +47,7 @@ def page(results: dict[str, Any]) -> str:
         distributed_section(results.get("distributed")),
         catalogue_section(results.get("catalogue")),
         review_section(results.get("review")),
+        scrolling_section(results.get("scrolling")),
         live_section(results.get("live")),
         gpu_section(results.get("gpu")),
     ]

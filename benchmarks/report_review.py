@@ -35,6 +35,31 @@ the server. Thumbnails of 256 pixels are made of 12-megapixel photographs at
 {calls}"""
 
 
+def scrolling_section(found: dict[str, Any] | None) -> str:
+    """How smooth a large grid scrolls; nothing where it was not measured."""
+    if not found:
+        return ""
+    rows = [
+        [
+            name,
+            f"{1000 * one['main_thread_seconds'] / (60 * one['seconds']):.1f} ms",
+            *(f"{one[key]:.0f} ms" for key in ("median_ms", "p95_ms")),
+            f"{one['dropped_share']:.0%}",
+        ]
+        for name, one in (("first time", found["first"]), ("again", found["again"]))
+    ]
+    header = ["way down", "CPU for each 1/60 s", "a frame, median", "95 of 100", "dropped"]
+    load = "" if found["load"] is None else f" (load {found['load']:.0f} on this machine)"
+    return f"""## Scrolling
+
+A grid of {found["photographs"]:,} photographs at 2,400 pixels per second, in a headless Chromium
+{found["browser"].split(".")[0]} that draws without a GPU: the first time, while parts of the list
+and pictures are fetched, and again. A frame has 16.7 ms. CPU is that of the page's main thread;
+frames are late where other processes have the processor{load}.
+
+{table(header, rows)}"""
+
+
 def live_section(found: dict[str, Any] | None) -> str:
     """How fast a review follows decisions; nothing where it was not measured."""
     if not found:

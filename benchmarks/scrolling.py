@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.process import say
+from benchmarks.process import environment, say
 from tagkin.catalogue import Catalogue, open_for_scan, pictured, scan
 from tagkin.server import Access, Review, Server
 from tagkin.server.thumbnails import SIZES
@@ -143,7 +143,7 @@ def measure(n: int = 2000) -> dict[str, Any]:
             found["shown"] = page.locator("#grid .tile").count()
             found["load"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
             browser.close()
-    return found
+    return found | {"environment": environment()}
 
 
 if __name__ == "__main__":
