@@ -42,13 +42,13 @@ def scrolling_section(found: dict[str, Any] | None) -> str:
     rows = [
         [
             name,
-            f"{1000 * one['main_thread_seconds'] / (60 * one['seconds']):.1f} ms",
+            f"{1000 * one['main_thread_seconds'] / one['frames']:.1f} ms",
             *(f"{one[key]:.0f} ms" for key in ("median_ms", "p95_ms")),
             f"{one['dropped_share']:.0%}",
         ]
         for name, one in (("first time", found["first"]), ("again", found["again"]))
     ]
-    header = ["way down", "CPU for each 1/60 s", "a frame, median", "95 of 100", "dropped"]
+    header = ["way down", "CPU for a frame", "a frame, median", "95 of 100", "dropped"]
     load = "" if found["load"] is None else f" (load {found['load']:.0f} on this machine)"
     return f"""## Scrolling
 

@@ -90,11 +90,14 @@ def served(catalogue: Catalogue, cache: Path) -> Iterator[str]:
 def scrolled(page: Any) -> dict[str, float]:
     """Frames while the whole grid goes by, in milliseconds."""
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
-    before = main_thread(page)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    before = main_thread(session)
     page.evaluate(_RECORD)
     page.evaluate(_SCROLL, PIXELS_PER_SECOND)
     page.evaluate("window.recording = false")
-    seconds = main_thread(page) - before
+    seconds = main_thread(session) - before
+    session.detach()
     frames = np.array(page.evaluate("window.frames_seen"))
     return {
         "main_thread_seconds": seconds,
@@ -108,12 +111,9 @@ def scrolled(page: Any) -> dict[str, float]:
     }
 
 
-def main_thread(page: Any) -> float:
+def main_thread(session: Any) -> float:
     """CPU seconds that the page's main thread has taken, whatever else the machine was at."""
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     found = session.send("Performance.getMetrics")["metrics"]
-    session.detach()
     return float(next(one["value"] for one in found if one["name"] == "TaskDuration"))
 
 
