@@ -79,7 +79,7 @@ def of_soak(seconds: float, seed: int) -> Row:
     """Commands of four processes at once."""
     top = Path(tempfile.mkdtemp(prefix="tagkin-soak-"))
     try:
-        counts, wrong = soak.soak(seconds, seed, top)
+        counts, wrong, _ = soak.soak(seconds, seed, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
     n_tried = sum(counts.values()) + len(wrong)

@@ -8,6 +8,8 @@ wrong. At the end
 - memory and open files of the processes have not grown, and nothing temporary is left;
 - the catalogue holds its invariants, and every photograph carries what the history says: what it
   had, and what was written and not undone.
+
+What happened goes to build/soak.json as well.
 """
 
 import argparse
@@ -22,7 +24,7 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -33,6 +35,7 @@ from tagkin.cli import app
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import with_tags
 
+KEEP = Path(__file__).parents[2] / "build" / "soak.json"
 N_PROCESSES, N_PHOTOGRAPHS = 4, 40
 COLOURS = {"red": (200, 30, 30), "green": (30, 180, 40), "blue": (40, 50, 210)}
 # What a second writer is told, and what a command says where there is nothing to do for it.
@@ -125,13 +128,18 @@ def work(root: Path, seed: int, seconds: float, out: Path) -> None:
 # --- the end ---
 
 
-def grown(uses: list[dict[str, int]], what: str) -> float:
-    """By how much the last quarter is above the second one: the first is a warm-up."""
-    values = [one[what] for one in uses]
+def most(uses: list[dict[str, int]], what: str) -> tuple[int, int]:
+    """The most in the second quarter of the time and in the last one: the first is a warm-up."""
+    values = [one[what] for one in uses] or [0]
     quarter = len(values) // 4
-    if quarter < 10:
+    return max(values[quarter : 2 * quarter] or values), max(values[-quarter:])
+
+
+def grown(uses: list[dict[str, int]], what: str) -> float:
+    """By how much the last quarter is above the second one; 0 where there are few commands."""
+    if len(uses) < 40:
         return 0.0
-    before, after = max(values[quarter : 2 * quarter]), max(values[-quarter:])
+    before, after = most(uses, what)
     return after / before - 1
 
 
@@ -170,8 +178,27 @@ def _tags_by_history(catalogue: Any) -> dict[str, set[str]]:
     return tags
 
 
-def soak(seconds: float, seed: int, top: Path) -> tuple[Counter[str], list[str]]:
-    """Let the processes work; how often each command ran, and what went wrong."""
+class Outcome(NamedTuple):
+    """How it went.
+
+    Attributes
+    ----------
+    counts : Counter
+        How often each command ran, or was refused.
+    wrong : list of str
+        What went wrong, one sentence each.
+    uses : dict
+        For ``memory`` (KB) and ``files``: the most that any process used in the second and in the
+        last quarter of the time.
+    """
+
+    counts: Counter[str]
+    wrong: list[str]
+    uses: dict[str, tuple[int, int]]
+
+
+def soak(seconds: float, seed: int, top: Path) -> Outcome:
+    """Let the processes work on a new collection, in a folder that is there."""
     os.environ["TAGKIN_CATALOGUES"] = str(top / "data")
     os.environ["TAGKIN_CACHE"] = str(top / "cache")
     os.environ["TMPDIR"] = str(top / "tmp")
@@ -181,7 +208,7 @@ def soak(seconds: float, seed: int, top: Path) -> tuple[Counter[str], list[str]]
     for args in (["scan", str(root)], ["train"], ["suggest"]):
         code, said = run(*args)
         if code:
-            return Counter(), [f"{args[0]}: {said}"]
+            return Outcome(Counter(), [f"{args[0]}: {said}"], {})
     start = multiprocessing.get_context("spawn")
     outs = [top / f"{k}.json" for k in range(N_PROCESSES)]
     processes = [
@@ -194,9 +221,16 @@ def soak(seconds: float, seed: int, top: Path) -> tuple[Counter[str], list[str]]
         process.join()
     ended = [f"a process ended with {p.exitcode}" for p in processes if p.exitcode]
     outcomes = [json.loads(out.read_text()) for out in outs if out.exists()]
-    counts = sum((Counter(one["counts"]) for one in outcomes), Counter())
+    counts: Counter[str] = sum((Counter(one["counts"]) for one in outcomes), Counter())
     left = [f"left among temporary files: {path.name}" for path in (top / "tmp").iterdir()]
-    return counts, ended + left + check_end(root, outcomes)
+    uses = {
+        what: tuple(
+            max(k) for k in zip(*(most(one["uses"], what) for one in outcomes), strict=True)
+        )
+        for what in ("memory", "files")
+        if outcomes
+    }
+    return Outcome(counts, ended + left + check_end(root, outcomes), uses)
 
 
 def main() -> int:
@@ -207,15 +241,19 @@ def main() -> int:
     asked = parser.parse_args()
     top = Path(tempfile.mkdtemp(prefix="tagkin-soak-"))
     try:
-        counts, wrong = soak(asked.seconds, asked.seed, top)
+        found = soak(asked.seconds, asked.seed, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
-    for name, n in sorted(counts.items()):
+    KEEP.parent.mkdir(exist_ok=True)
+    KEEP.write_text(json.dumps({"seconds": asked.seconds, "seed": asked.seed} | found._asdict()))
+    for name, n in sorted(found.counts.items()):
         print(f"{name:<20} {n:>8,}")
-    print(f"{sum(counts.values()):,} commands, {len(wrong)} failures")
-    for one in wrong[:20]:
+    for what, (before, after) in found.uses.items():
+        print(f"{what}: at most {before:,} in the second quarter, {after:,} in the last")
+    print(f"{sum(found.counts.values()):,} commands, {len(found.wrong)} failures")
+    for one in found.wrong[:20]:
         print(one)
-    return int(bool(wrong))
+    return int(bool(found.wrong))
 
 
 if __name__ == "__main__":
