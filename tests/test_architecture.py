@@ -37,6 +37,7 @@ ALLOWED = {
     "version": set(),
     "wording": set(),
     "filesystem": set(),
+    "machine": set(),
     "onnx_sessions": set(),
     "kernels": FOUNDATION,
     "lexicons": FOUNDATION,
@@ -51,12 +52,13 @@ ALLOWED = {
     "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "storage": FOUNDATION | FILES | {"version"},
     "sources": FOUNDATION | FILES | {"neighbors", "space", "storage"},
-    "images": {"errors"},
+    "images": {"errors", "machine"},
     "collection": FILES | {"images"},
     "features": FOUNDATION | {"images", "onnx_sessions"},
     "annotator": FOUNDATION
     | FILES
     | {
+        "machine",
         "collection",
         "calibration",
         "denoising",
@@ -161,6 +163,7 @@ PURE = set(ALLOWED) - {
     "fonts",
     "images",
     "lexicons",
+    "machine",
     "onnx_sessions",
     "pages",
     "server",

@@ -1,5 +1,3 @@
-import tracemalloc
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,7 +7,6 @@ from tagkin import KinReadout, NeighborVoting, RidgeTransfer, SemanticSpace, Tag
 from tagkin.annotator.learning import (
     Recipe,
     best_of,
-    check_memory,
     learn,
     n_folds,
     scores_by_fold,
@@ -124,27 +121,3 @@ def test_folds_leave_two_and_more_in_each():
 def test_a_method_without_kin_is_refused():
     with pytest.raises(InvalidInput, match="RidgeTransfer"):
         usual_recipe(None, RidgeTransfer(), True, 0)
-
-
-def test_more_labels_than_memory_holds_are_refused_before_the_work():
-    counts = [50, 20, 5, 2, 1]
-    rows = np.concatenate([np.arange(count) for count in counts])
-    columns = np.repeat(np.arange(5), counts)
-    Y = scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(100, 5))
-    check_memory(Y, available=32 * 500)
-    with pytest.raises(InvalidInput, match=r"with 5 labels .* fewer than 6 .*: 2 remain"):
-        check_memory(Y, available=32 * 499)
-    with pytest.raises(InvalidInput, match=r"on fewer than 21 images .*: 1 remain"):
-        check_memory(Y, available=32 * 100)
-
-
-def test_a_hundred_thousand_labels_end_in_a_sentence():
-    """At the size at which an array of labels by labels would take 74.5 GiB."""
-    n = 100_000
-    Y = scipy.sparse.csr_array((np.ones(n), (np.arange(n), np.arange(n))), shape=(n, n))
-    tracemalloc.start()
-    with pytest.raises(InvalidInput, match="GiB of memory"):
-        check_memory(Y, available=8 * 2**30)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 16 * 2**20

@@ -5,6 +5,8 @@ import pytest
 
 import tagkin
 from tagkin import Annotator, FeatureAnnotator
+from tagkin.annotator import sampling
+from tagkin.annotator.sampling import Part
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
 from tagkin.lexicons import WordNet, WordVectors
@@ -53,6 +55,23 @@ def test_names_help_where_few_images_are_labelled(prior, data):
         for one in (None, prior)
     ]
     assert scores[1] > scores[0] + 0.05
+
+
+def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
+    """Senses are told by all images; labels without scores have the weights of their kind."""
+    X, tags = data
+    columns = np.array([0, 1, 2])  # cat, dog, jersey
+    monkeypatch.setattr(sampling, "part_of", lambda Y, memory=None: Part(100, columns, 64))
+    found = FeatureAnnotator(prior=prior, denoise=False).fit(X, tags)
+    monkeypatch.undo()
+    by_all = FeatureAnnotator(prior=prior, denoise=False).fit(X, tags)
+    got, expected = found.names_, by_all.names_
+    np.testing.assert_allclose(got.table.rows.toarray(), expected.table.rows.toarray())
+    others = [list(found.classes_).index(name) for name in ("mystery", "racket")]
+    usual = got.weights.expected_[got.table.kinds[others]]
+    np.testing.assert_allclose(got.weights.weights_[others], usual[:, 2])
+    assert (got.weights.weights_[columns] > 0.3).all()
+    assert found.score(X, tags) > by_all.score(X, tags) - 0.05
 
 
 def test_scores_are_combined_with_the_names(prior, data):

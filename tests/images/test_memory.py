@@ -8,7 +8,8 @@ from PIL import Image
 
 from tagkin.images import UnreadableImage
 from tagkin.images._pixels import rgb_pixels
-from tagkin.images.memory import DecodingMemory, memory_at_hand
+from tagkin.images.memory import DecodingMemory
+from tagkin.machine import memory_at_hand
 
 
 class Decoding(threading.Thread):

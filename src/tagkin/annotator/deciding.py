@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.naming import LearnedNames, Naming
-from tagkin.arrays import to_numpy
+from tagkin.arrays import row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator, UnsaidLabels
 
 __all__ = ["Decisions"]
@@ -33,6 +33,17 @@ class Decisions:
     """What was rejected for the others, shape (M, D)."""
     said: np.ndarray | None = None
     """Which of the N images carried labels before anything was accepted; without it, all."""
+    columns: np.ndarray | None = None
+    """Which of the labels that are learned the D of these are; without it, all."""
+
+    def taken(self, rows: np.ndarray, columns: np.ndarray) -> Decisions:
+        """Those of some images learned from (n,) and of some labels (C,)."""
+        yes, no = (
+            None if one is None else one[rows][:, columns] for one in (self.accepted, self.rejected)
+        )
+        alone = None if self.alone is None else self.alone[:, columns]
+        said = None if self.said is None else self.said[rows]
+        return Decisions(yes, no, self.features, alone, said, columns)
 
     def unsaid(
         self,
@@ -61,15 +72,34 @@ class Decisions:
             # no more of them than images learned from, whose scores there is memory for
             step = max(1, -(-self.alone.shape[0] // len(scores)))
             features, alone = self.features[::step], self.alone[::step]
-            others = to_numpy(method.decision_function(_embedded(space, features)))
-            if names is not None and naming is not None:
-                others = names.combined(naming.prior, features, others)
+            others = self._scores(features, space, method, naming, names)
             P = np.concatenate([P, to_numpy(calibrator.predict_proba(others))])
             nothing = scipy.sparse.csr_array(alone.shape, dtype=np.float32)
             yes = scipy.sparse.vstack([yes, nothing], format="csr")
             no = scipy.sparse.vstack([no, alone], format="csr")
             said = np.append(said, np.zeros(len(others), dtype=bool))
         return UnsaidLabels().fit(P, yes, no, said=said)
+
+    def _scores(
+        self,
+        features: Any,
+        space: Any,
+        method: Any,
+        naming: Naming | None,
+        names: LearnedNames | None,
+    ) -> np.ndarray:
+        """Scores (M×D) of the others; of some labels block by block, since all may be very many."""
+
+        def scores_of(features: Any) -> np.ndarray:
+            scores = to_numpy(method.decision_function(_embedded(space, features)))
+            if names is None or naming is None:
+                return scores
+            return names.combined(naming.prior, features, scores)
+
+        if self.columns is None:
+            return scores_of(features)
+        blocks = row_blocks(len(features), 64 * method.n_labels_)
+        return np.concatenate([scores_of(features[rows])[:, self.columns] for rows in blocks])
 
 
 def _embedded(space: Any, features: Any) -> Any:

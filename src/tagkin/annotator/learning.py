@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 
-from tagkin.annotator.blending import REGULARIZATIONS, blended
+from tagkin.annotator.blending import REGULARIZATIONS, Blended, blended
 from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
@@ -32,12 +31,15 @@ __all__ = [
     "FEWEST",
     "Learned",
     "Recipe",
+    "RecipeEstimator",
     "best_of",
     "check_enough",
-    "check_memory",
+    "judged",
+    "largest_product",
     "learn",
     "n_folds",
     "resolved_by_fold",
+    "resolved_with",
     "scores_by_fold",
     "tuned",
     "usual_recipe",
@@ -47,7 +49,6 @@ FEWEST = 6  # images: with fewer nothing could be held out to learn confidences 
 _MISSING_KEPT = 10  # absent labels of each image whose probability is kept for the audit
 _LEAST = 1e-30  # probability that is kept: none that occurs is below, so that none are tied
 _MANY = 2000  # from here on three folds leave enough to learn from
-_PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
 _TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 
 
@@ -70,7 +71,7 @@ class Recipe:
     embeddings: Any = None
     """Of all images (N×m) in that space."""
     even_logits: np.ndarray | None = None
-    """Held-out logits (N×D) of a `KinReadout` with equal weights, where they are known."""
+    """Held-out logits (n×D) of a `KinReadout` with equal weights, where they are known."""
 
     def fit(
         self,
@@ -185,6 +186,7 @@ def learn(
     rejected: scipy.sparse.csr_array | None = None,
     naming: Naming | None = None,
     decisions: Decisions | None = None,
+    memory: int | None = None,
 ) -> Learned:
     """Learn from features X (N×d) and labels Y (N×D); `step` is told how far it is.
 
@@ -193,11 +195,18 @@ def learn(
     label is, not more: counted twice, it made confidences too low, by .05 on Flickr8k where the
     best three suggestions per image had been reviewed. `decisions` tell how often unsaid labels
     are right.
+
+    Where `memory`, in bytes, does not hold all held-out scores (without it: what this process may
+    have), those of some images and labels are learned from; see `annotator.sampling`.
     """
+    from tagkin.annotator import sampling  # which is built on this
+
     check_enough(Y)
-    check_memory(Y)
+    if part := sampling.part_of(Y, memory):
+        known = groups, rejected, naming, decisions
+        return sampling.learn_by_part(X, Y, recipe, random_state, step, *known, part)
     names = None
-    with blas_threads_for(_largest_product(X, Y)):
+    with blas_threads_for(largest_product(X, Y)):
         candidates = recipe.candidates(X, Y, groups)
         n_steps = len(candidates) * n_folds(X.shape[0]) + 1
         fold_done = counted(step, "Learning", n_steps)
@@ -205,7 +214,7 @@ def learn(
         if naming is not None:
             names, scores = naming.weighed(X, Y, scores)
         calibrator = LabelCalibrator().fit(scores, Y)
-        errors, held_out = _judged(best, scores, names is not None, calibrator, Y, groups)
+        errors, held_out = judged(best, scores, names is not None, calibrator, Y, groups)
         space, method = best.fit(X, Y, rejected, groups)
         unsaid = None
         if decisions is not None:
@@ -215,7 +224,7 @@ def learn(
     return Learned(space, method, calibrator, blend, errors, held_out, names, unsaid)
 
 
-def _largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:
+def largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:
     """Multiplications in any product while learning, at most: few images need one thread.
 
     Also where libraries multiply that know nothing of how long a product takes.
@@ -242,35 +251,6 @@ def check_enough(
             f"All {n} {images} carry the same {label}s, so that nothing tells where a {label} "
             f"does not belong. Pass {images} of something else, too, or lower min_count."
         )
-
-
-def check_memory(Y: scipy.sparse.csr_array, available: int | None = None) -> None:
-    """Refuse, before the work, labels (N×D) whose held-out scores no memory would hold.
-
-    `available` are bytes; without it, those of this machine.
-    """
-    available = _memory() if available is None else available
-    n, n_labels = Y.shape
-    needed = _PER_SCORE * n * n_labels
-    if needed <= available:
-        return
-    counts = np.sort(np.bincount(Y.tocsr().indices, minlength=n_labels))[::-1]
-    fits = max(1, min(n_labels - 1, available // (2 * _PER_SCORE * n)))
-    least = int(counts[fits]) + 1
-    kept = np.count_nonzero(counts >= least)
-    raise InvalidInput(
-        f"Learning from {n:,} images with {n_labels:,} labels takes about {needed / 2**30:,.0f} "
-        f"GiB of memory, and there are {available / 2**30:,.0f}. Leave out labels that are on "
-        f"fewer than {least:,} images (min_count): {kept:,} remain."
-    )
-
-
-def _memory() -> int:
-    """Bytes of this machine's memory."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not told on this system
-        return 2**62
 
 
 def best_of(
@@ -322,25 +302,11 @@ def resolved_by_fold(
     if isinstance(recipe.method, KinReadout):
         folds = make_folds(X.shape[0], Y, cv, groups, random_state)
         found = blended(X, Y, recipe, folds, fold_done, rejected)
-        method = clone(recipe.method).set_params(temperature=found.temperature)
-        space = recipe.space
-        if found.regularization is not None:
-            space = clone(space).set_params(regularization=found.regularization)
-        resolved = replace(
-            recipe,
-            space=space,
-            method=method,
-            regularizations=(),
-            mixture=found.mixture,
-            learned_space=found.space,
-            embeddings=found.embeddings,
-            even_logits=found.even,
-        )
-        return resolved, found.scores
+        return resolved_with(recipe, found), found.scores
     # what was rejected goes with the labels of the same images, in further columns
     known = Y if rejected is None else scipy.sparse.hstack([Y, rejected], format="csr")
     scores = held_out_scores(
-        _RecipeEstimator(recipe, Y.shape[1]),
+        RecipeEstimator(recipe, Y.shape[1]),
         X,
         known,
         cv=cv,
@@ -351,7 +317,25 @@ def resolved_by_fold(
     return recipe, scores.astype(np.float32, copy=False)
 
 
-class _RecipeEstimator(BaseEstimator):
+def resolved_with(recipe: Recipe, found: Blended) -> Recipe:
+    """A recipe with κ, temperature and mixture that were found for it."""
+    method = clone(recipe.method).set_params(temperature=found.temperature)
+    space = recipe.space
+    if found.regularization is not None:
+        space = clone(space).set_params(regularization=found.regularization)
+    return replace(
+        recipe,
+        space=space,
+        method=method,
+        regularizations=(),
+        mixture=found.mixture,
+        learned_space=found.space,
+        embeddings=found.embeddings,
+        even_logits=found.even,
+    )
+
+
+class RecipeEstimator(BaseEstimator):
     """A recipe with the methods of an estimator; without a space where too few labels allow one."""
 
     def __init__(self, recipe: Recipe, n_labels: int):
@@ -382,7 +366,7 @@ def n_folds(n_images: int) -> int:
     return 3 if n_images >= _MANY else min(5, n_images // 2)
 
 
-def _judged(
+def judged(
     recipe: Recipe,
     scores: np.ndarray,
     named: bool,
@@ -441,15 +425,21 @@ def tuned(
 ) -> Recipe:
     """The recipe with the best κ and the best number of neighbours, by cross-validation on MAP.
 
-    The space of each of three folds has not seen what is held out.
+    The space of each of three folds has not seen what is held out. Of more scores than memory
+    holds, those of some images and labels decide.
     """
     from sklearn.pipeline import make_pipeline  # here: importing it takes half a second
+
+    from tagkin.annotator import sampling
+
+    if part := sampling.part_of(Y):
+        X, Y, groups, rejected = part.taken_of(X, Y, groups, rejected)
 
     pipeline = make_pipeline(recipe.space, recipe.method)
     space, method = (name for name, _ in pipeline.steps)
     grid: dict[str, list[Any]] = {f"{space}__regularization": list(REGULARIZATIONS)}
     grid |= {f"{method}__{name}": values for name, values in _grid_of(recipe.method).items()}
-    with blas_threads_for(_largest_product(X, Y)):
+    with blas_threads_for(largest_product(X, Y)):
         found = grid_search(
             pipeline,
             X,

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
+from tagkin.calibration.pooling import places_among
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.names import Meanings, NamePrior, NameTable, NameWeights
 from tagkin.wording import count
@@ -87,6 +88,29 @@ class Naming:
         by_name = _scores(self.prior, X, table)
         weights = NameWeights().fit(scores, by_name, Y, table.kinds)
         return LearnedNames(table, weights), weights.combine(scores, by_name)
+
+    def weighed_by_some(
+        self,
+        X: Array,
+        Y: scipy.sparse.csr_array,
+        scores: np.ndarray,
+        rows: np.ndarray,
+        columns: np.ndarray,
+    ) -> tuple[LearnedNames, np.ndarray]:
+        """As `weighed`, by held-out scores of some images (n,) and some labels (C,), ascending.
+
+        The names of other labels get the weights expected of their kinds. Also those scores (n×C)
+        with the names counted.
+        """
+        table = self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
+        few = table.some(columns)
+        by_name = _scores(self.prior, X[rows], few)
+        weights = NameWeights().fit(scores, by_name, Y[rows][:, columns], few.kinds)
+        combined = weights.combine(scores, by_name)
+        others = np.setdiff1d(np.arange(len(table)), columns)
+        places = places_among(columns, len(table))
+        weights = weights.extended(table.kinds[others]).reordered(places)
+        return LearnedNames(table, weights), combined
 
     def cross_weighed(
         self,

@@ -17,6 +17,7 @@ from tagkin.annotator.learning import (
 )
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.progress import Progress, counted
+from tagkin.annotator.sampling import check_memory
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
@@ -136,6 +137,7 @@ def cross_validated(
     otherwise, scores of both ways stand in one ranking.
     """
     check_enough(Y)
+    check_memory(Y)
     plain, visual = replace(recipe, denoiser=None), Recipe(None, recipe.method)
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
     fold_done = counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))

@@ -20,7 +20,14 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
-from tagkin.calibration.pooling import ScoreTable, fit_like, fit_link, fit_sigmoids, summarize
+from tagkin.calibration.pooling import (
+    ScoreTable,
+    fit_like,
+    fit_link,
+    fit_sigmoids,
+    places_among,
+    summarize,
+)
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
@@ -135,6 +142,17 @@ class LabelCalibrator(BaseEstimator):
             [to_numpy(self.cut_precision_), np.tile(promised, (n_new, 1))]
         )
         self.n_labels_ += n_new
+        return self
+
+    def spread(self, columns: np.ndarray, n_labels: int) -> Self:
+        """Be one of D = `n_labels` labels, of which these columns, ascending, were fitted.
+
+        The others get what `extend` gives to labels without held-out scores.
+        """
+        self.extend(n_labels)
+        places = places_among(columns, n_labels)
+        for name in ("slopes_", "intercepts_", "cut_scores_", "cut_precision_"):
+            setattr(self, name, to_numpy(getattr(self, name))[places])
         return self
 
     def _extend_by(self, labels: csr_array, S: Array, n_new: int) -> Self:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, expit, row_blocks
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
-from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, summarize
+from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, places_among, summarize
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
@@ -141,6 +141,20 @@ class LabelErrors(BaseEstimator):
             z = read_scores(Z, rows, finite=True).astype(np.float64)
             q[rows] = expit(self.slopes_ * z + self.intercepts_)
         return q
+
+    def spread(self, columns: np.ndarray, n_labels: int) -> Self:
+        """Be one of D = `n_labels` labels, of which these columns, ascending, were fitted.
+
+        The others get the medians of those.
+        """
+        check_is_fitted(self)
+        places = places_among(columns, n_labels)
+        for name in ("slopes_", "intercepts_", "wrong_rates_", "missing_rates_"):
+            known = getattr(self, name)
+            usual = np.full(n_labels - len(known), np.median(known))
+            setattr(self, name, np.append(known, usual)[places])
+        self.n_labels_ = n_labels
+        return self
 
     def describe(self) -> list[str]:
         """What was learned, in a few sentences."""

@@ -23,6 +23,7 @@ __all__ = [
     "fit_link",
     "fit_sigmoids",
     "newton_step",
+    "places_among",
     "sigmoid_loss",
     "summarize",
 ]
@@ -65,6 +66,16 @@ class Prior:
         spread = offset.T @ offset + scaled.sum(axis=0).reshape(2, 2)  # of the inverses
         covariance = (spread + np.eye(2)) / (n_labels + 1)
         return cls(mean, np.linalg.inv(covariance))
+
+
+def places_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
+    """Where each of D = `n_labels` labels is in a list of some columns and all others after them.
+
+    >>> places_among(np.array([1, 3]), 4)
+    array([2, 0, 3, 1])
+    """
+    others = np.setdiff1d(np.arange(n_labels), columns)
+    return np.argsort(np.concatenate([columns, others]), kind="stable")
 
 
 def summarize(S: Array, labels: csr_array) -> ScoreTable:

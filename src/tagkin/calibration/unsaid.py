@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagkin.arrays import Array, expit, logit, to_numpy
 from tagkin.arrays.labels import as_labels
 from tagkin.arrays.scores import check_scores
+from tagkin.calibration.pooling import places_among
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
@@ -109,6 +110,12 @@ class UnsaidLabels(BaseEstimator):
         fresh = np.full(n_labels - self.n_labels_, self.offset_)
         new.offsets_ = np.append(self.offsets_, fresh)
         new.n_accepted_, new.n_rejected_ = self.n_accepted_, self.n_rejected_
+        return new
+
+    def spread(self, columns: np.ndarray, n_labels: int) -> UnsaidLabels:
+        """One of D = `n_labels` labels, of which these columns, ascending, were fitted."""
+        new = self.extended(n_labels)
+        new.offsets_ = new.offsets_[places_among(columns, n_labels)]
         return new
 
     def describe(self) -> list[str]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 
 from tagkin.errors import UnreadableImage
 from tagkin.images.files import amount
+from tagkin.machine import memory_at_hand
 
-__all__ = ["DecodingMemory", "decoding_memory", "memory_at_hand"]
+__all__ = ["DecodingMemory", "decoding_memory"]
 
 _MOST = 2 << 30  # bytes that photographs being decoded at the same time may take together
 _SHARE = 4  # and never more than this part of the memory
-_CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # what a container may have
 
 
 class DecodingMemory:
@@ -62,22 +61,6 @@ class DecodingMemory:
             with self._change:
                 self._left += taken
                 self._change.notify_all()
-
-
-def memory_at_hand() -> int | None:
-    """Bytes that this process may have: of the machine, of its container, by its limits."""
-    found = []
-    with suppress(AttributeError, OSError, ValueError):  # not on every system
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    with suppress(OSError, ValueError):
-        found.append(int(_CONTROL_GROUP.read_text()))
-    with suppress(ImportError):
-        import resource
-
-        found += [
-            resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)
-        ]
-    return min((n for n in found if n > 0), default=None)
 
 
 def _shared() -> DecodingMemory:

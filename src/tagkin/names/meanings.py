@@ -41,6 +41,10 @@ class NameTable:
     def __len__(self) -> int:
         return len(self.kinds)
 
+    def some(self, tags: np.ndarray) -> NameTable:
+        """Of some tags (n,), by number."""
+        return NameTable(self.rows[tags], self.kinds[tags], self.breadths[tags])
+
     def stacked(self, other: NameTable) -> NameTable:
         """These tags, and the others after them."""
         sparse = scipy.sparse.issparse(self.rows)

@@ -132,6 +132,15 @@ class NameWeights(BaseEstimator):
         )
         return more
 
+    def reordered(self, places: np.ndarray) -> NameWeights:
+        """The same for tags in another order: those at these places (D,) of this one."""
+        check_is_fitted(self)
+        new = NameWeights()
+        new.__dict__.update(self.__dict__)
+        for name in ("slopes_", "intercepts_", "weights_", "prior_center_", "prior_scale_"):
+            setattr(new, name, getattr(self, name)[places])
+        return new
+
     def _standardized(
         self, S: np.ndarray, Z: np.ndarray, columns: slice
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -33,6 +33,16 @@ class Mixture(NamedTuple):
         """Joined logits (n×D)."""
         return self.offset + self.first * u + self.second * v
 
+    def spread(self, columns: np.ndarray, n_labels: int) -> Mixture:
+        """One of D = `n_labels` labels, of which these columns have the weights learned here.
+
+        The others have the mean weights of those, and no offset.
+        """
+        first, second = (np.full(n_labels, float(part.mean())) for part in self[:2])
+        offset = np.zeros(n_labels)
+        first[columns], second[columns], offset[columns] = self
+        return Mixture(first, second, offset)
+
 
 def fit_mixture(
     u: np.ndarray, v: np.ndarray, labels: scipy.sparse.csr_array, shrinkage: float = 30.0

@@ -1,0 +1,301 @@
+"""Held-out scores of some images and labels, where memory does not hold those of all."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import tagkin
+from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
+from tagkin.annotator import sampling
+from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.learning import learn, tuned, usual_recipe
+from tagkin.annotator.progress import silent
+from tagkin.annotator.sampling import Part, check_memory, part_of
+from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, reliability_curve
+from tagkin.errors import InvalidInput
+from tagkin.evaluation import mean_average_precision
+from tagkin.machine import memory_at_hand
+from tagkin.names import NameWeights
+from tagkin.transfer.mixture import Mixture
+
+N, D, FREQUENT = 900, 24, 12
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Images with labels of which the even ones are frequent, and further images."""
+    rng = np.random.default_rng(0)
+    share = np.where(np.arange(D) % 2, 0.02, 0.15)
+    Y = (rng.random((2 * N, D)) < share).astype(np.float32)
+    X = Y @ rng.random((D, 32)) + 0.5 * rng.random((2 * N, 32))
+    return X.astype(np.float32), scipy.sparse.csr_array(Y)
+
+
+@pytest.fixture(scope="module")
+def part():
+    return Part(300, np.arange(0, D, 2), n_dimensions=64)
+
+
+@pytest.fixture(scope="module")
+def both(data, part):
+    """What is learned by a part of the scores, and by all of them."""
+    X, Y = data[0][:N], data[1][:N]
+    recipe = usual_recipe(None, None, False, 0)
+    nothing = None, None, None, None
+    return (
+        sampling.learn_by_part(X, Y, recipe, 0, silent, *nothing, part),
+        learn(X, Y, recipe, 0, silent),
+    )
+
+
+def probabilities(learned, X):
+    scores = learned.method.decision_function(learned.space.transform(X))
+    return learned.calibrator.predict_proba(scores)
+
+
+# --- which part --------------------------------------------------------------------------
+
+
+def frequencies(counts, n=100):
+    rows = np.concatenate([np.arange(count) for count in counts])
+    columns = np.repeat(np.arange(len(counts)), counts)
+    return scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, len(counts)))
+
+
+def test_all_scores_are_held_where_they_fit():
+    Y = frequencies([50, 20, 5, 2, 1])
+    assert part_of(Y, memory=32 * 500) is None
+    assert part_of(Y, memory=32 * 499) is not None
+
+
+def test_the_part_fits_and_has_the_labels_on_most_images():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 3000, 2000)
+    Y = frequencies(counts, n=3000)
+    memory = 64 * 2**20
+    found = part_of(Y, memory)
+    assert 32 * found.n_images * len(found.columns) <= memory // 4
+    assert found.n_images == 1000
+    assert len(found.columns) == memory // 128 // 1000
+    assert counts[found.columns].min() >= np.delete(counts, found.columns).max()
+    assert (np.diff(found.columns) > 0).all()
+
+
+def test_a_hundred_thousand_images_with_twenty_thousand_labels_in_four_gigabytes():
+    """The scores held take a quarter, and embeddings a fifth."""
+    n, memory = 100_000, 4 * 10**9
+    columns = np.arange(n) % 20_000
+    Y = scipy.sparse.csr_array((np.ones(n), (np.arange(n), columns)), shape=(n, 20_000))
+    found = part_of(Y, memory)
+    assert found.n_images == 16_384
+    assert 1500 < len(found.columns) < 2100
+    assert 3 * 4 * n * found.n_dimensions <= memory // 5
+
+
+def test_a_fold_holds_out_so_many_and_no_group_twice():
+    groups = np.repeat(np.arange(100), 5)
+    fold = Part(120, np.arange(2), 64).fold(np.zeros((500, 2)), groups, 0)
+    assert len(fold.held_out) == 125 // 2 + 1  # every other one of 125
+    assert not set(groups[fold.held_out]) & set(groups[fold.known])
+
+
+def test_what_needs_all_scores_is_refused_before_the_work():
+    Y = frequencies([50, 20, 5, 2, 1])
+    check_memory(Y, memory=32 * 500)
+    with pytest.raises(InvalidInput, match=r"for 5 labels .* fewer than 6 .*: 2 remain"):
+        check_memory(Y, memory=32 * 499)
+    with pytest.raises(InvalidInput, match=r"on fewer than 21 images .*: 1 remain"):
+        check_memory(Y, memory=32 * 100)
+
+
+def test_a_hundred_thousand_labels_end_in_a_sentence():
+    """At the size at which an array of labels by labels would take 74.5 GiB."""
+    n = 100_000
+    Y = scipy.sparse.csr_array((np.ones(n), (np.arange(n), np.arange(n))), shape=(n, n))
+    tracemalloc.start()
+    with pytest.raises(InvalidInput, match="GiB of memory"):
+        check_memory(Y, memory=8 * 2**30)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 * 2**20
+
+
+def test_the_memory_at_hand_counts():
+    n = memory_at_hand() // 32 // 1000 + 1
+    Y = scipy.sparse.csr_array((1000, n), dtype=np.float32)
+    assert part_of(Y) is not None
+    assert part_of(Y[:, : n // 2]) is None
+
+
+# --- what is learned ---------------------------------------------------------------------
+
+
+def test_ranks_as_well_as_what_learned_by_all_scores(data, both):
+    X, Y = data[0][N:], data[1][N:]
+    by_part, by_all = (mean_average_precision(Y, probabilities(one, X)) for one in both)
+    assert by_part > by_all - 0.02 > 0.5
+
+
+def test_confidences_hold_for_labels_with_scores_and_without(data, both, part):
+    """Within .1 in all bins with a hundred images and more; 300 held-out images say no more."""
+    X, Y = data[0][N:], data[1][N:].toarray()
+    P = probabilities(both[0], X)
+    for columns in (part.columns, np.setdiff1d(np.arange(D), part.columns)):
+        curve = reliability_curve(Y[:, columns], P[:, columns], 5)
+        many = curve.n_pairs >= 100
+        assert many.any()
+        gaps = np.abs(curve.observed - curve.predicted)[many]
+        assert gaps.max() < 0.1
+
+
+def test_confidences_agree_with_those_by_all_scores(data, both):
+    X = data[0][N:]
+    by_part, by_all = (probabilities(one, X) for one in both)
+    assert np.abs(by_part - by_all).mean() < 0.02
+
+
+def test_a_label_without_scores_gets_what_is_usual(both, part):
+    learned = both[0]
+    others = np.setdiff1d(np.arange(D), part.columns)
+    for values in (learned.calibrator.slopes_, learned.errors.missing_rates_):
+        np.testing.assert_allclose(values[others], np.median(values[part.columns]))
+    weights = learned.method.vote_weights_
+    np.testing.assert_allclose(weights[others], weights[part.columns].mean())
+    assert (learned.method.offsets_[others] == 0).all()
+
+
+def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
+    """By hand, with a method that has nothing to learn."""
+    X, Y = data[0][:N], data[1][:N]
+    recipe = usual_recipe(SemanticSpace(), NeighborVoting(20), False, 0)
+    learned = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, part)
+    fold = part.fold(Y, None, 0)
+    few = Y[:, part.columns]
+    space = SemanticSpace().fit(X[fold.known], few[fold.known])
+    method = NeighborVoting(20).fit(space.transform(X[fold.known]), few[fold.known])
+    scores = method.decision_function(space.transform(X[fold.held_out]))
+    expected = LabelCalibrator().fit(scores, few[fold.held_out])
+    got = learned.calibrator
+    np.testing.assert_allclose(got.slopes_[part.columns], expected.slopes_, rtol=1e-4)
+    np.testing.assert_allclose(got.intercepts_[part.columns], expected.intercepts_, atol=1e-3)
+    assert got.n_images_ == len(fold.held_out)
+
+
+def test_the_space_has_no_more_dimensions_than_fit(data, both):
+    X, Y = data[0][:300], data[1][:300]
+    narrow = Part(100, np.arange(0, D, 2), n_dimensions=5)
+    recipe = usual_recipe(None, NeighborVoting(20), False, 0)
+    learned = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, narrow)
+    assert learned.space.n_components_ == 5
+    assert learned.space.text_view_.n_labels_ == D
+    assert both[0].space.n_components_ == D
+
+
+def test_images_held_out_are_judged(data, both, part):
+    found, Y = both[0].held_out, data[1][:N]
+    rows = part.fold(Y, None, 0).held_out
+    assert found.shape == (N, D)
+    assert set(np.flatnonzero(np.diff(found.indptr))) == set(rows)
+    assert set(found.indices) <= set(part.columns)
+    carried = Y[rows][:, part.columns].tocoo()
+    noted = found[rows][:, part.columns]
+    assert all(noted[i, j] > 0 for i, j in zip(carried.row, carried.col, strict=True))
+    np.testing.assert_allclose(found.data, np.clip(found.data, 0, 1))
+
+
+def test_decisions_of_held_out_images_count(data, part):
+    X, Y = data[0][:N], data[1][:N]
+    rng = np.random.default_rng(1)
+    accepted = scipy.sparse.csr_array((rng.random(Y.shape) < 0.3) * Y.toarray())
+    rejected = scipy.sparse.csr_array(((rng.random(Y.shape) < 0.01) & (Y.toarray() == 0)) * 1.0)
+    recipe = usual_recipe(None, None, False, 0)
+    given = None, rejected, None, Decisions(accepted, rejected, X[:40], rejected[:40])
+    learned = sampling.learn_by_part(X, Y, recipe, 0, silent, *given, part)
+    rows = part.fold(Y, None, 0).held_out
+    assert learned.unsaid.n_accepted_ == accepted[rows][:, part.columns].nnz
+    n_rejected = rejected[rows][:, part.columns].nnz + rejected[:40][:, part.columns].nnz
+    assert learned.unsaid.n_rejected_ == n_rejected
+    assert len(learned.unsaid.offsets_) == D
+    others = np.setdiff1d(np.arange(D), part.columns)
+    np.testing.assert_allclose(learned.unsaid.offsets_[others], learned.unsaid.offset_)
+    assert learned.method.rejected_.nnz == rejected.nnz
+
+
+def test_tuning_looks_at_the_part(data, part, monkeypatch):
+    X, Y = data[0][:N], data[1][:N]
+    monkeypatch.setattr(sampling, "part_of", lambda Y, memory=None: part)
+    seen = []
+    monkeypatch.setattr(
+        "tagkin.annotator.learning.grid_search",
+        lambda pipeline, X, Y, grid, **rest: (
+            seen.append((X.shape, Y.shape)) or type("Found", (), {"parameters": {}})
+        ),
+    )
+    tuned(X, Y, usual_recipe(None, NeighborVoting(20), False, 0), 0, groups=np.arange(N))
+    assert seen == [((300, 32), (300, FREQUENT))]
+
+
+def test_an_annotator_is_stored_suggests_audits_and_goes_on(data, part, monkeypatch, tmp_path):
+    X, Y = data
+    monkeypatch.setattr(sampling, "part_of", lambda Y, memory=None: part)
+    FeatureAnnotator().fit(X[:N], Y[:N]).save(tmp_path / "model")
+    found = tagkin.load(tmp_path / "model")
+    again = found.suggest(X[N : N + 20], threshold=0.3)
+    right = [Y[N + i, one.label] for i, row in enumerate(again) for one in row]
+    assert np.mean(right) > 0.5
+    findings = found.audit(20)
+    assert {finding.label for finding in findings} <= set(part.columns)
+    more = scipy.sparse.hstack([Y[N : N + 50], np.ones((50, 1))], format="csr")
+    found.partial_fit(X[N : N + 50], more)
+    assert found.predict_proba(X[:5]).shape == (5, D + 1)
+
+
+# --- one of some labels among all --------------------------------------------------------
+
+
+def test_a_calibrator_is_spread(data):
+    rng = np.random.default_rng(0)
+    S = rng.random((500, 3))
+    truth = rng.random((500, 3)) < S**2
+    alone = LabelCalibrator().fit(S, truth)
+    spread = LabelCalibrator().fit(S, truth).spread(np.array([1, 2, 4]), 6)
+    P = spread.predict_proba(np.column_stack([S[:, 0], S, S[:, 0], S[:, 0]])[:, [0, 1, 2, 4, 3, 5]])
+    np.testing.assert_allclose(P[:, [1, 2, 4]], alone.predict_proba(S), rtol=1e-12)
+    usual = LabelCalibrator().fit(S, truth).extend(4).predict_proba(np.column_stack([S, S[:, 0]]))
+    for column in (0, 3, 5):
+        np.testing.assert_allclose(P[:, column], usual[:, 3], rtol=1e-12)
+    np.testing.assert_allclose(spread.min_scores(0.6)[[1, 2, 4]], alone.min_scores(0.6))
+
+
+def test_errors_unsaid_labels_mixtures_and_weights_are_spread():
+    rng = np.random.default_rng(0)
+    columns = np.array([0, 3])
+    Z = rng.normal(-1, 3, (800, 2))
+    truth = rng.random(Z.shape) < 1 / (1 + np.exp(-Z))
+    alone = LabelErrors().fit(Z, truth)
+    spread = LabelErrors().fit(Z, truth).spread(columns, 4)
+    wide = np.column_stack([Z[:, 0], Z[:, 0], Z[:, 0], Z[:, 1]])
+    np.testing.assert_allclose(spread.predict_proba(wide)[:, columns], alone.predict_proba(Z))
+    np.testing.assert_allclose(spread.wrong_rates_[1:3], np.median(alone.wrong_rates_))
+
+    P = np.full((40, 2), 0.5)
+    unsaid = UnsaidLabels().fit(P, truth[:40], ~truth[:40])
+    offsets = unsaid.spread(columns, 4).offsets_
+    np.testing.assert_allclose(offsets[columns], unsaid.offsets_)
+    np.testing.assert_allclose(offsets[1:3], unsaid.offset_)
+
+    mixture = Mixture(np.array([0.2, 0.4]), np.array([1.0, 0.0]), np.array([3.0, -1.0]))
+    assert [part.tolist() for part in mixture.spread(columns, 4)] == [
+        pytest.approx([0.2, 0.3, 0.3, 0.4]),
+        [1.0, 0.5, 0.5, 0.0],
+        [3.0, 0.0, 0.0, -1.0],
+    ]
+
+    labels = scipy.sparse.csr_array(truth.astype(np.float32))
+    weights = NameWeights().fit(Z, Z, labels, np.array([1, 2]))
+    turned = weights.reordered(np.array([1, 0]))
+    np.testing.assert_allclose(
+        turned.combine(Z[:, ::-1], Z[:, ::-1])[:, ::-1], weights.combine(Z, Z)
+    )
