@@ -10,6 +10,7 @@ TORCH  ?=
 TESTS  ?=
 SECONDS ?=
 NAMES  ?=
+IMAGES ?=
 PHOTOS ?=
 # Many tests start a process: modules are compiled once, not each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,8 +61,8 @@ fuzz: setup  ## inputs at random, for an hour (SECONDS=, NAMES=); failing ones a
 soak: setup  ## four processes at work on one collection, for two hours (SECONDS=)
 	@$(BIN)/python -m tests.hardening.soak --seconds $(or $(SECONDS),7200)
 
-reliability: setup  ## run all batteries (SECONDS=600) and write docs/reliability.md
-	@$(BIN)/python -m tests.hardening.report --seconds $(or $(SECONDS),600)
+reliability: setup  ## run all batteries and write docs/reliability.md (a quarter of an hour; SECONDS=, IMAGES=)
+	@$(BIN)/python -m tests.hardening.report --seconds $(or $(SECONDS),300) $(if $(IMAGES),--images $(IMAGES))
 
 processors: setup  ## run the tests of numbers under other processors' kernels (TESTS=tests: all)
 	@$(BIN)/python -m tests.processors $(TESTS)

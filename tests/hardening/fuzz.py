@@ -2,7 +2,8 @@
 
 The time is shared equally. Each fuzzer runs in a process of its own with a limit on its memory,
 so that one which ends by a signal, or takes all memory, is a failure like others. Failing inputs
-are kept in build/fuzz; one that was mended belongs into tests/hardening/cases/NAME.
+are kept in build/fuzz; one that was mended belongs into tests/hardening/cases/NAME. What was tried
+goes to build/fuzz.json.
 """
 
 import argparse
@@ -98,6 +99,9 @@ def main() -> int:
         return 0
     each = asked.seconds / len(chosen)
     reports = [run_apart(name, each, seed, asked.keep) for name in chosen]
+    told = [vars(one) | {"failures": [str(path) for path in one.failures]} for one in reports]
+    found = {"seconds": asked.seconds, "seed": seed, "reports": told}
+    (asked.keep.parent / "fuzz.json").write_text(json.dumps(found))
     print(table(reports, asked.seconds, seed))
     return int(any(report.n_tried != report.n_clean for report in reports))
 

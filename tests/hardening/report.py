@@ -1,10 +1,13 @@
-"""The figures of docs/reliability.md: ``python -m tests.hardening.report --seconds S``.
+"""The figures of docs/reliability.md: ``python -m tests.hardening.report [SECTION ...]``.
 
-Runs every fuzzer and the soak for a share of the time, and the kills by counting, and writes what
-was tried, what was clean and what failed.
+Runs batteries and writes what was tried, what was clean and what failed. Sections are images,
+fuzz, tests, kills and soak; the default is all of them, and sections that are not run stay as they
+are on the page. ``soak=FILE`` takes what a longer `make soak` left in a file, and ``fuzz=FILE``
+what a longer `make fuzz` did.
 """
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -12,22 +15,27 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tagkin.version import __version__
-from tests.hardening import fuzz, soak
+from tests.hardening import fuzz, kills, soak
+from tests.tracing import can_trace
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE, FIGURES = ROOT / "docs" / "reliability.md", ROOT / "docs" / "reliability.json"
 SOAK = 0.3  # of the time
 # Tests that kill at one step after another, or go through fixed hostile files.
 TESTS = {
     "sidecars and their undo, killed at each step": "tests/collection/sidecars/test_kills.py",
     "a catalogue, killed 200 times": "tests/catalogue/test_kills.py",
     "a feature cache, killed at step after step": "tests/features/test_cache_kills.py",
-    "models, saved, replaced and killed": "tests/storage/test_replacing.py",
-    "crafted models": "tests/hardening/test_crafted_models.py",
+    "models saved, replaced and killed; eight processes that save at once": (
+        "tests/storage/test_replacing.py"
+    ),
+    "crafted models, and models with bits flipped": "tests/hardening/test_crafted_models.py",
     "photographs that ask for memory": "tests/hardening/test_photographs.py",
     "metadata that ask for time or memory": "tests/hardening/test_metadata.py",
     "words that are no text": "tests/hardening/test_words.py",
@@ -41,6 +49,27 @@ WHAT = {
     "sidecars": "changed sidecars, written and taken back",
     "tag_files": "changed tag files, read and written",
 }
+TITLES = {
+    "images": "Pillow's own test images",
+    "fuzz": "Inputs changed at random",
+    "tests": "Fixed cases, and kills counted by calls of Python and instructions of SQLite",
+    "kills": "Commands killed at each system call that changes a file",
+    "soak": "Four processes at once",
+}
+NOTES = {
+    "images": "Each is decoded, and its keywords are read. `make reliability IMAGES=FOLDER` does "
+    "it for any folder; these are in Pillow's source distribution, in `Tests/images`.",
+    "fuzz": "`make fuzz` runs them for an hour. An input that fails is kept in `build/fuzz`, and "
+    "becomes a case in `tests/hardening/cases` when it is mended.",
+    "tests": "They run with `make test` as well. One case may be many kills, or many files.",
+    "kills": "The kernel stops the process (`ptrace`) at its n-th write, flush, rename, ..., for "
+    "every n, whoever makes the call: Python or SQLite. After each the catalogue holds its "
+    "invariants, no photograph has changed, no sidecar is half-written, a whole model stands, and "
+    "the same command given again ends as if nobody had killed it.",
+    "soak": "Each scans, trains, suggests, accepts, rejects, writes, undoes and looks, at random. "
+    "A command may be refused while another one is writing; nothing else may go wrong, nothing may "
+    "grow, and at the end sidecars are what the history says. `make soak` runs it for two hours.",
+}
 
 
 class Row(NamedTuple):
@@ -51,21 +80,55 @@ class Row(NamedTuple):
     n_clean: int
 
 
-def of_fuzzers(seconds: float, seed: int) -> list[Row]:
-    """Each fuzzer in a process of its own."""
+class Asked(NamedTuple):
+    """How long, from which seed, and with which images."""
+
+    seconds: float
+    seed: int
+    images: Path | None
+    some: int | None
+
+
+# --- the batteries -----------------------------------------------------------------------
+
+
+def of_images(asked: Asked) -> list[Row]:
+    """Every file of a folder, decoded and searched for keywords."""
+    if asked.images is None:
+        return []
+    from tests.hardening.fuzzers import decoding, keywords
+
+    files = [path for path in sorted(asked.images.rglob("*")) if path.is_file()]
     rows = []
-    for name in fuzz.names():
-        found = fuzz.run_apart(name, seconds / len(fuzz.names()), seed, fuzz.KEEP)
-        rows.append(Row(f"{WHAT.get(name, name)} (`{name}`)", found.n_tried, found.n_clean))
+    for what, check in (("decoded", decoding.check), ("keywords read", keywords.check)):
+        n_clean = 0
+        for path in files:
+            try:
+                check(path.read_bytes())
+                n_clean += 1
+            except Exception as error:
+                print(f"{path}: {error!r}", file=sys.stderr)
+        rows.append(Row(f"images, {what}", len(files), n_clean))
     return rows
 
 
-def of_tests() -> list[Row]:
+def of_fuzzers(asked: Asked) -> list[Row]:
+    """Each fuzzer in a process of its own."""
+    seconds = (1 - SOAK) * asked.seconds / len(fuzz.names())
+    return [
+        _fuzzed(vars(fuzz.run_apart(name, seconds, asked.seed, fuzz.KEEP))) for name in fuzz.names()
+    ]
+
+
+def _fuzzed(report: dict[str, Any]) -> Row:
+    name = report["name"]
+    return Row(f"{WHAT.get(name, name)} (`{name}`)", report["n_tried"], report["n_clean"])
+
+
+def of_tests(asked: Asked) -> list[Row]:
     """Cases of tests, by what pytest counts."""
     rows = []
     for what, path in TESTS.items():
-        if not (ROOT / path).exists():
-            continue
         program = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", path]
         said = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False).stdout
         dots = "".join(re.findall(r"^([.sFExX]+)\s+\[", said, re.MULTILINE))
@@ -75,64 +138,127 @@ def of_tests() -> list[Row]:
     return rows
 
 
-def of_soak(seconds: float, seed: int) -> Row:
+def of_kills(asked: Asked) -> list[Row]:
+    """Commands killed at each step."""
+    if not can_trace():
+        return []
+    rows = []
+    for one in kills.kill_all(asked.some):
+        print("\n".join(one.failures), file=sys.stderr)
+        n_failed = len(one.failures)
+        rows.append(Row(one.name, max(one.n_killed, n_failed), one.n_killed - n_failed))
+    return rows
+
+
+def of_soak(asked: Asked) -> list[Row]:
     """Commands of four processes at once."""
     top = Path(tempfile.mkdtemp(prefix="tagkin-soak-"))
     try:
-        counts, wrong, _ = soak.soak(seconds, seed, top)
+        found = soak.soak(SOAK * asked.seconds, asked.seed, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
-    n_tried = sum(counts.values()) + len(wrong)
-    return Row(
-        f"commands of four processes on one collection, {seconds:.0f} s (`make soak`)",
-        n_tried,
-        n_tried - len(wrong),
+    return _soaked(found._asdict() | {"seconds": SOAK * asked.seconds})
+
+
+def _soaked(found: dict[str, Any]) -> list[Row]:
+    print("\n".join(found["wrong"]), file=sys.stderr)
+    n_refused = sum(n for name, n in found["counts"].items() if name.endswith("refused"))
+    n_done = sum(found["counts"].values()) - n_refused
+    n_wrong = len(found["wrong"])
+    rows = [Row(f"commands in {found['seconds']:,.0f} s", n_done + n_wrong, n_done)]
+    rows.append(Row("commands refused while another one was writing", n_refused, n_refused))
+    for what, unit in (("memory", "MB of memory"), ("files", "open files")):
+        before, after = (
+            value // (1000 if what == "memory" else 1) for value in found["uses"][what]
+        )
+        told = f"no growth: at most {before} {unit} after a quarter of the time, {after} at the end"
+        grown = any(line.startswith(f"{what} grew") for line in found["wrong"])
+        rows.append(Row(told, soak.N_PROCESSES, soak.N_PROCESSES * (not grown)))
+    return rows
+
+
+SECTIONS: dict[str, Callable[[Asked], list[Row]]] = {
+    "images": of_images,
+    "fuzz": of_fuzzers,
+    "tests": of_tests,
+    "kills": of_kills,
+    "soak": of_soak,
+}
+
+
+def from_file(name: str, path: Path) -> list[Row]:
+    """Rows of what `make soak` or `make fuzz` left."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return _soaked(found) if name == "soak" else [_fuzzed(one) for one in found["reports"]]
+
+
+# --- the page ----------------------------------------------------------------------------
+
+
+def machine() -> str:
+    """What it ran on."""
+    return (
+        f"tagkin {__version__}, {os.cpu_count()} cores, {platform.machine()}, "
+        f"{platform.system()}, Python {platform.python_version()}"
     )
 
 
-def page(rows: list[Row], seconds: float, seed: int) -> str:
-    """The document."""
+def page(figures: dict[str, Any]) -> str:
+    """The document, from what is known of each section."""
     lines = [
         "# Reliability",
         "",
         "What tagkin is put through, and how it fared. `make reliability` runs all of it and "
-        "writes this page;",
-        "`make fuzz` and `make soak` run the batteries for an hour and for two. `SECURITY.md` says "
-        "what is promised.",
-        "",
-        "| battery | tried | clean | failed |",
-        "|---|---:|---:|---:|",
-        *(
-            f"| {row.what} | {row.n_tried:,} | {row.n_clean:,} | {row.n_tried - row.n_clean:,} |"
-            for row in rows
-        ),
-        "",
-        f"tagkin {__version__}, {seconds:.0f} seconds with seed {seed}, {os.cpu_count()} cores, "
-        f"{platform.machine()}, Python {platform.python_version()}.",
+        "writes this page.",
+        "`SECURITY.md` says what is promised.",
         "",
         "Clean means: an answer that holds what is promised, or a refusal in one sentence; no "
         "other error, no signal,",
-        "no hang, and no more memory than allowed. An input that fails is kept in `build/fuzz`, "
-        "and becomes a case in",
-        "`tests/hardening/cases` when it is mended. Kills count calls and instructions, not time: "
-        "they are the same on",
-        "every machine.",
-        "",
+        "no hang, and no more memory than allowed.",
     ]
-    return "\n".join(lines)
+    for name in SECTIONS:
+        if not figures.get(name, {}).get("rows"):
+            continue
+        found = figures[name]
+        lines += ["", f"## {TITLES[name]}", "", NOTES[name], ""]
+        lines += ["| battery | tried | clean | failed |", "|---|---:|---:|---:|"]
+        for what, n_tried, n_clean in found["rows"]:
+            lines.append(f"| {what} | {n_tried:,} | {n_clean:,} | {n_tried - n_clean:,} |")
+        lines += ["", f"{found['date']}, {found['machine']}, seed {found['seed']}."]
+    return "\n".join([*lines, ""])
+
+
+def stored() -> dict[str, Any]:
+    """Figures of before."""
+    return json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
 
 
 def main() -> int:
-    """Run everything and write the page; 1 where anything failed."""
+    """Run what is asked for and write the page; 1 where anything failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.hardening.report", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; all by default")
+    parser.add_argument("--seconds", type=float, default=300, help="of the fuzzers and the soak")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    rows = of_fuzzers((1 - SOAK) * asked.seconds, asked.seed)
-    rows += [*of_tests(), of_soak(SOAK * asked.seconds, asked.seed)]
-    PAGE.write_text(page(rows, asked.seconds, asked.seed), encoding="utf-8")
+    parser.add_argument("--images", type=Path, help="a folder of images, such as Pillow's own")
+    parser.add_argument("--some", type=int, help="kills of each command; all by default")
+    given = parser.parse_args()
+    if given.images is not None:
+        os.environ["TAGKIN_FUZZ_IMAGES"] = str(given.images.absolute())
+    asked = Asked(given.seconds, given.seed, given.images, given.some)
+    figures, failed = stored(), False
+    for section in given.sections or SECTIONS:
+        name, _, file = section.partition("=")
+        rows = from_file(name, Path(file)) if file else SECTIONS[name](asked)
+        if not rows:
+            continue
+        failed |= any(row.n_tried != row.n_clean for row in rows)
+        told = {"rows": rows, "seed": asked.seed, "machine": machine()}
+        figures[name] = told | {"date": time.strftime("%Y-%m-%d")}
+        FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        PAGE.write_text(page(figures), encoding="utf-8")
+        print(f"{TITLES[name]}: {len(rows)} rows", file=sys.stderr)
     print(PAGE.read_text(encoding="utf-8"))
-    return int(any(row.n_tried != row.n_clean for row in rows))
+    return int(failed)
 
 
 if __name__ == "__main__":
