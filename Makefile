@@ -11,6 +11,7 @@ TESTS  ?=
 SECONDS ?=
 NAMES  ?=
 IMAGES ?=
+GUIDED ?=
 PHOTOS ?=
 # Many tests start a process: modules are compiled once, not each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -55,8 +56,8 @@ test: setup  ## run all tests
 times: setup  ## run the tests and show which cost the processor most (TESTS=tests/cli: some)
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -p tests.times $(TESTS)
 
-fuzz: setup  ## inputs at random, for an hour (SECONDS=, NAMES=); failing ones are kept in build/fuzz
-	@$(BIN)/python -m tests.hardening.fuzz $(NAMES) --seconds $(or $(SECONDS),3600)
+fuzz: setup  ## inputs at random, for an hour (SECONDS=, NAMES=, GUIDED=1); failing ones are kept in build/fuzz
+	@$(BIN)/python -m tests.hardening.fuzz $(NAMES) --seconds $(or $(SECONDS),3600) $(if $(GUIDED),--guided)
 
 soak: setup  ## four processes at work on one collection, for two hours (SECONDS=)
 	@$(BIN)/python -m tests.hardening.soak --seconds $(or $(SECONDS),7200)

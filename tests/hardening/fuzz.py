@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.hardening import fuzzers
+from tests.hardening import fuzzers, guided
 from tests.hardening.fuzzers import Report
 
 ROOT = Path(__file__).parents[2]
@@ -70,10 +70,10 @@ def _child(name: str, seconds: float, seed: int, keep: Path) -> None:
 
 def table(reports: list[Report], seconds: float, seed: int) -> str:
     """The reports for people."""
-    lines = [f"{'fuzzer':<12} {'tried':>10} {'clean':>10} {'failed':>8}"]
+    lines = [f"{'fuzzer':<18} {'tried':>10} {'clean':>10} {'failed':>8}"]
     for one in reports:
         failed = one.n_tried - one.n_clean
-        lines.append(f"{one.name:<12} {one.n_tried:>10,} {one.n_clean:>10,} {failed:>8,}")
+        lines.append(f"{one.name:<18} {one.n_tried:>10,} {one.n_clean:>10,} {failed:>8,}")
         lines += [f"  {path}" for path in one.failures]
     return "\n".join([*lines, f"{seconds:g} seconds, seed {seed}"])
 
@@ -86,6 +86,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="by default another one each time")
     parser.add_argument("--keep", type=Path, default=KEEP, help="where failing inputs go")
     parser.add_argument("--images", type=Path, help="photographs to change, beside small ones")
+    parser.add_argument(
+        "--guided", action="store_true", help="also by the code that inputs reach; needs Atheris"
+    )
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if unknown := set(asked.names) - set(names()):
@@ -97,8 +100,12 @@ def main() -> int:
     if asked.child:
         _child(chosen[0], asked.seconds, seed, asked.keep)
         return 0
-    each = asked.seconds / len(chosen)
+    led = [name for name in chosen if name in guided.NAMES] if asked.guided else []
+    if led and not guided.installed():
+        sys.exit("--guided needs Atheris: pip install atheris")
+    each = asked.seconds / (len(chosen) + len(led))
     reports = [run_apart(name, each, seed, asked.keep) for name in chosen]
+    reports += [guided.run_guided(name, each, seed, asked.keep) for name in led]
     told = [vars(one) | {"failures": [str(path) for path in one.failures]} for one in reports]
     found = {"seconds": asked.seconds, "seed": seed, "reports": told}
     (asked.keep.parent / "fuzz.json").write_text(json.dumps(found))

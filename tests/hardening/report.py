@@ -245,7 +245,7 @@ def main() -> int:
     if given.images is not None:
         os.environ["TAGKIN_FUZZ_IMAGES"] = str(given.images.absolute())
     asked = Asked(given.seconds, given.seed, given.images, given.some)
-    figures, failed = stored(), False
+    failed = False
     for section in given.sections or SECTIONS:
         name, _, file = section.partition("=")
         rows = from_file(name, Path(file)) if file else SECTIONS[name](asked)
@@ -253,7 +253,7 @@ def main() -> int:
             continue
         failed |= any(row.n_tried != row.n_clean for row in rows)
         told = {"rows": rows, "seed": asked.seed, "machine": machine()}
-        figures[name] = told | {"date": time.strftime("%Y-%m-%d")}
+        figures = stored() | {name: told | {"date": time.strftime("%Y-%m-%d")}}
         FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
         PAGE.write_text(page(figures), encoding="utf-8")
         print(f"{TITLES[name]}: {len(rows)} rows", file=sys.stderr)

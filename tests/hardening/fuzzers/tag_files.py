@@ -14,7 +14,7 @@ from tagkin.errors import InvalidInput, StorageError
 from tests.hardening.fuzzers import Report, together, try_inputs, try_structured
 from tests.hardening.mutations import mutated
 
-_SAMPLES = [
+SAMPLES = [
     b"file_name,tags\na.jpg,sea;tree\nb.jpg,\n",
     b'file_name,tag\r\na.jpg,"sea, blue"\r\na.jpg,tree\r\n',
     b'\xef\xbb\xbffile_name,other,labels\n"a\nb.jpg",1,sea|tree\n',
@@ -69,7 +69,7 @@ def fuzz(seconds: float, seed: int, keep: Path) -> Report:
     """Changed bytes for half of the time, made tables for the other."""
 
     def make(rng: random.Random) -> bytes:
-        return mutated(rng, _SAMPLES)
+        return mutated(rng, SAMPLES)
 
     return together(
         "tag_files",
