@@ -178,6 +178,11 @@ class FeatureAnnotator(FeatureScores):
         Notes
         -----
         If it fails, what was learned before stays.
+
+        Weights and confidences are learned from scores of held-out images, one for every image and
+        every label. Where memory does not hold so many, a part of the images is held out, with
+        scores for the labels on most images. Rarer labels then have what is usual among those,
+        nothing is denoised, and `audit` is about that part.
         """
         from tagkin.annotator.learning import check_enough, learn, n_folds, tuned
 

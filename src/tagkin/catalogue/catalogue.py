@@ -13,6 +13,7 @@ from typing import Any
 
 from tagkin.catalogue import locations
 from tagkin.catalogue.database import Database, sql_text
+from tagkin.catalogue.texts import from_text
 from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["Catalogue", "Run", "now", "open_catalogue", "open_for_scan"]
@@ -50,8 +51,7 @@ class Catalogue(Database):
     @property
     def settings(self) -> dict[str, Any]:
         """Where tags are read from: the parameters of the last scan."""
-        found: dict[str, Any] = json.loads(self.value("SELECT settings FROM collection"))
-        return found
+        return from_text(self.value("SELECT settings FROM collection"), dict)
 
     @property
     def model_folder(self) -> Path:

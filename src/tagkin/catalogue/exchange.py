@@ -17,6 +17,7 @@ from typing import Any
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.evidence import pack_evidence, unpack_evidence
 from tagkin.catalogue.found import TagNumbers
+from tagkin.catalogue.texts import from_text
 from tagkin.errors import InvalidInput
 
 __all__ = ["Imported", "export_lines", "import_lines"]
@@ -35,7 +36,7 @@ def export_lines(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     ):
         names = ("id", "what", "started_at", "ended_at", "model", "parameters", "outcome", "undoes")
         run = dict(zip(names, row, strict=True))
-        run |= {name: json.loads(run[name]) for name in ("parameters", "outcome")}
+        run |= {name: from_text(run[name], dict) for name in ("parameters", "outcome")}
         yield {"kind": "run"} | run
     for name, same_as, forgotten in catalogue.rows(
         "SELECT t.name, o.name, t.forgotten FROM tags t LEFT JOIN tags o ON o.id = t.same_as "
@@ -74,8 +75,8 @@ def _writes(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
             "run": run,
             "path": path,
             "file": file,
-            "tags": json.loads(tags),
-            "added": json.loads(added),
+            "tags": from_text(tags, list),
+            "added": from_text(added, list),
             "before": None if before is None else base64.b64encode(before).decode("ascii"),
             "after": after.hex(),
             "backup": backup,

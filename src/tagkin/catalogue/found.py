@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tagkin.catalogue.texts import from_text
+
 __all__ = ["Places", "TagNumbers", "replace_places"]
 
 Places = Mapping[str, list[tuple[str, str]]]
@@ -58,7 +60,7 @@ def replace_places(
     changed : bool
     """
     before: dict[int, list[Any]] = {
-        tag: json.loads(text)
+        tag: from_text(text, list)
         for tag, text in connection.execute(
             "SELECT tag, places FROM found WHERE photograph = ?", (photograph,)
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.evidence import unpack_evidence
 from tagkin.catalogue.filters import content_of
 from tagkin.catalogue.review import Kin, kin_of_each
+from tagkin.catalogue.texts import from_text
 from tagkin.collection.sidecars import WrittenTag, provenance_of
 from tagkin.errors import SidecarError
 
@@ -129,7 +129,7 @@ def _found(catalogue: Catalogue, content: int) -> list[tuple[str, list[Any], str
         "JOIN tags t ON t.id = f.tag WHERE p.content = ? AND p.gone IS NULL ORDER BY p.path, t.id",
         (content,),
     )
-    return [(name, json.loads(places), path) for name, places, path in rows]
+    return [(name, from_text(places, list), path) for name, places, path in rows]
 
 
 def _of_file(word: str, place: str, photograph: str) -> Said:

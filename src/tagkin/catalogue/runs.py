@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.texts import from_text
 from tagkin.errors import InvalidInput
 
 __all__ = ["PastRun", "history", "last_undoable", "past_run"]
@@ -78,8 +78,8 @@ def _past(row: tuple[Any, ...]) -> PastRun:
         started_at,
         ended_at,
         model,
-        json.loads(parameters),
-        json.loads(outcome),
+        from_text(parameters, dict),
+        from_text(outcome, dict),
         undoes,
         undone_by,
     )

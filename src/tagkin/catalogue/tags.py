@@ -14,6 +14,7 @@ from typing import Any
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.filters import tag_numbers
 from tagkin.catalogue.found import TagNumbers
+from tagkin.catalogue.texts import from_text
 from tagkin.errors import InvalidInput
 
 __all__ = ["TagCounts", "TagsChanged", "change_tags", "list_tags", "merge_tag", "restore_tag"]
@@ -218,8 +219,8 @@ def _move_places(
     there = connection.execute(
         "SELECT places FROM found WHERE photograph = ? AND tag = ?", (photograph, into)
     ).fetchone()
-    before = json.loads(there[0]) if there else []
-    both = before + [one for one in json.loads(places) if one not in before]
+    before = from_text(there[0], list) if there else []
+    both = before + [one for one in from_text(places, list) if one not in before]
     text = json.dumps(both, ensure_ascii=False).encode("utf-8", "surrogateescape")
     connection.execute("DELETE FROM found WHERE photograph = ? AND tag = ?", (photograph, tag))
     if there:

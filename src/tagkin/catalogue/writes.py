@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.database import sql_text
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.texts import from_text
 
 __all__ = [
     "PastWrite",
@@ -157,8 +158,8 @@ def _past(catalogue: Catalogue, condition: str, values: tuple[int, ...]) -> list
             run,
             photograph,
             file,
-            json.loads(tags),
-            [(name, value) for name, value in json.loads(added)],
+            from_text(tags, list),
+            [(name, value) for name, value in from_text(added, list)],
             None if before is None else zlib.decompress(before),
             after.hex(),
             backup,
