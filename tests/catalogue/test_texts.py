@@ -11,7 +11,7 @@ from .suggested import offer
 
 @pytest.mark.parametrize("text", ['{"photographs": 3,, "new": 2}', "{", "[1]", "3", b"\xff", None])
 def test_a_damaged_text_is_told(text):
-    with pytest.raises(StorageError, match="The catalogue is damaged: .* scan again"):
+    with pytest.raises(StorageError, match=r"The catalogue is damaged: .* scan again"):
         from_text(text, dict)
 
 
