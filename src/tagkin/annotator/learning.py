@@ -22,7 +22,7 @@ from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import grid_search, held_out_scores
-from tagkin.model_selection.folds import make_folds
+from tagkin.model_selection.folds import Fold, make_folds
 from tagkin.space import SemanticSpace
 from tagkin.transfer import KinReadout, NeighborTransfer, TagProp, TwoPassKNN
 from tagkin.transfer.mixture import Mixture
@@ -31,7 +31,6 @@ __all__ = [
     "FEWEST",
     "Learned",
     "Recipe",
-    "RecipeEstimator",
     "best_of",
     "check_enough",
     "judged",
@@ -41,6 +40,7 @@ __all__ = [
     "resolved_by_fold",
     "resolved_with",
     "scores_by_fold",
+    "scores_of_fold",
     "tuned",
     "usual_recipe",
 ]
@@ -306,7 +306,7 @@ def resolved_by_fold(
     # what was rejected goes with the labels of the same images, in further columns
     known = Y if rejected is None else scipy.sparse.hstack([Y, rejected], format="csr")
     scores = held_out_scores(
-        RecipeEstimator(recipe, Y.shape[1]),
+        _RecipeEstimator(recipe, Y.shape[1]),
         X,
         known,
         cv=cv,
@@ -335,7 +335,20 @@ def resolved_with(recipe: Recipe, found: Blended) -> Recipe:
     )
 
 
-class RecipeEstimator(BaseEstimator):
+def scores_of_fold(
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    recipe: Recipe,
+    fold: Fold,
+    rejected: scipy.sparse.csr_array | None,
+) -> np.ndarray:
+    """Scores (n×D) of a fold's held-out images, by a space and a method of its known ones."""
+    known = Y if rejected is None else scipy.sparse.hstack([Y, rejected], format="csr")
+    estimator = _RecipeEstimator(recipe, Y.shape[1]).fit(X[fold.known], known[fold.known])
+    return estimator.decision_function(X[fold.held_out]).astype(np.float32, copy=False)
+
+
+class _RecipeEstimator(BaseEstimator):
     """A recipe with the methods of an estimator; without a space where too few labels allow one."""
 
     def __init__(self, recipe: Recipe, n_labels: int):

@@ -28,10 +28,10 @@ from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.learning import (
     Learned,
     Recipe,
-    RecipeEstimator,
     judged,
     largest_product,
     resolved_with,
+    scores_of_fold,
 )
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.progress import Progress, counted
@@ -198,9 +198,7 @@ def _held_out(
     if isinstance(recipe.method, KinReadout):
         found = blended(X, few, recipe, [fold], rejected=rejected, space_labels=Y)
         return resolved_with(recipe, found), found.scores
-    known = few if rejected is None else scipy.sparse.hstack([few, rejected], format="csr")
-    estimator = RecipeEstimator(recipe, few.shape[1]).fit(X[fold.known], known[fold.known])
-    return recipe, estimator.decision_function(X[fold.held_out]).astype(np.float32, copy=False)
+    return recipe, scores_of_fold(X, few, recipe, fold, rejected)
 
 
 def _placed(
