@@ -22,6 +22,7 @@ from tagkin.catalogue import (
     refit,
     scan,
     suggest,
+    to_learn_from,
     train,
 )
 from tagkin.catalogue.live_review import LiveReview
@@ -187,3 +188,16 @@ def test_a_new_fit_forgets_no_decision_and_learns_from_no_half_answer(learned, m
     monkeypatch.setattr(learning, "_ENOUGH", 100)  # too few others: all are learned from
     refit(learned, Annotator(names=False))
     assert len(load_model(learned)[0].files_) == n_whole + len(half)
+
+
+def test_who_trains_learns_from_every_decision(learned, monkeypatch):
+    """What waits during a review is learned from by a training that a person asks for."""
+    _, contents = numbers(learned)
+    decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
+    with learned.run("suggest") as run:
+        put_suggestions(learned, run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
+    monkeypatch.setattr(learning, "_ENOUGH", 10)
+    contents_learned = {one.content for one in to_learn_from(learned)[0]}
+    in_review = {one.content for one in to_learn_from(learned, partial=False)[0]}
+    assert contents_learned - in_review >= {contents["22.png"]}
+    assert in_review < contents_learned

@@ -113,22 +113,21 @@ def train(
     annotator: Annotator,
     parameters: dict[str, Any],
     *,
+    partial: bool = True,
     progress: Progress | None = None,
 ) -> int:
     """Fit an annotator to the tags in a catalogue, and keep the model beside it.
 
     Accepted tags are tags like others; rejected ones are negative examples. How many of a tag's
-    suggestions were accepted says how sure the next ones are. Photographs that were reviewed in
-    part are left out where there are enough others: what nobody has asked about them yet would
-    count as a no. The quality of each tag and the tags that seem wrong or missing go into the
-    catalogue.
+    suggestions were accepted says how sure the next ones are. The quality of each tag and the tags
+    that seem wrong or missing go into the catalogue. `partial` is that of `to_learn_from`.
 
     Returns
     -------
     run : int
     """
     with catalogue.run("train", parameters) as run:
-        some, _ = to_learn_from(catalogue)
+        some, _ = to_learn_from(catalogue, partial=partial)
         annotator.fit(
             [one.file for one in some],
             [one.tags for one in some],
@@ -149,10 +148,11 @@ def train(
     return run.id
 
 
-def to_learn_from(catalogue: Catalogue) -> tuple[list[Carrying], int]:
+def to_learn_from(catalogue: Catalogue, *, partial: bool = True) -> tuple[list[Carrying], int]:
     """Photographs that carry tags, or for which some were rejected; and how many there are.
 
-    Those that were reviewed in part are left out where there are enough others.
+    Without `partial`, those that were reviewed in part are left out where there are enough others:
+    in the middle of a review, what nobody has asked about them yet would count as a no.
     """
     every = carried_tags(catalogue)
     some = [one for one in every if one.tags or one.rejected]
@@ -163,7 +163,7 @@ def to_learn_from(catalogue: Catalogue) -> tuple[list[Carrying], int]:
         )
     whole = [one for one in some if not one.is_partial]
     is_enough = sum(bool(one.tags) for one in whole) >= _ENOUGH
-    return whole if is_enough else some, len(every)
+    return whole if is_enough and not partial else some, len(every)
 
 
 def model_fingerprint(folder: Path) -> str:

@@ -80,7 +80,10 @@ def refit(
     *,
     progress: Progress | None = None,
 ) -> SuggestRun:
-    """Learn from all tags and decisions, and suggest for every photograph.
+    """Learn anew during a review, and suggest for every photograph.
+
+    Photographs that were reviewed in part wait for the rest of their decisions, where there are
+    enough others; the live order knows those that were made.
 
     Parameters
     ----------
@@ -98,7 +101,7 @@ def refit(
 
         is_learned = catalogue.model_folder.is_dir()
         annotator = clone(load_model(catalogue)[0]) if is_learned else Annotator()
-    train(catalogue, annotator, parameters or {}, progress=progress)
+    train(catalogue, annotator, parameters or {}, partial=False, progress=progress)
     return suggest(catalogue, *load_model(catalogue), SUGGESTED, partial=False, progress=progress)
 
 
