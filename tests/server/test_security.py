@@ -274,9 +274,14 @@ def test_with_a_password_others_type_it(review: Review) -> None:
         assert other.post("/api/undo").status == 403
         page = other.get("/login")
         assert 'type="password"' in page.text
+        style = re.search(r'rel="stylesheet" href="([^"]+)"', page.text)
+        assert style is not None
+        assert other.get(style[1]).status == 200  # without the password
+        assert "not the password" not in page.text
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         wrong = other.ask("POST", "/login", b"password=wrong", kind)
         assert (wrong.status, "set-cookie" in wrong.headers) == (403, False)
+        assert "That is not the password." in wrong.text
         foreign = kind | {"Origin": "http://evil.example"}
         assert other.ask("POST", "/login", b"password=correct+horse", foreign).status == 403
         own = kind | {"Origin": "null", "Sec-Fetch-Site": "same-origin"}

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tagkin.errors import InvalidInput
+from tagkin.server.assets import render
 
 __all__ = ["MAX_BODY", "Access", "Guard", "is_loopback"]
 
@@ -212,7 +213,7 @@ class Guard:
 
     async def _login(self, method: str, body: bytes, send: Send) -> None:
         if method != "POST":
-            await _answer(send, 200, _LOGIN_PAGE.format(""), kind=_HTML)
+            await _answer(send, 200, render("login.html.jinja", is_wrong=False), kind=_HTML)
             return
         given = parse_qs(body.decode("utf-8", "replace")).get("password", [""])[0]
         async with self._attempt:
@@ -220,8 +221,7 @@ class Guard:
                 await self._let_in(send, {})
                 return
             await asyncio.sleep(1)
-        wrong = "<p role=alert>That is not the password.</p>"
-        await _answer(send, 403, _LOGIN_PAGE.format(wrong), kind=_HTML)
+        await _answer(send, 403, render("login.html.jinja", is_wrong=True), kind=_HTML)
 
 
 _HTML = "text/html; charset=utf-8"
@@ -229,14 +229,6 @@ _ENTRANCE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
 <meta http-equiv="refresh" content="0; url=/"></head>
 <body><p><a href="/">To the review</a></p></body></html>
-"""
-_LOGIN_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body><main><h1>tagkin</h1>{}
-<form method="post" action="/login"><label>Password
-<input type="password" name="password" autocomplete="current-password" required autofocus></label>
-<button>Open the review</button></form></main></body></html>
 """
 
 
