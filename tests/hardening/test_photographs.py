@@ -55,7 +55,9 @@ class Means(Backbone):
 def test_what_does_not_fit_costs_one_photograph(tmp_path):
     """Where the memory is limited, a huge photograph fails, by name, and the run goes on."""
     Image.new("RGB", (64, 48), "red").save(tmp_path / "a.png")
-    (tmp_path / "b.png").write_bytes(hostile.small_bomb_png(15_900, 15_900))
+    # 576 MB in Pillow, far more than the memory that earlier tests have let go of
+    colours = hostile.deflated((1 + 3 * 12_000) * 12_000)
+    (tmp_path / "b.png").write_bytes(hostile.png(12_000, 12_000, 8, 2, colours))
     Image.new("RGB", (64, 48), "blue").save(tmp_path / "c.png")
     files = [str(tmp_path / name) for name in ("a.png", "b.png", "c.png")]
 
