@@ -189,7 +189,7 @@ def supported(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
 
 
 def _other_shares(evidence: Evidence, by_name: float) -> tuple[float, float]:
-    """What of all that speaks for a label is its name's, and what was read off the image."""
+    """What of the evidence for a label is its name's, and what was read off the image."""
     if not len(evidence.indices):
         return 1.0, 0.0
     read_off = evidence.readout / evidence.score if evidence.score else 0.0

@@ -45,7 +45,7 @@ class LabelSuggestion(NamedTuple):
     support: tuple[Support, ...]
     """The images that support it, those with the largest shares first."""
     name_share: float = 0.0
-    """The part of the label's name in what speaks for it; 1 where no image supports it."""
+    """The part of the label's name in the evidence for it; 1 where no image supports it."""
     readout_share: float = 0.0
     """The part that was read off the image itself, by what images with the label have in common.
     What is left to 1 is the part of the images that support it."""
@@ -110,7 +110,7 @@ class TagSuggestion:
     kin: tuple[Kin, ...]
     """The tagged photographs that support it, those with the largest shares first."""
     name_share: float = 0.0
-    """The part of the tag's name in what speaks for it, from 0 to 1. Where it is 1 there are no
+    """The part of the tag's name in the evidence for it, from 0 to 1. Where it is 1 there are no
     kin yet: the tag is suggested from its name alone."""
     readout_share: float = 0.0
     """The part that was read off the photograph itself, by what photographs with the tag have in
@@ -118,7 +118,7 @@ class TagSuggestion:
 
     @property
     def kin_share(self) -> float:
-        """The part of all kin in what speaks for the tag, from 0 to 1."""
+        """The part of all kin in the evidence for the tag, from 0 to 1."""
         return max(0.0, 1 - self.name_share - self.readout_share)
 
 

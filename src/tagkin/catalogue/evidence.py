@@ -16,12 +16,12 @@ _ONE = 0xFFFF
 
 
 class Evidence(NamedTuple):
-    """What speaks for a tag on a photograph."""
+    """The evidence for a tag on a photograph."""
 
     kin: Sequence[tuple[int, float]] = ()
     """Contents that support it, with their shares of the support of all kin, from 0 to 1."""
     name_share: float | None = None
-    """The part of the tag's name in what speaks for it; None where nobody noted it."""
+    """The part of the tag's name in the evidence for it; None where nobody noted it."""
     readout_share: float | None = None
     """The part that was read off the photograph itself. What is left to 1 is that of kin."""
 

@@ -87,7 +87,7 @@ class NameWeights(BaseEstimator):
         return odds.astype(np.float32)
 
     def name_shares(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """The part of the names (n, D) in what speaks for a tag, from 0 to 1.
+        """The part of the names (n, D) in the evidence for a tag, from 0 to 1.
 
         That is wₜ z of aₜ s + wₜ z, where what speaks against the tag counts as nothing.
         """
