@@ -125,6 +125,20 @@ def test_new_labels_get_the_weight_expected_of_their_names(prior, data):
     assert found.predict_proba(X[:3]).shape == (3, 7)
 
 
+def test_confidences_of_new_labels_count_names(prior, data):
+    """They are learned from the added images' own scores, names counted, not taken on trust."""
+    X, tags = data
+    found = FeatureAnnotator(prior=prior, denoise=False).fit(
+        X[:60], [[t for t in row if t != "racket"] for row in tags[:60]]
+    )
+    found.partial_fit(X[60:180], tags[60:180])
+    racket = list(found.classes_).index("racket")
+    confidence = found.predict_proba(X[180:])[:, racket]
+    there = np.array(["racket" in row for row in tags[180:]])
+    assert confidence.mean() == pytest.approx(there.mean(), abs=0.06)
+    assert confidence[there].mean() > confidence[~there].mean() + 0.2
+
+
 def test_quality_is_measured_with_names(prior, data):
     X, tags = data
     few = X[:40], tags[:40]

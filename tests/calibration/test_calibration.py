@@ -21,7 +21,7 @@ from tagkin.calibration.pooling import (
     sigmoid_loss,
     summarize,
 )
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, StorageError
 from tests.conftest import assert_same, needs_torch
 
 
@@ -382,3 +382,52 @@ def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
     assert few.cut_scores_.shape == few.cut_precision_.shape
     with pytest.raises(InvalidInput, match="scores of 3 labels where 4 are new"):
         deepcopy(calibrator).extend(12, halved[:, :3], Y[:, 8:11])
+
+
+def test_labels_that_come_later_have_a_link_of_their_own():
+    """Each kind of label is judged as a calibrator of it alone judges it."""
+    rng = np.random.default_rng(0)
+    S = rng.random((3000, 9))
+    Y = rng.random(S.shape) < np.hstack([S[:, :4], S[:, 4:] ** 3])
+    first, later = LabelCalibrator().fit(S[:, :4], Y[:, :4]), LabelCalibrator()
+    both = deepcopy(first).extend(7, S[:2000, 4:7], Y[:2000, 4:7])
+    later.fit(S[:2000, 4:7], Y[:2000, 4:7])
+    for name in ("predict_proba", "log_odds"):
+        expected = np.hstack([getattr(first, name)(S[:, :4]), getattr(later, name)(S[:, 4:7])])
+        np.testing.assert_allclose(getattr(both, name)(S[:, :7]), expected, rtol=1e-6)
+    for wanted in (0.3, 0.5, 0.7, 0.9):
+        cuts = np.concatenate([first.min_scores(wanted), later.min_scores(wanted)])
+        np.testing.assert_allclose(both.min_scores(wanted), cuts)
+    # those that come after them are as they are
+    last = deepcopy(both).extend(9, S[:, 7:], Y[:, 7:]).predict_proba(S)[:, 7:]
+    np.testing.assert_allclose(last, S[:, 7:] ** 3, atol=0.06)
+    unseen = deepcopy(both).extend(9).predict_proba(S)[:, 7:]
+    np.testing.assert_allclose(unseen, S[:, 7:] ** 3, atol=0.06)
+
+
+def test_few_later_images_do_not_make_a_link():
+    rng = np.random.default_rng(0)
+    S = rng.random((2000, 5))
+    Y = rng.random(S.shape) < S**2
+    calibrator = LabelCalibrator().fit(S[:, :4], Y[:, :4])
+    few = np.zeros((2000, 1))
+    few[np.argsort(-S[:, 4])[:9]] = 1
+    assert not hasattr(deepcopy(calibrator).extend(5, S[:, 4:], few), "later_link_scores_")
+    few[np.argsort(-S[:, 4])[9]] = 1
+    assert hasattr(calibrator.extend(5, S[:, 4:], few), "later_link_scores_")
+
+
+def test_a_stored_link_of_later_labels_is_whole(tmp_path):
+    rng = np.random.default_rng(0)
+    S = rng.random((500, 5))
+    calibrator = LabelCalibrator().fit(S[:, :3], S[:, :3] > rng.random((500, 3)))
+    calibrator.extend(5, S[:, 3:], S[:, 3:] > rng.random((500, 2)))
+    again = load(save(calibrator, tmp_path / "whole"))
+    np.testing.assert_array_equal(again.predict_proba(S), calibrator.predict_proba(S))
+    beyond = deepcopy(calibrator)
+    beyond.n_first_ = 6
+    with pytest.raises(StorageError, match="6 of 5 labels"):
+        load(save(beyond, tmp_path / "beyond"))
+    del calibrator.later_link_log_odds_
+    with pytest.raises(StorageError, match="without later_link_log_odds_"):
+        load(save(calibrator, tmp_path / "part"))

@@ -92,18 +92,22 @@ def extended(
         names = names.extended(estimator.prior, labels.classes())
     calibrator = deepcopy(estimator.calibrator_)
     n_old = calibrator.n_labels_
-    if labels.Y.shape[1] == n_old or not len(fresh) or names is not None:
-        calibrator.extend(labels.Y.shape[1])  # scores in which names count are of another kind
+    unheard = names is not None and estimator.prior is None  # scores would lack what names say
+    if labels.Y.shape[1] == n_old or not len(fresh) or unheard:
+        calibrator.extend(labels.Y.shape[1])
     else:
-        scores, truth = _scores_of_added(method, estimator.space_.transform(X[fresh]), X[fresh])
+        some, scores = _scores_of_added(method, estimator.space_.transform(X[fresh]), X[fresh])
+        if names is not None:
+            scores = names.combined(estimator.prior, X[fresh[some]], scores)
+        truth = labels.Y[n_known + some]
         calibrator.extend(labels.Y.shape[1], scores[:, n_old:], truth[:, n_old:])
     return Extended(labels, method, calibrator, held_out, refused, names)
 
 
 def _scores_of_added(
     method: Any, embeddings: Array, features: Array
-) -> tuple[np.ndarray, scipy.sparse.csr_array]:
-    """Scores (n×D) of the images that were added last, and their labels, for confidences.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the images that were added last are looked at, and their scores (n×D).
 
     They come from the images' neighbours, without the image itself and its near-duplicates. Labels
     that are new are on added images only, so that their scores are lower than those of the others;
@@ -118,7 +122,7 @@ def _scores_of_added(
     found = method.nearest(embeddings[some], k + _MATES)
     others = (found.indices >= 0) & (group[found.indices] != own[some][:, None])
     scores = method.score_neighbors(*compressed(found, others, k))
-    return to_numpy(scores), method.labels_[n_all - n + some]
+    return some, to_numpy(scores)
 
 
 def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:

@@ -84,7 +84,12 @@ _LABELS = {
             "cut_scores_": Floats("D", "G", endless=True),
             "cut_precision_": Floats("D", "G"),
             "joint_precision_": Floats(201).or_absent(),
+            "n_first_": Whole().or_absent(),
+            "later_link_scores_": Floats("j", ascending=True).or_absent(),
+            "later_link_log_odds_": Floats("j").or_absent(),
+            "later_joint_precision_": Floats(201).or_absent(),
         },
+        checks=("check_stored",),
     ),
     "LabelErrors": Stored(
         "tagkin.calibration.label_errors",

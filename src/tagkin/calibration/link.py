@@ -1,0 +1,28 @@
+"""The way from scores to log-odds that labels have in common."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Link"]
+
+
+class Link(NamedTuple):
+    """An increasing function g from scores to log-odds: linear between its k steps."""
+
+    scores: np.ndarray
+    """Shape (k,), ascending."""
+    log_odds: np.ndarray
+    """Shape (k,)."""
+
+    def __call__(self, s: np.ndarray) -> np.ndarray:
+        """g(s), constant outside the steps."""
+        return np.interp(s, self.scores, self.log_odds)
+
+    def prolonged(self, s: np.ndarray) -> np.ndarray:
+        """g(s), going on in a straight line below the lowest and above the highest step."""
+        low, high = self.scores[0], self.scores[-1]
+        slope = (self.log_odds[-1] - self.log_odds[0]) / (high - low) if high > low else 0.0
+        return self(s) + slope * (s - np.clip(s, low, high))
