@@ -7,6 +7,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
+from tagkin.calibration.error_sums import ErrorSums
+from tagkin.calibration.pooling import Prior, ScoreTable, derivatives
 from tagkin.errors import InvalidInput
 
 
@@ -51,6 +53,35 @@ def test_probabilities_are_those_of_bayes():
         missing = joint[True, False] / (joint[True, False] + joint[False, False])
         assert probability_wrong(q, a, e) == pytest.approx(wrong, rel=1e-12)
         assert probability_missing(q, a, e) == pytest.approx(missing, rel=1e-12)
+
+
+def test_sums_in_blocks_are_those_of_the_formulas(monkeypatch):
+    """Label by label with Bayes' rule; also where a label is never there, and far log-odds."""
+    rng = np.random.default_rng(0)
+    shape = 7, 5
+    z = rng.normal(0, 4, shape)
+    z[0], z[1] = 900, -900  # surely there, surely not: the exponential would be no number
+    n = rng.integers(0, 30, shape).astype(float)
+    there = np.floor(n * rng.random(shape))
+    there[2] = 0
+    sigmoids = np.column_stack([rng.uniform(0, 2, 7), rng.normal(0, 1, 7)])
+    a, e = rng.uniform(0.01, 0.2, (2, 7))
+    a[2] = e[3] = 0
+    monkeypatch.setattr("tagkin.calibration.error_sums._CACHED", 2 * shape[1])
+    found = ErrorSums(ScoreTable(z, z, n, there)).at(sigmoids, a, e)
+    for t in range(7):
+        q = expit(sigmoids[t, 0] * z[t] + sigmoids[t, 1])
+        wrong = there[t] * probability_wrong(q, a[t], e[t])
+        missing = (n[t] - there[t]) * probability_missing(q, a[t], e[t])
+        belongs = there[t] - wrong + missing
+        assert found.wrong[t] == pytest.approx(wrong.sum(), rel=1e-12)
+        assert found.missing[t] == pytest.approx(missing.sum(), rel=1e-12)
+        assert found.belonging[t] == pytest.approx(belongs.sum(), rel=1e-12)
+        one = ScoreTable(*(part[None] for part in (z[t], z[t], n[t], belongs)))
+        flat = Prior(np.zeros(2), np.zeros((2, 2)))
+        gradient, curvature = derivatives(sigmoids[t : t + 1], z[t : t + 1], one, flat)
+        np.testing.assert_allclose(found.gradient[t], gradient[0], rtol=1e-10, atol=1e-9)
+        np.testing.assert_allclose(found.curvature[t], curvature[0], rtol=1e-10, atol=1e-9)
 
 
 def test_one_label_with_much_data_has_the_greatest_likelihood():

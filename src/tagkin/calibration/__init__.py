@@ -1,11 +1,8 @@
 """Calibrated probabilities, least scores for a wanted precision, and reliability."""
 
 from tagkin.calibration.calibrator import LabelCalibrator
-from tagkin.calibration.label_errors import (
-    LabelErrors,
-    probability_missing,
-    probability_wrong,
-)
+from tagkin.calibration.error_sums import probability_missing, probability_wrong
+from tagkin.calibration.label_errors import LabelErrors
 from tagkin.calibration.other_labels import with_other_labels
 from tagkin.calibration.reliability import (
     ReliabilityCurve,

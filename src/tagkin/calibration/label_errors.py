@@ -12,7 +12,7 @@ learned from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -21,11 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, expit, row_blocks
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
+from tagkin.calibration.error_sums import ErrorSums, Expected
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, places_among, summarize
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
-__all__ = ["LabelErrors", "probability_missing", "probability_wrong"]
+__all__ = ["LabelErrors"]
 
 _MOST_ROUNDS = 200
 _SETTLED = 1e-4  # relative change of the shares of a round after which no more are needed
@@ -39,33 +40,6 @@ _MOST = 0.95
 # Rare labels fit the sigmoid worst and would decide: asked are labels on so many images. They must
 # make it so much likelier (in log-likelihood) that wrong labels fall on all labels equally often.
 _FREQUENT, _CLEARLY = 100, 10
-
-
-def probability_wrong(
-    q: np.ndarray, wrong_rate: np.ndarray, missing_rate: np.ndarray
-) -> np.ndarray:
-    """Probability that a label which is there does not belong: (1 − q) a / p.
-
-    Parameters
-    ----------
-    q : array
-        Probability that the label belongs, before looking at whether it is there.
-    wrong_rate, missing_rate : arrays that broadcast with q
-        aₜ and eₜ.
-    """
-    wrong = (1 - q) * wrong_rate
-    return np.asarray(wrong / (wrong + q * (1 - missing_rate)))
-
-
-def probability_missing(
-    q: np.ndarray, wrong_rate: np.ndarray, missing_rate: np.ndarray
-) -> np.ndarray:
-    """Probability that a label which is not there does belong: q e / (1 − p).
-
-    Takes what `probability_wrong` does.
-    """
-    missing = q * missing_rate
-    return np.asarray(missing / (missing + (1 - q) * (1 - wrong_rate)))
 
 
 class LabelErrors(BaseEstimator):
@@ -116,13 +90,16 @@ class LabelErrors(BaseEstimator):
         table = summarize(Z, labels)
         there = table.positives.sum(axis=1)
         without = Z.shape[0] - there  # a label can be put wrongly on these
-        by_frequency, evenly = _maximize(table, there * without), _maximize(table, without)
+        sums = ErrorSums(table)
+        by_frequency, evenly = (
+            _maximize(table, sums, weights) for weights in (there * without, without)
+        )
         gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
         found = evenly if gain.sum() > _CLEARLY else by_frequency
         self.n_labels_ = Z.shape[1]
         self.slopes_, self.intercepts_ = found.sigmoids.T.copy()
         self.wrong_rates_, self.missing_rates_ = found.wrong_rates, found.missing_rates
-        expected = _expected(table, found, found.belongs(table))
+        expected = found.expected(sums)
         self.wrong_share_ = float(expected.wrong.sum() / max(there.sum(), 1))
         belonging = expected.belonging.sum()
         self.missing_share_ = float(expected.missing.sum() / max(belonging, 1))
@@ -174,13 +151,13 @@ class _Model:
     wrong_rates: np.ndarray
     missing_rates: np.ndarray
 
-    def belongs(self, table: ScoreTable) -> np.ndarray:
-        """Probability q that the label belongs on the images of each group, (D, G)."""
-        return expit(self.sigmoids[:, :1] * table.mean + self.sigmoids[:, 1:])
+    def expected(self, sums: ErrorSums) -> Expected:
+        """The expectation: of the labels there, which do not belong; of the others, which do."""
+        return sums.at(self.sigmoids, self.wrong_rates, self.missing_rates)
 
     def likelihoods(self, table: ScoreTable) -> np.ndarray:
         """Log-likelihood of where each label is, (D,)."""
-        q = self.belongs(table)
+        q = expit(self.sigmoids[:, :1] * table.mean + self.sigmoids[:, 1:])
         p = (1 - q) * self.wrong_rates[:, None] + q * (1 - self.missing_rates[:, None])
         p = np.clip(p, 1e-300, 1 - 1e-16)
         absent = table.count - table.positives
@@ -188,17 +165,7 @@ class _Model:
         return np.asarray(found.sum(axis=1))
 
 
-@dataclass(frozen=True)
-class _Expected:
-    """What is expected of the labels' errors: (D, G), and sums of it (D,)."""
-
-    groups: np.ndarray  # images of each group where the label belongs
-    wrong: np.ndarray
-    missing: np.ndarray
-    belonging: np.ndarray
-
-
-def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
+def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model:
     """Expectation maximisation, where wrong labels are expected in proportion to `weights`."""
     n = table.count.sum(axis=1)
     there = table.positives.sum(axis=1)
@@ -209,15 +176,13 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
     model = _Model(sigmoids, rates, np.full(len(n), _START))
     before = np.zeros(2)
     for _ in range(_MOST_ROUNDS):
-        q = model.belongs(table)
-        expected = _expected(table, model, q)
+        expected = model.expected(sums)
         belonging = expected.belonging
         wrong = _shrunk(expected.wrong, _pooled(expected.wrong, there) * there.sum() * weights)
         missing = _shrunk(expected.missing, _pooled(expected.missing, belonging) * belonging)
         # one step suffices: the next round goes on from it
-        sigmoids, curvature = newton_step(
-            model.sigmoids, table.mean, replace(table, positives=expected.groups), prior, q
-        )
+        gradient, curvature = prior.added(expected.gradient, expected.curvature, model.sigmoids)
+        sigmoids = newton_step(model.sigmoids, gradient, curvature)
         prior = Prior.of(sigmoids, curvature)
         model = _Model(
             sigmoids,
@@ -229,19 +194,6 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
             break
         before = shares
     return model
-
-
-def _expected(table: ScoreTable, model: _Model, q: np.ndarray) -> _Expected:
-    """The expectation: of the labels there, which do not belong, and of the others, which do.
-
-    `q` (D, G) is what the model says of the groups.
-    """
-    rates = model.wrong_rates[:, None], model.missing_rates[:, None]
-    with np.errstate(invalid="ignore"):  # no rate and no probability: nothing is expected
-        wrong = table.positives * np.nan_to_num(probability_wrong(q, *rates))
-        missing = (table.count - table.positives) * np.nan_to_num(probability_missing(q, *rates))
-    groups = table.positives - wrong + missing
-    return _Expected(groups, wrong.sum(axis=1), missing.sum(axis=1), groups.sum(axis=1))
 
 
 def _pooled(errors: np.ndarray, labels: np.ndarray) -> float:

@@ -67,6 +67,12 @@ class Prior:
         covariance = (spread + np.eye(2)) / (n_labels + 1)
         return cls(mean, np.linalg.inv(covariance))
 
+    def added(
+        self, gradient: np.ndarray, curvature: np.ndarray, sigmoids: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient (D, 2) and Hessian (D, 2, 2) of a loss, and of the prior at these sigmoids."""
+        return gradient + (sigmoids - self.mean) @ self.precision, curvature + self.precision
+
 
 def places_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
     """Where each of D = `n_labels` labels is in a list of some columns and all others after them.
@@ -184,7 +190,8 @@ def descend(
     """Newton's method for all labels at once; slopes stay at 0 or above."""
     loss = sigmoid_loss(sigmoids, z, table, prior)
     for _ in range(50):
-        step, curvature = _newton_direction(sigmoids, z, table, prior)
+        gradient, curvature = derivatives(sigmoids, z, table, prior)
+        step = _newton_direction(sigmoids, gradient, curvature)
         length = np.ones(len(z))
         for _ in range(30):
             new = sigmoids - length[:, None] * step
@@ -202,36 +209,29 @@ def descend(
     return sigmoids, curvature
 
 
-def newton_step(
-    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior, p: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """One step of Newton's method for all labels, none too long, and the curvature before it.
+def newton_step(sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """Sigmoids (D, 2) after one step of Newton's method, none too long; slopes stay at 0 or above.
 
-    `p` (D, G) are the probabilities that the sigmoids give to the groups.
+    By the gradient (D, 2) and the Hessian (D, 2, 2) of what is minimised.
     """
-    step, curvature = _newton_direction(sigmoids, z, table, prior, p)
+    step = _newton_direction(sigmoids, gradient, curvature)
     step *= np.minimum(1, _LARGEST / np.maximum(np.abs(step).max(axis=1), 1e-12))[:, None]
     new = sigmoids - step
     new[:, 0] = np.maximum(new[:, 0], 0)
-    return new, curvature
+    return new
 
 
 def _newton_direction(
-    sigmoids: np.ndarray,
-    z: np.ndarray,
-    table: ScoreTable,
-    prior: Prior,
-    p: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """What Newton's method takes from the sigmoids, (D, 2), and the curvature (D, 2, 2)."""
-    gradient, curvature = derivatives(sigmoids, z, table, prior, p)
+    sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
+) -> np.ndarray:
+    """What Newton's method takes from the sigmoids, (D, 2)."""
     (a, b), (_, c) = curvature.transpose(1, 2, 0)
     g, h = gradient.T
     step = np.stack([c * g - b * h, a * h - b * g], axis=1) / (a * c - b * b)[:, None]
     held = (sigmoids[:, 0] == 0) & (g > 0)
     step[held, 0] = 0
     step[held, 1] = h[held] / c[held]
-    return step, curvature
+    return step
 
 
 def sigmoid_loss(
@@ -245,15 +245,10 @@ def sigmoid_loss(
 
 
 def derivatives(
-    sigmoids: np.ndarray,
-    z: np.ndarray,
-    table: ScoreTable,
-    prior: Prior,
-    p: np.ndarray | None = None,
+    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient (D, 2) and Hessian (D, 2, 2) of the loss; `p` (D, G) where it is known."""
-    if p is None:
-        p = expit(sigmoids[:, :1] * z + sigmoids[:, 1:])
+    """Gradient (D, 2) and Hessian (D, 2, 2) of the loss."""
+    p = expit(sigmoids[:, :1] * z + sigmoids[:, 1:])
     weight = table.count * p
     excess = weight - table.positives
     weight *= 1 - p
@@ -261,5 +256,4 @@ def derivatives(
     bent = weight * z
     corner = bent.sum(axis=1)
     curvature = np.stack([np.vecdot(bent, z), corner, corner, weight.sum(axis=1)], axis=1)
-    gradient += (sigmoids - prior.mean) @ prior.precision
-    return gradient, curvature.reshape(-1, 2, 2) + prior.precision
+    return prior.added(gradient, curvature.reshape(-1, 2, 2), sigmoids)
