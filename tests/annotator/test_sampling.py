@@ -96,9 +96,33 @@ def test_a_hundred_thousand_images_with_twenty_thousand_labels_in_four_gigabytes
 
 def test_a_fold_holds_out_so_many_and_no_group_twice():
     groups = np.repeat(np.arange(100), 5)
-    fold = Part(120, np.arange(2), 64).fold(np.zeros((500, 2)), groups, 0)
-    assert len(fold.held_out) == 125 // 2 + 1  # every other one of 125
+    (fold,) = Part(120, np.arange(2), 64).folds(np.zeros((500, 2)), groups, 0)
+    assert len(fold.held_out) == 120
+    assert len(np.unique(fold.held_out)) == 120
     assert not set(groups[fold.held_out]) & set(groups[fold.known])
+
+
+def test_of_many_images_as_many_are_held_out_as_fit():
+    """A sixth of 100,000 is a few more than 16,384: those few are left out, not half of them."""
+    (fold,) = Part(16_384, np.arange(2), 64).folds(np.zeros((100_000, 2)), None, 0)
+    assert len(fold.held_out) == 16_384
+    assert not set(fold.held_out) & set(fold.known)
+
+
+def test_all_images_are_held_out_in_turn_where_they_fit():
+    folds = Part(500, np.arange(2), 64).folds(np.zeros((500, 2)), None, 0)
+    assert len(folds) == 5
+    assert sorted(np.concatenate([fold.held_out for fold in folds])) == list(range(500))
+
+
+def test_very_many_labels_have_scores_for_the_most_frequent_whatever_the_memory(monkeypatch):
+    monkeypatch.setattr(sampling, "_MOST_OWN", 3)
+    found = part_of(frequencies([1, 50, 2, 20, 5]), memory=10**9)
+    assert found.n_images == 100
+    assert found.columns.tolist() == [1, 3, 4]
+    assert part_of(frequencies([50, 20, 5]), memory=10**9) is None
+    some = part_of(frequencies([1, 50, 2, 20, 5]), memory=32 * 299)
+    assert some.n_images < 100
 
 
 def test_what_needs_all_scores_is_refused_before_the_work():
@@ -124,9 +148,9 @@ def test_a_hundred_thousand_labels_end_in_a_sentence():
 
 def test_the_memory_at_hand_counts():
     n = memory_at_hand() // 32 // 1000 + 1
-    Y = scipy.sparse.csr_array((1000, n), dtype=np.float32)
+    Y = scipy.sparse.csr_array((n, 1000), dtype=np.float32)
     assert part_of(Y) is not None
-    assert part_of(Y[:, : n // 2]) is None
+    assert part_of(Y[: n // 2]) is None
 
 
 # --- what is learned ---------------------------------------------------------------------
@@ -171,7 +195,7 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     X, Y = data[0][:N], data[1][:N]
     recipe = usual_recipe(SemanticSpace(), NeighborVoting(20), False, 0)
     learned = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, part)
-    fold = part.fold(Y, None, 0)
+    (fold,) = part.folds(Y, None, 0)
     few = Y[:, part.columns]
     space = SemanticSpace().fit(X[fold.known], few[fold.known])
     method = NeighborVoting(20).fit(space.transform(X[fold.known]), few[fold.known])
@@ -181,6 +205,45 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     np.testing.assert_allclose(got.slopes_[part.columns], expected.slopes_, rtol=1e-4)
     np.testing.assert_allclose(got.intercepts_[part.columns], expected.intercepts_, atol=1e-3)
     assert got.n_images_ == len(fold.held_out)
+
+
+@pytest.mark.parametrize("method", [None, NeighborVoting(20)])
+def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, both, method):
+    """The same folds, the same scores."""
+    X, Y = data[0][:N], data[1][:N]
+    recipe = usual_recipe(None, method, False, 0)
+    whole = Part(N, np.arange(D), n_dimensions=4096)
+    by_part = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, whole)
+    plain = both[1] if method is None else learn(X, Y, recipe, 0, silent)
+    P = [probabilities(one, data[0][N : N + 50]) for one in (by_part, plain)]
+    np.testing.assert_allclose(P[0], P[1], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(by_part.held_out.toarray(), plain.held_out.toarray(), atol=1e-6)
+
+
+def test_below_the_limits_nothing_changes(data, monkeypatch):
+    """Bit for bit, whatever the limits are, as long as they are not reached."""
+    X, Y = data[0][:80], data[1][:80]
+    recipe = usual_recipe(None, None, True, 0)
+    monkeypatch.setattr(sampling, "_MOST_OWN", D)
+    near = learn(X, Y, recipe, 0, silent, memory=32 * 80 * D)
+    monkeypatch.setattr(sampling, "_MOST_OWN", 10**9)
+    far = learn(X, Y, recipe, 0, silent, memory=10**15)
+    np.testing.assert_array_equal(probabilities(near, X), probabilities(far, X))
+    np.testing.assert_array_equal(near.held_out.toarray(), far.held_out.toarray())
+    assert near.blend == far.blend
+    limited = learn(X, Y, recipe, 0, silent, memory=32 * 80 * D - 1)
+    assert limited.calibrator.n_images_ < near.calibrator.n_images_ == 80
+
+
+def test_labels_beyond_the_limit_get_what_is_usual(data, both):
+    X, Y = data[0][:N], data[1][:N]
+    part = Part(N, np.arange(0, D, 2), n_dimensions=4096)
+    recipe = usual_recipe(None, NeighborVoting(20), True, 0)
+    learned = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, part)
+    slopes = learned.calibrator.slopes_
+    np.testing.assert_allclose(slopes[1::2], np.median(slopes[::2]))
+    assert set(np.flatnonzero(np.diff(learned.held_out.indptr))) == set(range(N))
+    assert learned.blend == 0
 
 
 def test_the_space_has_no_more_dimensions_than_fit(data, both):
@@ -195,7 +258,7 @@ def test_the_space_has_no_more_dimensions_than_fit(data, both):
 
 def test_images_held_out_are_judged(data, both, part):
     found, Y = both[0].held_out, data[1][:N]
-    rows = part.fold(Y, None, 0).held_out
+    rows = part.folds(Y, None, 0)[0].held_out
     assert found.shape == (N, D)
     assert set(np.flatnonzero(np.diff(found.indptr))) == set(rows)
     assert set(found.indices) <= set(part.columns)
@@ -213,7 +276,7 @@ def test_decisions_of_held_out_images_count(data, part):
     recipe = usual_recipe(None, None, False, 0)
     given = None, rejected, None, Decisions(accepted, rejected, X[:40], rejected[:40])
     learned = sampling.learn_by_part(X, Y, recipe, 0, silent, *given, part)
-    rows = part.fold(Y, None, 0).held_out
+    rows = part.folds(Y, None, 0)[0].held_out
     assert learned.unsaid.n_accepted_ == accepted[rows][:, part.columns].nnz
     n_rejected = rejected[rows][:, part.columns].nnz + rejected[:40][:, part.columns].nnz
     assert learned.unsaid.n_rejected_ == n_rejected

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.arrays import to_numpy
+from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold, random_folds
@@ -133,7 +133,10 @@ def _even(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array) -> 
     """
     share = (np.bincount(Y.tocsr().indices, minlength=Y.shape[1]) + 0.5) / (Y.shape[0] + 1)
     floor = np.log(share / (1 - share)) - _FEWEST_VOTES
-    return ((np.maximum(votes, floor) + readout) / 2).astype(np.float32)
+    even = np.empty_like(votes)
+    for rows in row_blocks(len(votes), 32 * votes.shape[1]):
+        even[rows] = (np.maximum(votes[rows], floor) + readout[rows]) / 2
+    return even
 
 
 def _mixed(
@@ -147,8 +150,10 @@ def _mixed(
 
     scores = np.empty_like(votes)
     for known, held_out in folds:
-        level = _level(Y) - _level(Y[known])
-        scores[held_out] = learned(known)(votes[held_out], readout[held_out]) + level
+        level, mixture = _level(Y) - _level(Y[known]), learned(known)
+        for some in row_blocks(len(held_out), 48 * votes.shape[1]):
+            rows = held_out[some]
+            scores[rows] = mixture(votes[rows], readout[rows]) + level
     return learned(np.arange(len(votes))), scores
 
 

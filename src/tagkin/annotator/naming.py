@@ -50,8 +50,8 @@ class LearnedNames:
         """How many labels have names that count, in a sentence."""
         unknown = int((self.table.kinds == 0).sum())
         return [
-            f"The names of {self.n_counted} of {count(len(self.table), 'label')} count beside the "
-            f"images; {unknown} of the names are unknown."
+            f"The names of {self.n_counted:,} of {count(len(self.table), 'label')} count beside "
+            f"the images; {unknown:,} of the names are unknown."
         ]
 
     def extended(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:

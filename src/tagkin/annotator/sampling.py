@@ -10,12 +10,17 @@ there is not so much memory
 - the space is learned from the labels on most images, and nothing is denoised;
 - what `audit` finds is about those images and labels.
 
+Of very many labels most are on hardly any image, and what is learned of each alone is next to
+nothing. Whatever the memory, scores are therefore held for so many labels and no more; where there
+is room for those of all images, each of them is held out in turn.
+
 Neighbours and their labels are all images and all labels, which are sparse: nothing is left out of
 what can be suggested.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +35,7 @@ from tagkin.annotator.learning import (
     Recipe,
     judged,
     largest_product,
+    n_folds,
     resolved_with,
     scores_of_fold,
 )
@@ -48,6 +54,7 @@ __all__ = ["Part", "check_memory", "learn_by_part", "part_of"]
 _PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
 _PART = 4  # of the memory, that held-out scores may take where not all of them fit
 _MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores, then: more teach little
+_MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
 _FEWEST_LABELS = 64
 _FEWEST_IMAGES = 6
 _PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: several, in a fifth
@@ -64,12 +71,18 @@ class Part:
     n_dimensions: int
     """Labels that a space may be learned from, at most: its embeddings have so many dimensions."""
 
-    def fold(self, Y: Any, groups: np.ndarray | None, random_state: int | None) -> Fold:
-        """The images that are held out, and all others; none of a group is on both sides."""
+    def folds(self, Y: Any, groups: np.ndarray | None, random_state: int | None) -> list[Fold]:
+        """Images that are held out, and all others; none of a group is on both sides.
+
+        All images in turn, or so many of them once.
+        """
         n = Y.shape[0]
+        if self.n_images >= n:
+            return make_folds(n, Y, n_folds(n), groups, random_state)
         fold = make_folds(n, Y, max(3, round(n / self.n_images)), groups, random_state)[0]
-        step = -(-len(fold.held_out) // self.n_images)
-        return Fold(fold.known, fold.held_out[::step])
+        n_held_out = min(len(fold.held_out), self.n_images)
+        some = np.arange(n_held_out) * len(fold.held_out) // n_held_out  # at equal steps
+        return [Fold(fold.known, fold.held_out[some])]
 
     def taken_of(
         self, X: Any, Y: Any, groups: np.ndarray | None, rejected: Any
@@ -92,13 +105,15 @@ def part_of(Y: scipy.sparse.csr_array, memory: int | None = None) -> Part | None
     """
     n, n_labels = Y.shape
     memory = memory_at_hand() if memory is None else memory
-    if memory is None or _PER_SCORE * n * n_labels <= memory:
+    n_images, kept, dimensions = n, min(n_labels, _MOST_OWN), _MOST_LABELS
+    if memory is not None and _PER_SCORE * n * kept > memory:
+        n_scores = memory // (_PER_SCORE * _PART)
+        n_images = max(_FEWEST_IMAGES, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))
+        kept = max(1, min(n_labels, _MOST_LABELS, n_scores // n_images))
+        dimensions = max(_FEWEST_LABELS, min(_MOST_LABELS, memory // (_PER_DIMENSION * n)))
+    if (n_images, kept) == (n, n_labels):
         return None
-    n_scores = memory // (_PER_SCORE * _PART)
-    n_images = max(_FEWEST_IMAGES, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))
-    kept = max(1, min(n_labels, _MOST_LABELS, n_scores // n_images))
     order = np.argsort(-_n_carriers(Y), kind="stable")
-    dimensions = max(_FEWEST_LABELS, min(_MOST_LABELS, memory // (_PER_DIMENSION * n)))
     return Part(n_images, np.sort(order[:kept]), dimensions)
 
 
@@ -141,14 +156,13 @@ def learn_by_part(
 ) -> Learned:
     """As `learning.learn`, with the held-out scores of one part of images and labels."""
     n, n_labels = Y.shape
-    columns, fold = part.columns, part.fold(Y, groups, random_state)
-    rows = fold.held_out
+    columns, folds = part.columns, part.folds(Y, groups, random_state)
+    rows = np.sort(np.concatenate([fold.held_out for fold in folds]))
     few = Y[:, columns]
     no = None if rejected is None else rejected[:, columns]
-    done, names, unsaid = counted(step, "Learning", 2), None, None
+    done, names, unsaid = counted(step, "Learning", len(folds) + 1), None, None
     with blas_threads_for(largest_product(X, Y)):
-        best, scores = _held_out(X, Y, few, _lighter(recipe, part), fold, no)
-        done()
+        best, scores = _held_out(X, Y, few, _lighter(recipe, part), folds, no, done)
         if naming is not None:
             names, scores = naming.weighed_by_some(X, Y, scores, rows, columns)
         calibrator = LabelCalibrator().fit(scores, few[rows])
@@ -191,14 +205,20 @@ def _held_out(
     Y: scipy.sparse.csr_array,
     few: Any,
     recipe: Recipe,
-    fold: Fold,
+    folds: list[Fold],
     rejected: Any,
+    done: Callable[[], None],
 ) -> tuple[Recipe, np.ndarray]:
     """The recipe that held-out images resolve, and their scores (n×C) for a few labels (N×C)."""
     if isinstance(recipe.method, KinReadout):
-        found = blended(X, few, recipe, [fold], rejected=rejected, space_labels=Y)
+        found = blended(X, few, recipe, folds, done, rejected, space_labels=Y)
         return resolved_with(recipe, found), found.scores
-    return recipe, scores_of_fold(X, few, recipe, fold, rejected)
+    scores = []
+    for fold in folds:
+        scores.append(scores_of_fold(X, few, recipe, fold, rejected))
+        done()
+    order = np.argsort(np.concatenate([fold.held_out for fold in folds]))
+    return recipe, np.concatenate(scores)[order]
 
 
 def _placed(
