@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -42,6 +43,17 @@ LONG = (
     "tests/test_docs.py",
     "tests/test_site.py",
 )
+
+
+# Where folders of tests lie, if there is room: on a disk, a catalogue waits at every decision.
+MEMORY, ROOM = Path("/dev/shm"), 2 << 30
+
+
+def pytest_configure() -> None:
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
+        return
+    if not os.statvfs(MEMORY).f_flag & (os.ST_RDONLY | os.ST_NOEXEC) and os.access(MEMORY, os.W_OK):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
