@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import platform
+import re
 import signal
 from collections.abc import Callable
 from functools import cache
@@ -63,6 +64,8 @@ _NUMBERS = {
         276: "renameat2",
     },
 }
+# Devices and what the kernel tells: no files, but for those that lie in memory.
+_NO_FILE = re.compile("/proc/|/dev/(?!shm/)")
 _OF_OPEN_FILES = {"write", "pwrite64", "writev", "pwritev", "fsync", "fdatasync"}
 # of <sys/ptrace.h>
 _TRACE_ME, _SYSCALL, _SET_OPTIONS, _SYSCALL_INFO = 0, 24, 0x4200, 0x420E
@@ -178,7 +181,7 @@ def _changes_a_file(thread: int, process: int) -> str | None:
     except OSError:
         return None
     # pipes and sockets have no path; what is said on a terminal is no change of a file
-    return name if path.startswith("/") and not path.startswith(("/dev/", "/proc/")) else None
+    return name if path.startswith("/") and not _NO_FILE.match(path) else None
 
 
 @cache
