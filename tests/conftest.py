@@ -18,6 +18,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import numpy as np  # reads them when it is imported
 
+from .forking import lean_process
 from .privileges import made_folder
 
 gc.disable()  # till the tests are collected: next to nothing becomes garbage before
@@ -116,6 +117,13 @@ def open_folder() -> Iterator[Path]:
     """A folder for `without_privileges`, open to everyone."""
     with made_folder() as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def lean() -> Iterator[Callable[..., Any]]:
+    """Calls a function in a process that forks in no time: `tests.forking.lean_process`."""
+    with lean_process() as call:
+        yield call
 
 
 def relative_error(found: Any, expected: np.ndarray) -> float:

@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import time
 
 from tagkin.catalogue import (
     ACCEPTED,
@@ -28,8 +27,11 @@ UNHURRIED = "PRAGMA synchronous = OFF"
 N_STEPS, N_MOMENTS = 120, 80  # kills at a step of SQLite's, and at a moment
 
 
-def work(catalogue: Catalogue, folder, seed: int) -> None:
-    """A bit of everything, in an order of its own; what ended is told in a file."""
+def work(catalogue: Catalogue, folder, seed: int, begin) -> None:
+    """A bit of everything, in an order of its own; what ended is told in a file.
+
+    A function is called when each bit begins.
+    """
     rng = random.Random(seed)
     names = ["a.jpg", "b.jpg", "2024/c.jpg", "2024/d.jpg"]
     steps = [
@@ -42,6 +44,7 @@ def work(catalogue: Catalogue, folder, seed: int) -> None:
         lambda: (folder.put("2024/d.jpg", str(rng.random())), scan(catalogue)),
     ]
     while True:
+        begin()
         rng.choice(steps)()
         last = history(catalogue, 1)[0]
         if last.ended_at is not None:  # else it was killed before
@@ -64,24 +67,34 @@ def survived(path, folder) -> None:
         assert content(catalogue, "a.jpg")
 
 
-def killed(path, folder, seed, kill) -> int:
-    """Work in a child until it is killed; its exit status."""
+def killed_at_step(path, folder, seed, n) -> int:
+    """Work in a child that is killed in the middle of a statement; its exit status."""
 
     def working():
         with Catalogue(path, write=True) as catalogue:
             catalogue.row(UNHURRIED)
-            kill(catalogue)
-            work(catalogue, folder, seed)
+            by_step(n)(catalogue)
+            work(catalogue, folder, seed, begin=lambda: None)
+
+    return os.waitpid(in_child(working), 0)[1]
+
+
+def killed_at_moment(path, folder, seed, n) -> int:
+    """Work in a child that is killed some time after it has begun its n-th bit; its exit status."""
+    reading, writing = os.pipe()
+
+    def working():
+        with Catalogue(path, write=True) as catalogue:
+            catalogue.row(UNHURRIED)
+            work(catalogue, folder, seed, begin=lambda: os.write(writing, b"."))
 
     child = in_child(working)
-    if kill is by_moment:
-        time.sleep(random.Random(seed).uniform(0, 0.02))
-        os.kill(child, signal.SIGKILL)
+    os.close(writing)
+    for _ in range(n):
+        os.read(reading, 1)
+    os.kill(child, signal.SIGKILL)
+    os.close(reading)
     return os.waitpid(child, 0)[1]
-
-
-def by_moment(catalogue: Catalogue) -> None:
-    """The parent kills."""
 
 
 def by_step(n: int):
@@ -103,15 +116,17 @@ def by_step(n: int):
     return arm
 
 
-def test_a_catalogue_survives_two_hundred_kills(catalogue, folder):
+def test_a_catalogue_survives_two_hundred_kills(catalogue, folder, lean):
     offer(catalogue)
-    path = catalogue.path
     catalogue.close()
+    lean(survives, catalogue.path, folder)
+
+
+def survives(path, folder):
     rng = random.Random(0)
     for seed in range(N_STEPS):
-        status = killed(path, folder, seed, by_step(rng.randint(1, 500)))
-        assert os.WIFSIGNALED(status)
+        assert os.WIFSIGNALED(killed_at_step(path, folder, seed, rng.randint(1, 500)))
         survived(path, folder)
     for seed in range(N_MOMENTS):
-        assert os.WIFSIGNALED(killed(path, folder, 1000 + seed, by_moment))
+        assert os.WIFSIGNALED(killed_at_moment(path, folder, 1000 + seed, rng.randint(0, 3)))
         survived(path, folder)

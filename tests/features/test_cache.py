@@ -156,8 +156,12 @@ def write_until_killed(folder, n, mark, pipe):
 
 
 @needs_fork
-def test_killed_at_random_moments_it_loses_only_what_was_being_stored(tmp_path):
+def test_killed_at_random_moments_it_loses_only_what_was_being_stored(tmp_path, lean):
     """24 times two processes write the same contents and are killed."""
+    lean(kill_at_random, tmp_path)
+
+
+def kill_at_random(tmp_path):
     n, rng = 400, np.random.default_rng(0)
     folder, mark = tmp_path / "cache", tmp_path / "mark"
     for k in range(24):

@@ -58,7 +58,11 @@ def check(folder, told):
         assert cache.load(NUMBERS, [content(i)[0] for i in range(12)], out).all()
 
 
-def test_killed_at_step_after_step(tmp_path):
+def test_killed_at_step_after_step(tmp_path, lean):
+    assert lean(n_survived, tmp_path) >= N_KILLS - 5  # another process's instructions can be less
+
+
+def n_survived(tmp_path):
     n = work(tmp_path / "counted")
     assert n > 10 * N_KILLS
     n_killed = 0
@@ -68,7 +72,7 @@ def test_killed_at_step_after_step(tmp_path):
         n_killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
         check(folder, told)
         shutil.rmtree(folder)
-    assert n_killed >= N_KILLS - 5  # another process's instructions can be a few less
+    return n_killed
 
 
 def test_a_damaged_database_is_set_aside_at_every_step(tmp_path, recwarn):

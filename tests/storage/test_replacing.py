@@ -41,8 +41,14 @@ WHOLE = ["README.md", "apart", "arrays", "model.json"]
 
 
 @needs_fork
-def test_a_kill_at_any_step_leaves_a_whole_model(models, tmp_path):
+def test_a_kill_at_any_step_leaves_a_whole_model(models, tmp_path, lean):
     """Also the next save, after each kill, finds nothing in its way and leaves nothing behind."""
+    assert lean(kill_replacing, models, tmp_path) > 20
+    assert whole(tmp_path / "model") == 2.0
+    assert names_in(tmp_path / "model") == WHOLE
+
+
+def kill_replacing(models, tmp_path):
     folder, seen = tmp_path / "model", []
 
     def check(step):
@@ -57,25 +63,25 @@ def test_a_kill_at_any_step_leaves_a_whole_model(models, tmp_path):
         prepare=lambda: save(models[0], folder, overwrite=True),
         check=check,
     )
-    assert n > 20
     assert seen == sorted(seen), "from one step on it is the new one"
     assert set(seen) == {0.5, 2.0}
-    assert whole(folder) == 2.0
-    assert names_in(folder) == WHOLE
+    return n
 
 
 @needs_fork
-def test_a_kill_of_the_first_save_leaves_nothing_in_the_way(models, tmp_path):
-    folder = tmp_path / "new"
+def test_a_kill_of_the_first_save_leaves_nothing_in_the_way(models, tmp_path, lean):
+    assert lean(kill_first_save, models[0], tmp_path / "new") > 20
 
+
+def kill_first_save(model, folder):
     def check(step):
         if (folder / "model.json").exists():
             assert whole(folder) == 0.5
-            save(models[0], folder, overwrite=True)
+            save(model, folder, overwrite=True)
         else:
             with pytest.raises(StorageError, match="not a tagkin model"):
                 load(folder)
-            save(models[0], folder)
+            save(model, folder)
         assert names_in(folder) == WHOLE
         clear(folder)
 
@@ -85,17 +91,21 @@ def test_a_kill_of_the_first_save_leaves_nothing_in_the_way(models, tmp_path):
                 path.unlink()
             folder.rmdir()
 
-    n = kill_everywhere(lambda: save(models[0], folder), lambda: clear(folder), check)
-    assert n > 20
+    return kill_everywhere(lambda: save(model, folder), lambda: clear(folder), check)
 
 
 @needs_fork
-def test_adding_images_and_saving_survives_kills(tmp_path):
+def test_adding_images_and_saving_survives_kills(tmp_path, lean):
     """Load, partial_fit, save: the way of `tagkin accept`. What was not changed is not written."""
+    assert lean(kill_adding, tmp_path / "model") > 20
+    assert load(tmp_path / "model").method_.labels_.shape[0] == 60
+
+
+def kill_adding(folder):
     X, Y, X_new = make_collection(60)
     tags = [[f"tag {t}" for t in np.flatnonzero(row)] for row in Y]
     learned = FeatureAnnotator(method=NeighborVoting(), denoise=False).fit(X[:50], tags[:50])
-    folder = learned.save(tmp_path / "model")
+    learned.save(folder)
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     extended = load(folder).partial_fit(X[50:], tags[50:])
 
@@ -114,8 +124,7 @@ def test_adding_images_and_saving_survives_kills(tmp_path):
         assert found.held_out_.shape == found.method_.labels_.shape
         assert len(found.suggest(X_new[:1])) == 1
 
-    assert kill_everywhere(work, prepare, check) > 20
-    assert load(folder).method_.labels_.shape[0] == 60
+    return kill_everywhere(work, prepare, check)
 
 
 @pytest.mark.parametrize("first", [True, False])
