@@ -27,14 +27,10 @@ UNHURRIED = "PRAGMA synchronous = OFF"
 N_STEPS, N_MOMENTS = 120, 80  # kills at a step of SQLite's, and at a moment
 
 
-def work(catalogue: Catalogue, folder, seed: int, begin) -> None:
-    """A bit of everything, in an order of its own; what ended is told in a file.
-
-    A function is called when each bit begins.
-    """
-    rng = random.Random(seed)
+def bits(catalogue: Catalogue, folder, rng: random.Random) -> list:
+    """A bit of everything that changes a catalogue."""
     names = ["a.jpg", "b.jpg", "2024/c.jpg", "2024/d.jpg"]
-    steps = [
+    return [
         lambda: offer(catalogue, {n: {"new": 0.5, f"tag {rng.random():.1f}": 0.9} for n in names}),
         lambda: decide(catalogue, rng.choice([ACCEPTED, REJECTED]), Filters(at_least=0.6)),
         lambda: decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=["own"])),
@@ -43,6 +39,15 @@ def work(catalogue: Catalogue, folder, seed: int, begin) -> None:
         lambda: (folder.tag("b.jpg", [f"found {rng.random():.1f}"]), scan(catalogue)),
         lambda: (folder.put("2024/d.jpg", str(rng.random())), scan(catalogue)),
     ]
+
+
+def work(catalogue: Catalogue, folder, seed: int, begin) -> None:
+    """These, in an order of its own; what ended is told in a file.
+
+    A function is called when each of them begins.
+    """
+    rng = random.Random(seed)
+    steps = bits(catalogue, folder, rng)
     while True:
         begin()
         rng.choice(steps)()
@@ -124,6 +129,9 @@ def test_a_catalogue_survives_two_hundred_kills(catalogue, folder, lean):
 
 def survives(path, folder):
     rng = random.Random(0)
+    with Catalogue(path, write=True) as catalogue:
+        for bit in bits(catalogue, folder, rng):  # what they import, no child has to
+            bit()
     for seed in range(N_STEPS):
         assert os.WIFSIGNALED(killed_at_step(path, folder, seed, rng.randint(1, 500)))
         survived(path, folder)
