@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -50,11 +51,16 @@ LONG = (
 MEMORY, ROOM = Path("/dev/shm"), 2 << 30
 
 
-def pytest_configure() -> None:
-    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
+def pytest_configure(config: pytest.Config) -> None:
+    """Put them there till the end of the run; ``--basetemp=DIR`` keeps them elsewhere."""
+    if config.option.basetemp or "PYTEST_DEBUG_TEMPROOT" in os.environ:
         return
-    if not os.statvfs(MEMORY).f_flag & (os.ST_RDONLY | os.ST_NOEXEC) and os.access(MEMORY, os.W_OK):
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK):
+        forbids = os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+        if not forbids and shutil.disk_usage(MEMORY).free > ROOM:
+            root = tempfile.mkdtemp(prefix="tagkin-tests-", dir=MEMORY)
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = root
+            config.add_cleanup(lambda: shutil.rmtree(root, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
