@@ -45,17 +45,22 @@ def scrolling_section(found: dict[str, Any] | None) -> str:
             f"{1000 * one['main_thread_seconds'] / one['frames']:.1f} ms",
             *(f"{one[key]:.0f} ms" for key in ("median_ms", "p95_ms")),
             f"{one['dropped_share']:.0%}",
+            f"{one['blank_share']:.1%}" if "blank_share" in one else "–",
         ]
         for name, one in (("first time", found["first"]), ("again", found["again"]))
     ]
     header = ["way down", "CPU for a frame", "a frame, median", "95 of 100", "dropped"]
+    header += ["no picture yet"]
+    speed = found.get("pixels_per_second", 2400)
     load = "" if found["load"] is None else f" (load {found['load']:.0f} on this machine)"
+    browser = found["browser"].split(".")[0]
     return f"""## Scrolling
 
-A grid of {found["photographs"]:,} photographs at 2,400 pixels per second, in a headless Chromium
-{found["browser"].split(".")[0]} that draws without a GPU: the first time, while parts of the list
+A grid of {found["photographs"]:,} photographs at {speed:,} pixels per second, in a headless
+Chromium {browser} that draws without a GPU: the first time, while parts of the list
 and pictures are fetched, and again. A frame has 16.7 ms. CPU is that of the page's main thread;
-frames are late where other processes have the processor{load}.
+frames are late where other processes have the processor{load}. *No picture yet* is the share of
+photographs in the window, over all frames, whose thumbnail has not arrived.
 
 {table(header, rows)}"""
 

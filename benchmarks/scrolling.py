@@ -6,7 +6,8 @@ were made before. The results of a search are scrolled from the first to the las
 per second: first while parts of the list and pictures are fetched, then again with all of it there.
 A frame is dropped where the next one comes after more than 1.5 times 1/60 second. On a machine
 that is busy otherwise frames are late whatever the page does: CPU time of the page's main thread
-says what the page itself takes.
+says what the page itself takes. Frames alone would praise a page that shows nothing: at every frame
+those photographs in the window are counted whose picture has not arrived.
 """
 
 import json
@@ -34,15 +35,30 @@ SIZE, PIXELS_PER_SECOND, PATIENCE = (640, 480), 2400, 600_000
 
 _RECORD = """() => {
   const frames = [];
+  const grid = document.querySelector("#grid");
+  const columns = getComputedStyle(grid).gridTemplateColumns.split(" ").length;
+  const gap = parseFloat(getComputedStyle(grid).rowGap);
+  const row = grid.firstElementChild.offsetHeight + gap;
+  const above = grid.offsetTop;
+  const seen = { shown: 0, blank: 0 };
   let last = null;
   window.recording = true;
   const frame = (now) => {
     if (last !== null) frames.push(now - last);
     last = now;
+    const first = Math.max(0, Math.floor((scrollY - above) / row)) * columns;
+    const end = Math.ceil((scrollY + innerHeight - above) / row) * columns;
+    for (let i = first; i < end; i += 1) {
+      const item = grid.children[i];
+      if (!item && !grid.dataset.next) break;
+      seen.shown += 1;
+      if (!item?.querySelector("img").complete) seen.blank += 1;
+    }
     if (window.recording) requestAnimationFrame(frame);
   };
   requestAnimationFrame(frame);
   window.frames_seen = frames;
+  window.pictures_seen = seen;
 }"""
 # time and not frames decides how far it is: a slow machine drops frames, and scrolls as fast
 _SCROLL = """(speed) => new Promise((resolve) => {
@@ -99,6 +115,7 @@ def scrolled(page: Any) -> dict[str, float]:
     seconds = main_thread(session) - before
     session.detach()
     frames = np.array(page.evaluate("window.frames_seen"))
+    seen = page.evaluate("window.pictures_seen")
     return {
         "main_thread_seconds": seconds,
         "frames": len(frames),
@@ -108,6 +125,7 @@ def scrolled(page: Any) -> dict[str, float]:
         "p99_ms": float(np.quantile(frames, 0.99)),
         "longest_ms": float(frames.max()),
         "dropped_share": float(np.mean(frames > 1.5 * 1000 / 60)),
+        "blank_share": seen["blank"] / seen["shown"],
     }
 
 
@@ -136,7 +154,11 @@ def measure(n: int = 2000) -> dict[str, Any]:
             page.goto(address)
             page.goto(address.partition("/?")[0] + "/search?untagged=true")
             page.locator("#grid .tile").first.wait_for()
-            found: dict[str, Any] = {"photographs": n, "browser": browser.version}
+            found: dict[str, Any] = {
+                "photographs": n,
+                "browser": browser.version,
+                "pixels_per_second": PIXELS_PER_SECOND,
+            }
             for when in ("first", "again"):
                 found[when] = scrolled(page)
                 say(f"{when}: {found[when]}")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tagkin.catalogue import (
     Catalogue,
     Kin,
     Open,
-    PastRun,
     Pictured,
     TagCounts,
     doubted_acceptances,
     doubtful,
     explain_photograph,
-    history,
-    list_tags,
     pictured,
     pictured_photographs,
     search,
-    status_of,
     suggestions_for,
     tag_name,
     tags_of,
@@ -37,12 +33,12 @@ __all__ = [
     "doubts_answer",
     "next_photograph",
     "next_tag",
-    "overview_answer",
     "photograph_answer",
     "question_answer",
     "search_answer",
     "similar_answer",
     "suggestions_answer",
+    "tag_row",
     "tags_answer",
 ]
 
@@ -294,52 +290,3 @@ def _result(path: str, one: Pictured | None) -> dict[str, Any]:
         "thumbnail": None,
         "picture": None,
     }
-
-
-# --- overview ------------------------------------------------------------------------------
-
-
-def overview_answer(catalogue: Catalogue, n_tags: int = 300, n_runs: int = 30) -> dict[str, Any]:
-    """How much is tagged, how good each of the most frequent tags is, and the last runs."""
-    status = status_of(catalogue)
-    return {
-        "folder": shown(status.root),
-        "photographs": status.n_photographs,
-        "untagged": status.n_untagged,
-        "unreadable": status.n_problems,
-        "n_tags": status.n_tags,
-        "suggestions": status.n_suggestions,
-        "expected": round(status.expected, 1),
-        "accepted": status.n_accepted,
-        "rejected": status.n_rejected,
-        "to_write": status.n_to_write,
-        "model": status.model,
-        "tags": [tag_row(one) for one in list_tags(catalogue)[:n_tags]],
-        "runs": runs_answer(history(catalogue, n_runs)),
-    }
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else shown(str(value))
-
-
-def runs_answer(runs: Iterable[PastRun]) -> list[dict[str, Any]]:
-    """Runs, and whether a page can take each back."""
-    return [
-        {
-            "id": run.id,
-            "what": run.what,
-            "started_at": run.started_at,
-            "ended_at": run.ended_at,
-            "outcome": run.outcome,
-            "said": ", ".join(f"{_words(k)} {_number(v)}" for k, v in run.outcome.items()),
-            "undoes": run.undoes,
-            "undone_by": run.undone_by,
-            "can_undo": run.what in ("accept", "reject", "review") and run.undone_by is None,
-        }
-        for run in runs
-    ]

@@ -12,6 +12,7 @@ from tagkin.catalogue import Decided, Open, complete_tag, history, tags_of
 from tagkin.errors import InvalidInput
 from tagkin.server import answers
 from tagkin.server.assets import shown
+from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.review import Review
 from tagkin.server.thumbnails import SIZES
 
@@ -191,15 +192,16 @@ def search(
 @router.get("/overview")
 def overview(request: Request) -> Any:
     """How much is tagged, quality per tag, the last runs."""
-    with review_of(request).readers.one() as catalogue:
-        return answers.overview_answer(catalogue)
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        return overview_answer(catalogue, review.order)
 
 
 @router.get("/runs")
 def runs(request: Request, n: Some = 50) -> Any:
     """The last runs."""
     with review_of(request).readers.one() as catalogue:
-        return {"runs": answers.runs_answer(history(catalogue, n))}
+        return {"runs": runs_answer(catalogue, history(catalogue, n))}
 
 
 def cursor(text: str | None) -> Open | None:

@@ -99,6 +99,11 @@ class LiveOrder:
         """Whether decisions change the order."""
         return self._live is not None
 
+    @property
+    def is_opening(self) -> bool:
+        """Whether it is not live yet, and may be soon."""
+        return self._live is None and self._renew.is_set()
+
     # --- learned in the background ----------------------------------------------------------
 
     def learn(self, verdicts: Sequence[Verdict]) -> None:

@@ -37,6 +37,11 @@ class Order(Protocol):
         ...
 
     @property
+    def is_opening(self) -> bool:
+        """Whether decisions will change the order soon, and do not yet."""
+        ...
+
+    @property
     def is_at_work(self) -> bool:
         """Whether something goes on in the background, which `close` could not end."""
         ...
@@ -87,7 +92,7 @@ class Order(Protocol):
 class StoredOrder:
     """By the confidences that the last run stored: nothing changes before the next fit."""
 
-    is_live = is_at_work = False
+    is_live = is_opening = is_at_work = False
 
     def tags(self, catalogue: Catalogue) -> list[TagCounts]:
         """Those with most right suggestions first, as far as confidences tell."""

@@ -14,6 +14,7 @@ from tagkin.errors import InvalidInput
 from tagkin.server import answers
 from tagkin.server.api import NOT_PLACED, Cursor, Doubted, Number, Some, Strategy, cursor, review_of
 from tagkin.server.assets import assets, assets_version, render
+from tagkin.server.overview import overview_answer
 from tagkin.server.thumbnails import SIZES, Picture
 
 __all__ = ["N_PICTURES", "router"]
@@ -132,8 +133,9 @@ def search(
 @router.get("/overview")
 def overview(request: Request) -> HTMLResponse:
     """How the collection stands."""
-    with review_of(request).readers.one() as catalogue:
-        found = answers.overview_answer(catalogue)
+    review = review_of(request)
+    with review.readers.one() as catalogue:
+        found = overview_answer(catalogue, review.order)
     return _page(request, "overview", found=found)
 
 

@@ -179,6 +179,7 @@ class Review:
                 "can_undo": last_batch(catalogue) is not None,
                 "can_redo": last_undone(catalogue) is not None,
                 "is_live": self.order.is_live,
+                "is_opening": self.order.is_opening,
                 "fit": self.fit.state(),
             }
 

@@ -44,7 +44,11 @@ function isItsOwn(element, name) {
 
 function pressed(event) {
   if (event.defaultPrevented || event.altKey || event.isComposing) return;
-  if (find("dialog[open]") || (isText(event.target) && event.key !== "Escape")) return;
+  if (find("dialog[open]")) return;
+  if (isText(event.target)) {
+    if (event.key === "Escape") event.target.blur(); // letters are keys again
+    return;
+  }
   const name = nameOf(event);
   if (isItsOwn(event.target, name)) return;
   const isSingle = name.length === 1 && name !== " ";
@@ -73,7 +77,7 @@ function listed(given) {
   const term = make("dt");
   const isRange = given.length === 4 && ARROWS.every((key) => given.includes(`Shift+${key}`));
   const keys = isRange ? ["Shift", ...ARROWS] : given;
-  keys.forEach((key, i) => term.append(...(i ? [" "] : []), ...shown(key)));
+  keys.forEach((key) => term.append(...shown(key)));
   return term;
 }
 

@@ -1,9 +1,11 @@
 // The map of the collection: every photograph a dot, near those that it is near to.
 import { find, findAll, make, mode } from "./dom.js";
+import { bind } from "./keys.js";
 import { onShown } from "./page.js";
 import { get } from "./server.js";
 
 const COLOURS = ["#4477aa", "#ee6677", "#228833", "#e0b400", "#44b5d6", "#aa3377", "#ee7733", "#6a51c8", "#009988"];
+const REST = "#9aa0a8"; // other tags, or none
 const MARGIN = 18;
 const NEAR = 12; // pixels
 
@@ -27,12 +29,11 @@ function draw() {
   const pen = canvas().getContext("2d");
   pen.scale(scale, scale);
   at = positions(width, height);
-  const rest = getComputedStyle(document.body).getPropertyValue("--line");
   const radius = at.length > 1200 ? 2.2 : 3.2;
   const order = at.map((_, i) => i).sort((a, b) => drawn.colours[a] - drawn.colours[b]);
   for (const i of order) {
-    pen.fillStyle = COLOURS[drawn.colours[i]] ?? rest;
-    pen.globalAlpha = drawn.colours[i] < 0 ? 1 : 0.85;
+    pen.fillStyle = COLOURS[drawn.colours[i]] ?? REST;
+    pen.globalAlpha = drawn.colours[i] < 0 ? 0.4 : 0.9;
     pen.beginPath();
     pen.arc(...at[i], radius, 0, 7);
     pen.fill();
@@ -51,7 +52,7 @@ function legend() {
   };
   list.replaceChildren(
     ...drawn.tags.map((name, i) => make("li", {}, dot(COLOURS[i]), name)),
-    make("li", { class: "quiet" }, dot("#9aa0a8"), "other tags, or none"),
+    make("li", { class: "quiet" }, dot(REST), "other tags, or none"),
   );
 }
 
@@ -69,8 +70,7 @@ function nearest(event) {
 
 let peeked = -1;
 
-async function peek(event) {
-  const i = nearest(event);
+async function peek(i) {
   const box = find("#map .peek");
   if (i === peeked) return;
   peeked = i;
@@ -81,11 +81,39 @@ async function peek(event) {
   const found = await get(`/api/photographs/${drawn.contents[i]}`).catch(() => null);
   if (peeked !== i || !found) return;
   box.replaceChildren(make("img", { src: found.thumbnail, alt: "" }), found.name);
+  box.dataset.content = drawn.contents[i];
   const [x, y] = at[i];
   const width = canvas().clientWidth;
   box.style.left = `${Math.max(4, Math.min(width - 168, x - 80))}px`;
   box.style.top = y > 190 ? `${y - 168}px` : `${y + 14}px`;
   box.hidden = false;
+}
+
+// The dot to go to with an arrow: near, and rather ahead than aside.
+function towards(key) {
+  const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
+  const [x, y] = at[peeked] ?? [canvas().clientWidth / 2, canvas().clientHeight / 2];
+  let best = peeked;
+  let least = Infinity;
+  at.forEach(([a, b], i) => {
+    const ahead = (a - x) * dx + (b - y) * dy;
+    const aside = Math.abs((a - x) * dy) + Math.abs((b - y) * dx);
+    const cost = ahead + 2 * aside;
+    if (i !== peeked && ahead > 0 && cost < least) [best, least] = [i, cost];
+  });
+  return best;
+}
+
+const isOnMap = () => document.activeElement === canvas() && drawn;
+
+function move(event) {
+  if (!isOnMap()) return false;
+  peek(towards(event.key));
+  return true;
+}
+
+function open(i) {
+  if (i >= 0) location.href = `/photographs/${drawn.contents[i]}`;
 }
 
 async function shown() {
@@ -96,19 +124,16 @@ async function shown() {
   find("#map").hidden = false;
   legend();
   draw();
-  canvas().addEventListener("pointermove", peek);
-  canvas().addEventListener("pointerleave", () => {
-    peeked = -1;
-    find("#map .peek").hidden = true;
-  });
-  canvas().addEventListener("click", (event) => {
-    const i = nearest(event);
-    if (i >= 0) location.href = `/photographs/${drawn.contents[i]}`;
-  });
+  canvas().addEventListener("pointermove", (event) => peek(nearest(event)));
+  for (const left of ["pointerleave", "blur"]) canvas().addEventListener(left, () => peek(-1));
+  canvas().addEventListener("click", (event) => open(nearest(event)));
 }
 
 export function listen() {
   onShown(shown);
+  bind("overview", ["m"], "To the map", () => canvas()?.focus());
+  bind("overview", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "On the map: the next photograph that way", move);
+  bind("overview", ["Enter"], "On the map: open it", () => (isOnMap() && peeked >= 0 ? open(peeked) : false));
   addEventListener("resize", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   document.addEventListener("click", (event) => {

@@ -1,5 +1,6 @@
 // Overview: the table in another order, runs taken back.
 import { find, findAll, mode } from "./dom.js";
+import { onShown } from "./page.js";
 import { undo } from "./state.js";
 
 const valueOf = (row, column) => {
@@ -20,7 +21,14 @@ function sort(header) {
   body.append(...rows);
 }
 
+// Times are stored as they are in Greenwich.
+function tellTimes() {
+  const told = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  for (const one of findAll("#runs time")) one.textContent = told.format(new Date(one.dateTime));
+}
+
 export function listen() {
+  onShown(() => mode() === "overview" && tellTimes());
   document.addEventListener("click", (event) => {
     if (mode() !== "overview") return;
     const header = event.target.closest("#quality thead th");

@@ -2,6 +2,8 @@
 import { find, findAll } from "./dom.js";
 import { text } from "./server.js";
 
+const SOON = 300; // ms
+
 const ahead = new Map();
 const shownHooks = [];
 
@@ -17,6 +19,17 @@ export function shown() {
 async function fetched(address) {
   const page = new DOMParser().parseFromString(await text(address), "text/html");
   return { address, page };
+}
+
+// What a person waits for shows that it is under way, unless it is there at once.
+async function awaited(promise) {
+  const timer = setTimeout(() => document.body.setAttribute("aria-busy", "true"), SOON);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    document.body.removeAttribute("aria-busy");
+  }
 }
 
 // Fetch a page and its pictures before they are asked for.
@@ -62,7 +75,7 @@ export function put({ address, page }, { push = true, keepPlace = false } = {}) 
 }
 
 export async function go(address, options = {}) {
-  const page = await (ahead.get(address) ?? fetched(address));
+  const page = await awaited(ahead.get(address) ?? fetched(address));
   forget();
   put(page, options);
 }
@@ -77,7 +90,7 @@ export async function refresh() {
       : marks.filter((m) => element.hasAttribute(m)).map((m) => `[${m}="${element.getAttribute(m)}"]`).join("");
   const parent = focused?.parentElement?.closest("[data-content], [data-tag], [data-run]");
   const path = [parent, focused].filter(Boolean).map(selector).filter(Boolean).join(" ");
-  put(await fetched(location.pathname + location.search), { push: false, keepPlace: true });
+  put(await awaited(fetched(location.pathname + location.search)), { push: false, keepPlace: true });
   if (path) find(path)?.focus({ preventScroll: true });
 }
 

@@ -73,6 +73,8 @@ async function next() {
 
 function shown() {
   if (mode() !== "photograph" || !find("#photograph")) return;
+  // the next one has an address of its own: it stays when all is decided, and after a reload
+  if (location.pathname === "/photographs") history.replaceState({}, "", `/photographs/${shownContent()}`);
   const to = find("#photograph").dataset.next;
   if (to) prepare(`/photographs/${to}`).catch(() => {});
   if (document.activeElement === document.body) rows()[0]?.focus({ preventScroll: true, focusVisible: false });

@@ -4,6 +4,7 @@ import * as complete from "./complete.js";
 import * as doubtful from "./doubtful.js";
 import * as grid from "./grid.js";
 import * as keys from "./keys.js";
+import * as kin from "./kin.js";
 import * as map from "./map.js";
 import * as overview from "./overview.js";
 import { shown } from "./page.js";
@@ -12,6 +13,6 @@ import * as search from "./search.js";
 import * as state from "./state.js";
 import * as tag from "./tag.js";
 
-for (const part of [complete, grid, tag, photograph, doubtful, search, overview, map, keys]) part.listen();
+for (const part of [complete, grid, tag, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
 state.follow();
 shown();

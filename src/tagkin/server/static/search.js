@@ -6,7 +6,7 @@ import { complain, say } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
 import { decide, undo } from "./state.js";
 
-const N_MORE = 240;
+const N_MORE = 120;
 const chosen = () => tiles().filter(isPressed);
 
 function selectionChanged() {
@@ -62,7 +62,7 @@ async function more() {
   }
 }
 
-const isNearEnd = () => innerHeight + scrollY > document.body.scrollHeight - 1600;
+const isNearEnd = () => innerHeight + scrollY > document.body.scrollHeight - 4800;
 
 async function scrolled() {
   if (mode() !== "search" || isLoading) return;

@@ -18,10 +18,10 @@ export function tell(state) {
   find("#share").value = decided;
   find("#undo").disabled = !state.can_undo;
   find("#redo").disabled = !state.can_redo;
-  tellFit(state.fit, state.is_live);
+  tellFit(state.fit, state);
 }
 
-function tellFit(now, isLive) {
+function tellFit(now, order) {
   const line = find("#fit");
   line.dataset.state = now.state;
   const share = now.total ? ` ${Math.floor((100 * now.done) / now.total)} %` : "";
@@ -30,7 +30,8 @@ function tellFit(now, isLive) {
     done: "Learned anew: the order is a new one",
     failed: now.error,
   };
-  const told = texts[now.state] ?? (isLive ? "The order follows your decisions" : "");
+  const follows = order.is_live ? "The order follows your decisions" : order.is_opening ? "Getting ready to follow your decisions" : "";
+  const told = texts[now.state] ?? follows;
   if (line.textContent !== told) line.textContent = told;
   if (fit === "running" && now.state === "done") {
     say("Everything was learned anew.", { button: { text: "Show", run: () => refresh().catch(complain) } });

@@ -1,0 +1,88 @@
+"""What the overview tells: how much is tagged, how good each tag is, what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tagkin.catalogue import Catalogue, PastRun, history, list_tags, status_of
+from tagkin.server.answers import tag_row
+from tagkin.server.assets import shown
+from tagkin.server.order import Order
+
+__all__ = ["overview_answer", "runs_answer"]
+
+_N_NAMED = 3  # tags of a run that are named
+_LOOKED_THROUGH = 1000  # decisions of a run whose tags are looked up, at most
+_DECIDING = ("accept", "reject", "review")
+_PLURAL = {"decisions": "decision", "photographs": "photograph", "tags": "tag", "files": "file"}
+
+
+def overview_answer(
+    catalogue: Catalogue, order: Order, n_tags: int = 300, n_runs: int = 30
+) -> dict[str, Any]:
+    """How much is tagged, how good each of the most frequent tags is, and the last runs."""
+    status, live = status_of(catalogue), order.expected()
+    return {
+        "folder": shown(status.root),
+        "photographs": status.n_photographs,
+        "untagged": status.n_untagged,
+        "unreadable": status.n_problems,
+        "n_tags": status.n_tags,
+        "suggestions": status.n_suggestions,
+        "expected": round(sum(live.values()) if live else status.expected, 1),
+        "accepted": status.n_accepted,
+        "rejected": status.n_rejected,
+        "to_write": status.n_to_write,
+        "model": status.model,
+        "tags": [tag_row(one, live) for one in list_tags(catalogue)[:n_tags]],
+        "runs": runs_answer(catalogue, history(catalogue, n_runs)),
+    }
+
+
+def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, Any]]:
+    """Runs, what came of each, and whether a page can take it back."""
+    return [
+        {
+            "id": run.id,
+            "what": run.what,
+            "started_at": run.started_at,
+            "ended_at": run.ended_at,
+            "outcome": run.outcome,
+            "said": _decisions_text(catalogue, run) or _outcome_text(run),
+            "undoes": run.undoes,
+            "undone_by": run.undone_by,
+            "can_undo": run.what in _DECIDING and run.undone_by is None,
+        }
+        for run in runs
+    ]
+
+
+def _decisions_text(catalogue: Catalogue, run: PastRun) -> str | None:
+    """What a run of decisions was about; None for another one, and for one of very many."""
+    n = run.outcome.get("decisions")
+    if run.what not in _DECIDING or not isinstance(n, int) or n > _LOOKED_THROUGH:
+        return None
+    rows = catalogue.rows(
+        "SELECT t.name, sum(d.verdict > 0), sum(d.verdict < 0) FROM decisions d "
+        "JOIN tags t ON t.id = d.tag WHERE d.run = ? GROUP BY t.id ORDER BY count(*) DESC, t.name",
+        (run.id,),
+    )
+    counts = zip(
+        ("accepted", "rejected"), (sum(row[k] for row in rows) for k in (1, 2)), strict=True
+    )
+    done = ", ".join(f"{n:,} {word}" for word, n in counts if n)
+    names = [shown(name) for name, _, _ in rows[:_N_NAMED]]
+    more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
+    return f"{done}: {', '.join(names)}{more}" if done else None
+
+
+def _outcome_text(run: PastRun) -> str:
+    """Counts that are not zero: ``600 photographs, 12 added``."""
+    said = [_counted(n, name.replace("_", " ")) for name, n in run.outcome.items() if n]
+    return ", ".join(said) or ("no change" if run.ended_at else "not finished")
+
+
+def _counted(n: object, word: str) -> str:
+    number = f"{n:,}" if isinstance(n, int) else shown(str(n))
+    return f"{number} {_PLURAL.get(word, word) if n == 1 else word}"

@@ -1,0 +1,63 @@
+// Why a tag is suggested: the kin behind a suggestion of a grid, in a dialog.
+import { find, make, mode } from "./dom.js";
+import { current } from "./grid.js";
+import { bind } from "./keys.js";
+import { complain } from "./message.js";
+import { get } from "./server.js";
+
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+function kinOf(one) {
+  const list = make("ul", { class: "kin" });
+  for (const kin of one.kin) {
+    const image = make("img", { src: kin.thumbnail, alt: kin.name, decoding: "async" });
+    const link = make("a", { href: `/photographs/${kin.content}`, title: kin.name }, image);
+    list.append(make("li", {}, link, make("span", {}, percent(kin.share))));
+  }
+  return list;
+}
+
+function evidence(photograph, one) {
+  const parts = [make("h2", { id: "kin-title" }, one.name, " ", make("span", { class: "quiet" }, percent(one.confidence)))];
+  if (one.kin.length) parts.push(make("p", { class: "quiet" }, "Kin that carry it"), kinOf(one));
+  const shares = one.shares ? `Suggested ${one.shares}.` : one.kin.length ? "" : "It is suggested by its name, not by kin.";
+  if (shares) parts.push(make("p", { class: "quiet" }, shares));
+  const open = make("a", { class: "button", href: `/photographs/${photograph.content}` }, "Open the photograph");
+  const close = make("button", { type: "button", autofocus: "" }, "Close");
+  close.addEventListener("click", () => find("#why").close());
+  parts.push(make("p", { class: "both" }, close, open));
+  return make("div", { class: "side" }, ...parts);
+}
+
+async function showKin() {
+  const tile = current();
+  if (!tile) return;
+  const tag = Number(find("#grid").dataset.tag);
+  try {
+    const photograph = await get(`/api/photographs/${tile.dataset.content}`);
+    const one = photograph.suggestions.find((other) => other.tag === tag);
+    if (!one) throw new Error("It is not suggested any more.");
+    const dialog = find("#why");
+    dialog.replaceChildren(
+      make("img", { src: photograph.thumbnail, srcset: photograph.srcset, sizes: "16rem", alt: photograph.name }),
+      evidence(photograph, one),
+    );
+    if (!dialog.open) dialog.showModal();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+export function listen() {
+  document.addEventListener("click", (event) => {
+    if (mode() === "tag" && event.target.closest("#kin-here")) showKin();
+  });
+  find("#why").addEventListener("click", (event) => event.target.id === "why" && event.target.close());
+  find("#why").addEventListener("keydown", (event) => {
+    if (event.key !== "k") return;
+    event.preventDefault();
+    event.stopPropagation();
+    find("#why").close();
+  });
+  bind("tag", ["k"], "Kin behind this suggestion", () => void showKin());
+}

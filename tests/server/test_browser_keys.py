@@ -1,0 +1,378 @@
+"""Every key that the `?` overlay names, pressed in a real browser: what it says is what happens."""
+
+import json
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from tagkin.catalogue import Catalogue
+from tagkin.server import Review
+from tagkin.server.mapping import map_path
+
+from .browser import Running
+from .window import Window, chromium, make_catalogue
+
+N = 24
+Check = Callable[[Window, Any, SimpleNamespace], None]
+
+
+def put_map(catalogue: Catalogue) -> None:
+    """All photographs on a line, from left to right."""
+    contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
+    n = len(contents)
+    line = np.stack([np.linspace(0, 1, n), np.full(n, 0.5)], axis=1).astype(np.float32)
+    rng = np.random.default_rng(0)
+    arrays = {
+        "contents": np.array(contents),
+        "embeddings": rng.normal(size=(n, 4)).astype(np.float16),
+        "drawn": np.arange(n),
+        "semantic": line,
+        "visual": line,
+        "colours": np.zeros(n, np.int64),
+    }
+    found = save(arrays, {"model": "f", "tags": json.dumps(["beach"])})
+    map_path(catalogue.path).write_bytes(found)
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
+    home = tmp_path_factory.mktemp("keys")
+    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", N)
+    put_map(catalogue)
+    review = Review(catalogue, home / "cache", fits=False)
+    running = Running(review)
+    yield SimpleNamespace(
+        address=running.access.address(running.port),
+        review=review,
+        beach=catalogue.value("SELECT id FROM tags WHERE name = 'beach'"),
+    )
+    running.stop()
+    review.close()
+
+
+def there(page: Any, selector: str) -> None:
+    page.locator(selector).first.wait_for()
+
+
+def becomes(page: Any, expression: str, value: Any) -> None:
+    """Wait until an expression of the page has a value."""
+    page.wait_for_function(
+        f"given => JSON.stringify({expression}) === given",
+        arg=json.dumps(value, separators=(",", ":")),
+    )
+
+
+PRESSED = "document.querySelectorAll('#grid [aria-pressed=true]').length"
+FOCUSED = "[...document.querySelectorAll('#grid .tile')].indexOf(document.activeElement)"
+MODE = "document.body.dataset.mode"
+AT = "document.querySelector('#photograph').dataset.content"
+ROW = "[...document.querySelectorAll('#suggestions .row')].indexOf(document.activeElement)"
+ROWS = "document.querySelectorAll('#suggestions .row').length"
+DOUBT = "[...document.querySelectorAll('#doubts > li')].indexOf(document.activeElement)"
+DOUBTS = "document.querySelectorAll('#doubts > li').length"
+CARD = "[...document.querySelectorAll('#tags a')].indexOf(document.activeElement)"
+
+
+def with_keys(*each: tuple[str, str, Any]) -> Check:
+    """Keys one after the other, and what an expression is after each."""
+
+    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+        for keys, expression, value in each:
+            window.press(*keys.split("  "))
+            becomes(page, expression, value)
+
+    return run
+
+
+def closer(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("z")
+    there(page, "#closer[open] img")
+    window.press("z")
+    becomes(page, "document.querySelector('#closer').open", False)
+
+
+def to_another(*keys: str) -> Check:
+    """To another photograph, by each of the keys."""
+
+    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+        for key in keys:
+            before = page.evaluate(AT)
+            window.press(key)
+            page.wait_for_function(f"before => {AT} !== before", arg=before)
+
+    return run
+
+
+def back(window: Window, page: Any, served: SimpleNamespace) -> None:
+    for key in ("ArrowLeft", "b"):
+        before = page.evaluate(AT)
+        window.press("n")
+        page.wait_for_function(f"before => {AT} !== before", arg=before)
+        window.press(key)
+        becomes(page, AT, before)
+
+
+def opened(*keys: str) -> Check:
+    """Each of them leads to the page of a photograph."""
+
+    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+        start = page.url
+        for key in keys:
+            page.goto(start)
+            window.press(key)
+            becomes(page, MODE, "photograph")
+
+    return run
+
+
+def focus_in(selector: str, *keys: str) -> Check:
+    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+        for key in keys:
+            window.press(key)
+            becomes(page, f"document.activeElement.matches('{selector}')", True)
+            window.press("Escape")
+            becomes(page, f"document.activeElement.matches('{selector}')", False)
+
+    return run
+
+
+def kin_of_a_tile(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("ArrowRight", "k")
+    there(page, "#why[open] .kin img")
+    assert page.locator("#why .kin li").all_inner_texts() == ["60 %", "40 %"]
+    window.press("k")
+    becomes(page, "document.querySelector('#why').open", False)
+    becomes(page, FOCUSED, 1)
+
+
+def to_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+    there(page, "#map:not([hidden])")
+    window.press("m")
+    becomes(page, "document.activeElement.matches('#map canvas')", True)
+
+
+def move_on_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+    to_map(window, page, served)
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+        box = page.locator("#map .peek")
+        before = box.get_attribute("data-content")
+        window.press(key)
+        page.wait_for_function(
+            "was => (document.querySelector('#map .peek').dataset.content ?? null) !== was",
+            arg=before,
+        )
+    window.press("ArrowUp", "ArrowDown")  # none is there: it stays
+
+
+def open_from_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+    to_map(window, page, served)
+    window.press("ArrowRight", "Enter")
+    becomes(page, MODE, "photograph")
+
+
+def ask(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("q")
+    there(page, "#grid[data-strategy=most-right]")
+
+
+def similar(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("s")
+    page.wait_for_url("**/search?similar=*")
+    becomes(page, "document.querySelectorAll('#grid .tile').length", N)
+
+
+def tag_chosen(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("t")
+    becomes(page, "document.activeElement.id", "tag")
+    becomes(page, PRESSED, 1)
+
+
+def next_tag(window: Window, page: Any, served: SimpleNamespace) -> None:
+    before = page.locator("h1").inner_text()
+    window.press("n")
+    page.wait_for_function("was => document.querySelector('h1').textContent !== was", arg=before)
+
+
+def accept_page(window: Window, page: Any, served: SimpleNamespace) -> None:
+    for key in ("Enter", "a"):
+        window.open(f"/tags/{served.beach}?n=10")
+        becomes(page, FOCUSED, 0)
+        window.press(" ", key)
+        window.said("beach: 9 accepted, 1 rejected.")
+
+
+def undone(*keys: str) -> Check:
+    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+        for key in keys:
+            window.open("/photographs")
+            window.press("1")
+            window.said("accepted.")
+            window.press(key)
+            window.said("Undone 1 decision")
+
+    return run
+
+
+def redone(window: Window, page: Any, served: SimpleNamespace) -> None:
+    for key in ("U", "Control+Shift+Z", "Control+y"):
+        window.open("/photographs")
+        window.press("1")
+        window.said("accepted.")
+        window.press("u")
+        window.said("Undone 1 decision")
+        window.press(key)
+        window.said("Done again 1 decision")
+        window.press("u")
+        window.said("Undone 1 decision")
+
+
+def all_keys(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("?")
+    there(page, "#keys[open]")
+    window.press("Escape")
+    becomes(page, "document.querySelector('#keys').open", False)
+
+
+def goes(letter: str, mode: str) -> Check:
+    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+        window.open("/tags" if mode == "search" else "/search")
+        window.press("g", letter)
+        becomes(page, MODE, mode)
+
+    return run
+
+
+def back_to_tags(window: Window, page: Any, served: SimpleNamespace) -> None:
+    for key in ("b", "Escape"):
+        window.open(f"/tags/{served.beach}?n=10")
+        window.press(key)
+        becomes(page, MODE, "tags")
+
+
+RANGE = ("ArrowRight  Shift+ArrowRight  Shift+ArrowRight  Shift+ArrowLeft", PRESSED, 2)
+CHECKS: dict[str, tuple[str, dict[str, Check]]] = {
+    "Everywhere": (
+        "/photographs",
+        {
+            "Show these keys": all_keys,
+            "By tag": goes("t", "tags"),
+            "By photograph": goes("p", "photograph"),
+            "Doubtful": goes("d", "doubtful"),
+            "Search": goes("s", "search"),
+            "Overview": goes("o", "overview"),
+            "Undo the last step; again and again, without limit": undone("u", "Control+z"),
+            "Redo": redone,
+        },
+    ),
+    "Which tag": (
+        "/tags",
+        {
+            "Move": with_keys(("ArrowRight  ArrowRight", CARD, 1), ("ArrowLeft", CARD, 0)),
+            "Ask what is worth most, whichever tag": ask,
+            "Find a tag": focus_in("#filter", "/"),
+        },
+    ),
+    "By tag": (
+        "/tags/{beach}?n=10",
+        {
+            "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 7)),
+            "Mark a range; with the mouse, Shift and click": with_keys(RANGE),
+            "To the first, to the last": with_keys(("End", FOCUSED, 9), ("Home", FOCUSED, 0)),
+            "Mark, or let go": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
+            "Look closer": closer,
+            "Accept the rest and reject what is marked": accept_page,
+            "All wrong from here on": with_keys(("ArrowRight  x", PRESSED, 9)),
+            "Invert: mark the right ones instead": with_keys(("i", PRESSED, 10)),
+            "The next tag": next_tag,
+            "Back to all tags": back_to_tags,
+            "Ask what is worth most, whichever tag": ask,
+            "Kin behind this suggestion": kin_of_a_tile,
+        },
+    ),
+    "By photograph": (
+        "/photographs",
+        {
+            "Look closer": closer,
+            "Accept this suggestion": with_keys(("1", ROWS, 3)),
+            "Reject it": with_keys(("Shift+Digit2", ROWS, 3)),
+            "Accept all suggestions": with_keys(("a", ROWS, 0)),
+            "Reject all suggestions": with_keys(("x", ROWS, 0)),
+            "Kin behind a suggestion": with_keys(
+                ("k", "document.querySelectorAll('.evidence:not([hidden]) .kin').length", 1)
+            ),
+            "The next suggestion": with_keys(("ArrowDown", ROW, 1), ("j", ROW, 2)),
+            "The suggestion before": with_keys(("j  j  ArrowUp", ROW, 1)),
+            "The next photograph": to_another("ArrowRight", "Enter", "n"),
+            "Back": back,
+            "Type a tag": focus_in("#tag", "t", "/"),
+            "Similar photographs": similar,
+        },
+    ),
+    "Doubtful": (
+        "/doubtful?kind=missing",
+        {
+            "Look closer": closer,
+            "Yes: remove what seems wrong, add what seems missing": with_keys(("y", DOUBTS, 14)),
+            "No: leave it as it is": with_keys(("n", DOUBTS, 14)),
+            "The next doubt": with_keys(
+                ("ArrowDown", DOUBT, 1), ("ArrowRight", DOUBT, 2), ("j", DOUBT, 3)
+            ),
+            "The doubt before": with_keys(("j  j  ArrowUp", DOUBT, 1), ("ArrowLeft", DOUBT, 0)),
+            "Open the photograph": opened("o"),
+        },
+    ),
+    "Search": (
+        "/search?name=IMG",
+        {
+            "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 7)),
+            "Mark a range; with the mouse, Shift and click": with_keys(RANGE),
+            "To the first, to the last": with_keys(("End", FOCUSED, N - 1), ("Home", FOCUSED, 0)),
+            "Mark, or let go": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
+            "Look closer": closer,
+            "Open the photograph": opened("Enter", "o"),
+            "Similar to this one": similar,
+            "Tag what is chosen": tag_chosen,
+            "Choose all that are shown": with_keys(("Control+a", PRESSED, N)),
+            "Let go of what is chosen": with_keys((" ", PRESSED, 1), ("Escape", PRESSED, 0)),
+            "Search for a tag": focus_in("#with", "/"),
+        },
+    ),
+    "Overview": (
+        "/overview",
+        {
+            "To the map": to_map,
+            "On the map: the next photograph that way": move_on_map,
+            "On the map: open it": open_from_map,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("section", CHECKS)
+def test_every_key_does_what_the_overlay_says(
+    section: str, chrome: Any, served: SimpleNamespace
+) -> None:
+    window = Window(chrome, served.address)
+    start, checks = CHECKS[section]
+    page = window.open(start.format(beach=served.beach))
+    window.press("?")
+    listed = page.locator("#keys section", has=page.locator(f"h3:text-is('{section}')"))
+    listed.wait_for()
+    assert set(listed.locator("dd").all_inner_texts()) == set(checks)
+    for check in checks.values():
+        window.open(start.format(beach=served.beach))
+        check(window, page, served)
+        while served.review.undo().run is not None:
+            pass
+    window.close()
+    assert window.faults == []
