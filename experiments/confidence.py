@@ -54,8 +54,9 @@ TEXTS = {
         "near-duplicates together. For tags that come later, a quarter of the tags is unknown to "
         "the fit on half of the photographs; the other half is added with all tags. Bars in the "
         "diagrams are 95 % intervals of shares estimated from so many pairs; bins with fewer than "
-        "20 are left out. Above .45, tags that came later are right more often than is said: "
-        "until the next fit they have votes of kin alone, and the calibration of all tags.",
+        "20 are left out. Tags that came later have votes of kin alone until the next fit; their "
+        "confidences are learned from the few photographs that bring them, and above .6 they are "
+        "right somewhat more often than is said.",
     ),
 }
 
