@@ -1,4 +1,5 @@
 from copy import deepcopy
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from tagkin.calibration.pooling import (
     Prior,
     ScoreTable,
     derivatives,
+    fit_link,
     fit_sigmoids,
     sigmoid_loss,
     summarize,
@@ -385,19 +387,28 @@ def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
 
 
 def test_labels_that_come_later_have_a_link_of_their_own():
-    """Each kind of label is judged as a calibrator of it alone judges it."""
+    """Log-odds of theirs: h(a g(s) + b), h by isotonic regression of what a g + b leaves."""
     rng = np.random.default_rng(0)
     S = rng.random((3000, 9))
     Y = rng.random(S.shape) < np.hstack([S[:, :4], S[:, 4:] ** 3])
     first, later = LabelCalibrator().fit(S[:, :4], Y[:, :4]), LabelCalibrator()
-    both = deepcopy(first).extend(7, S[:2000, 4:7], Y[:2000, 4:7])
-    later.fit(S[:2000, 4:7], Y[:2000, 4:7])
-    for name in ("predict_proba", "log_odds"):
-        expected = np.hstack([getattr(first, name)(S[:, :4]), getattr(later, name)(S[:, 4:7])])
-        np.testing.assert_allclose(getattr(both, name)(S[:, :7]), expected, rtol=1e-6)
-    for wanted in (0.3, 0.5, 0.7, 0.9):
-        cuts = np.concatenate([first.min_scores(wanted), later.min_scores(wanted)])
-        np.testing.assert_allclose(both.min_scores(wanted), cuts)
+    both = deepcopy(first).extend(7, S[:, 4:7], Y[:, 4:7])
+    np.testing.assert_array_equal(
+        both.predict_proba(S[:, :7])[:, :4], first.predict_proba(S[:, :4])
+    )
+    np.testing.assert_array_equal(both.min_scores(0.6)[:4], first.min_scores(0.6))
+    later.fit(S[:, 4:7], Y[:, 4:7])
+    table = summarize(S[:, 4:7], scipy.sparse.csr_array(Y[:, 4:7]))
+    z = later.slopes_[:, None] * np.interp(table.mean, later.link_scores_, later.link_log_odds_)
+    level = fit_link(replace(table, mean=z + later.intercepts_[:, None]))
+    P = later.predict_proba(S[:, 4:7])
+    expected = expit(np.interp(np.log(P / (1 - P)), *level))
+    np.testing.assert_allclose(both.predict_proba(S[:, :7])[:, 4:], expected, rtol=1e-9)
+    inside = (expected > expected.min()) & (expected < expected.max())
+    log_odds = both.log_odds(S[:, :7])[:, 4:]
+    np.testing.assert_allclose(expit(log_odds[inside]), expected[inside], rtol=1e-5)
+    again = deepcopy(both).fit(S[:, :4], Y[:, :4])  # forgets them
+    np.testing.assert_array_equal(again.predict_proba(S[:, :4]), first.predict_proba(S[:, :4]))
     # those that come after them are judged as they are, s³, and not as the first, s
     for last in (deepcopy(both).extend(9, S[:, 7:], Y[:, 7:]), deepcopy(both).extend(9)):
         assert np.abs(last.predict_proba(S)[:, 7:] - S[:, 7:] ** 3).mean() < 0.03

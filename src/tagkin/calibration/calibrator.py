@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
-from tagkin.calibration.link import Link
+from tagkin.calibration.link import Link, LinkedLabels
 from tagkin.calibration.pooling import (
     ScoreTable,
     fit_like,
@@ -49,6 +50,13 @@ _LARGEST_DROP, _MARGIN = 0.1, 0.02
 # training images of COCO and Flickr8k, with 10 to 30 of them, the log-loss for each was 3.03 and
 # 4.05 with it, and 3.12 and 4.10 with that of the labels known before.
 _OWN_LINK = 10
+_OF_LATER = (
+    "later_link_scores_",
+    "later_link_log_odds_",
+    "later_level_scores_",
+    "later_level_log_odds_",
+    "later_joint_precision_",
+)
 
 
 class LabelCalibrator(BaseEstimator):
@@ -77,6 +85,8 @@ class LabelCalibrator(BaseEstimator):
         Labels that the link is of; those after them came later and have another.
     later_link_scores_, later_link_log_odds_ : arrays of shape (j,)
         The link of labels that came later, where they have one.
+    later_level_scores_, later_level_log_odds_ : arrays of shape (i,)
+        For these, P(t | s) = σ(h(aₜ g(s) + bₜ)): h, increasing, is this.
     cut_scores_, cut_precision_ : arrays of shape (D, G)
         Scores at which a label may be cut, from the highest, and the precision expected of the
         images that score as high or higher.
@@ -110,14 +120,16 @@ class LabelCalibrator(BaseEstimator):
         table = summarize(S, labels)
         link = Link(*fit_link(table))
         z = link(table.mean)
-        slopes, intercepts = fit_sigmoids(z, table).T
+        sigmoids = fit_sigmoids(z, table)
         self.n_images_, self.n_labels_ = S.shape
         self.n_first_ = self.n_labels_
+        for name in _OF_LATER:
+            self.__dict__.pop(name, None)  # of labels that came after an earlier fit
         self.link_scores_, self.link_log_odds_ = link
-        self.slopes_, self.intercepts_ = slopes.copy(), intercepts.copy()
+        self.slopes_, self.intercepts_ = sigmoids.T.copy()
 
         self.cut_scores_ = table.lowest
-        self.cut_precision_ = _cut_precision(z, table, slopes, intercepts)
+        self.cut_precision_ = _cut_precision(_sigmoid_log_odds(z, sigmoids), table)
         self.joint_precision_ = _joint_precision(self.cut_precision_, table)
         return self
 
@@ -145,12 +157,13 @@ class LabelCalibrator(BaseEstimator):
             raise InvalidInput(f"Found {n_labels} labels where {self.n_labels_} were fitted.")
         if n_new and S is not None and Y is not None:
             return self._extend_by(*check_pair(Y, S), n_new)
-        _, link, _, (slopes, intercepts) = self._kinds()[-1]
-        slope, intercept = np.median(slopes), np.median(intercepts)
-        grid = np.linspace(link.scores[-1], link.scores[0], self.cut_scores_.shape[1])
-        promised = expit(slope * link(grid) + intercept)
+        kind = self._kinds()[-1]
+        usual = np.median(kind.sigmoids, axis=1)
+        scores = kind.link.scores
+        grid = np.linspace(scores[-1], scores[0], self.cut_scores_.shape[1])
+        promised = expit(kind._replace(sigmoids=usual).log_odds(grid))
         return self._widen(
-            np.tile([slope, intercept], (n_new, 1)),
+            np.tile(usual, (n_new, 1)),
             np.tile(grid, (n_new, 1)),
             np.tile(promised, (n_new, 1)),
         )
@@ -173,18 +186,28 @@ class LabelCalibrator(BaseEstimator):
         table = summarize(S, labels)
         kinds = self._kinds()
         if len(kinds) == 1 and labels.nnz >= _OWN_LINK:
-            own = Link(*fit_link(table))
-            z = own(table.mean)
-            fresh = fit_sigmoids(z, table)
-            precision = _cut_precision(z, table, *fresh.T)
-            self.n_first_ = self.n_labels_
-            self.later_link_scores_, self.later_link_log_odds_ = own
-            self.later_joint_precision_ = _joint_precision(precision, table)
-        else:
-            _, link, _, known = kinds[-1]
-            z = link(table.mean)
-            fresh = fit_like(known.T, z, table)
-            precision = _cut_precision(z, table, *fresh.T)
+            return self._extend_apart(table)
+        kind = kinds[-1]
+        z = kind.link(table.mean)
+        fresh = fit_like(kind.sigmoids.T, z, table)
+        log_odds = _sigmoid_log_odds(z, fresh)
+        if kind.level is not None:
+            log_odds = kind.level(log_odds)
+        return self._widen(fresh, table.lowest, _cut_precision(log_odds, table))
+
+    def _extend_apart(self, table: ScoreTable) -> Self:
+        """Add labels by their groups of held-out scores, with a link of their own."""
+        link = Link(*fit_link(table))
+        z = link(table.mean)
+        fresh = fit_sigmoids(z, table)
+        log_odds = _sigmoid_log_odds(z, fresh)
+        # where votes are few, sigmoids alone are too modest at the top, for all labels alike
+        level = Link(*fit_link(replace(table, mean=log_odds)))
+        precision = _cut_precision(level(log_odds), table)
+        self.n_first_ = self.n_labels_
+        self.later_link_scores_, self.later_link_log_odds_ = link
+        self.later_level_scores_, self.later_level_log_odds_ = level
+        self.later_joint_precision_ = _joint_precision(precision, table)
         return self._widen(fresh, table.lowest, precision)
 
     def _widen(self, sigmoids: np.ndarray, lowest: np.ndarray, precision: np.ndarray) -> Self:
@@ -197,22 +220,22 @@ class LabelCalibrator(BaseEstimator):
         self.n_labels_ += len(sigmoids)
         return self
 
-    def _kinds(self) -> list[tuple[slice, Link, np.ndarray | None, np.ndarray]]:
-        """Labels that have a link in common: which, the link, its joint precision, the sigmoids.
+    def _kinds(self) -> list[LinkedLabels]:
+        """Labels that were fitted, and those that came later where these have a link of their own.
 
-        Those that were fitted, and those that came later where these have a link of their own.
-        Sigmoids are slopes and intercepts, (2, labels). Version 0.1 had no joint precision.
+        Version 0.1 had no joint precision.
         """
         sigmoids = np.stack([to_numpy(self.slopes_), to_numpy(self.intercepts_)])
         link = Link(to_numpy(self.link_scores_), to_numpy(self.link_log_odds_))
         joint = getattr(self, "joint_precision_", None)
-        if getattr(self, "later_link_scores_", None) is None:
-            return [(slice(None), link, joint, sigmoids)]
+        if not hasattr(self, "later_link_scores_"):
+            return [LinkedLabels(slice(None), link, sigmoids, None, joint)]
         later = Link(to_numpy(self.later_link_scores_), to_numpy(self.later_link_log_odds_))
+        level = Link(to_numpy(self.later_level_scores_), to_numpy(self.later_level_log_odds_))
         first, rest = slice(self.n_first_), slice(self.n_first_, None)
         return [
-            (first, link, joint, sigmoids[:, first]),
-            (rest, later, self.later_joint_precision_, sigmoids[:, rest]),
+            LinkedLabels(first, link, sigmoids[:, first], None, joint),
+            LinkedLabels(rest, later, sigmoids[:, rest], level, self.later_joint_precision_),
         ]
 
     def predict_proba(self, S: Array) -> Array:
@@ -226,11 +249,8 @@ class LabelCalibrator(BaseEstimator):
         kinds = self._kinds()
         for rows in row_blocks(S.shape[0], 32 * S.shape[1]):
             s = read_scores(S, rows, finite=True)
-            for columns, link, _, (slopes, intercepts) in kinds:
-                z = link(s[:, columns])
-                z *= slopes
-                z += intercepts
-                P[rows, columns] = like(expit(z), P)
+            for kind in kinds:
+                P[rows, kind.labels] = like(expit(kind.log_odds(s[:, kind.labels])), P)
         return P
 
     def log_odds(self, S: Array) -> np.ndarray:
@@ -244,8 +264,8 @@ class LabelCalibrator(BaseEstimator):
         found = np.empty(tuple(S.shape), dtype=np.float32)
         for rows in row_blocks(S.shape[0], 48 * S.shape[1]):
             s = read_scores(S, rows, finite=True)
-            for columns, link, _, (slopes, intercepts) in kinds:
-                found[rows, columns] = slopes * link.prolonged(s[:, columns]) + intercepts
+            for kind in kinds:
+                found[rows, kind.labels] = kind.log_odds(s[:, kind.labels], prolonged=True)
         return found
 
     def min_scores(self, precision: float) -> np.ndarray:
@@ -276,8 +296,8 @@ class LabelCalibrator(BaseEstimator):
             raise InvalidInput(f"precision lies above 0 and at most at 1; found {precision!r}.")
         cuts = to_numpy(self.cut_scores_)
         asked = np.empty((self.n_labels_, 1))
-        for labels, _, joint, _ in self._kinds():
-            asked[labels] = _asked_of_each(precision, joint)
+        for kind in self._kinds():
+            asked[kind.labels] = _asked_of_each(precision, kind.joint_precision)
         reached = to_numpy(self.cut_precision_) >= asked
         lowest = cuts.shape[1] - 1 - np.argmax(reached[:, ::-1], axis=1)
         found = np.take_along_axis(cuts, lowest[:, None], axis=1)[:, 0]
@@ -297,9 +317,8 @@ class LabelCalibrator(BaseEstimator):
 
     def check_stored(self) -> None:
         """Refuse what no `extend` would have left: a link of later labels in part."""
-        names = ("n_first_", "later_link_scores_", "later_link_log_odds_", "later_joint_precision_")
-        missing = [name for name in names if not hasattr(self, name)]
-        if missing and any(hasattr(self, name) for name in names[1:]):
+        missing = [name for name in ("n_first_", *_OF_LATER) if not hasattr(self, name)]
+        if missing and any(hasattr(self, name) for name in _OF_LATER):
             raise InvalidInput(f"labels that came later have a link without {missing[0]}")
         if not missing and self.n_first_ > self.n_labels_:
             raise InvalidInput(f"{self.n_first_} of {self.n_labels_} labels have the first link")
@@ -315,11 +334,14 @@ class LabelCalibrator(BaseEstimator):
         return S
 
 
-def _cut_precision(
-    z: np.ndarray, table: ScoreTable, slopes: np.ndarray, intercepts: np.ndarray
-) -> np.ndarray:
+def _sigmoid_log_odds(z: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
+    """Log-odds (D, G) by slopes and intercepts (D, 2) of what the link gives, z (D, G)."""
+    return sigmoids[:, :1] * z + sigmoids[:, 1:]
+
+
+def _cut_precision(log_odds: np.ndarray, table: ScoreTable) -> np.ndarray:
     """Precision expected of the images that score as high as each group or higher, (D, G)."""
-    p = expit(slopes[:, None] * z + intercepts[:, None])
+    p = expit(log_odds)
     images, positives, expected = (
         np.cumsum(part, axis=1) for part in (table.count, table.positives, table.count * p)
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Link"]
+__all__ = ["Link", "LinkedLabels"]
 
 
 class Link(NamedTuple):
@@ -26,3 +26,25 @@ class Link(NamedTuple):
         low, high = self.scores[0], self.scores[-1]
         slope = (self.log_odds[-1] - self.log_odds[0]) / (high - low) if high > low else 0.0
         return self(s) + slope * (s - np.clip(s, low, high))
+
+
+class LinkedLabels(NamedTuple):
+    """Labels that have a link in common."""
+
+    labels: slice
+    link: Link
+    sigmoids: np.ndarray
+    """Slopes and intercepts, shape (2, labels)."""
+    level: Link | None
+    """h, where there is one."""
+    joint_precision: np.ndarray | None
+
+    def log_odds(self, s: np.ndarray, prolonged: bool = False) -> np.ndarray:
+        """Of scores s (n, labels); `prolonged` beyond the steps of links, or constant there."""
+        slopes, intercepts = self.sigmoids
+        z = self.link.prolonged(s) if prolonged else self.link(s)
+        z *= slopes
+        z += intercepts
+        if self.level is None:
+            return z
+        return self.level.prolonged(z) if prolonged else self.level(z)

@@ -87,6 +87,8 @@ _LABELS = {
             "n_first_": Whole().or_absent(),
             "later_link_scores_": Floats("j", ascending=True).or_absent(),
             "later_link_log_odds_": Floats("j").or_absent(),
+            "later_level_scores_": Floats("i", ascending=True).or_absent(),
+            "later_level_log_odds_": Floats("i").or_absent(),
             "later_joint_precision_": Floats(201).or_absent(),
         },
         checks=("check_stored",),
