@@ -61,14 +61,22 @@ def decided(served: SimpleNamespace, verdict: int) -> set[tuple[int, str]]:
         )
 
 
-@pytest.fixture
-def window(browser: Any, served: SimpleNamespace) -> Iterator[Window]:
+@pytest.fixture(scope="module")
+def opened(browser: Any, served: SimpleNamespace) -> Iterator[Window]:
+    """One window for all tests: each new one is a process that compiles the page's code anew."""
     found = Window(browser, served.address)
     yield found
     found.close()
+
+
+@pytest.fixture
+def window(opened: Window, served: SimpleNamespace) -> Iterator[Window]:
+    """At the front page, as somebody sees it who comes for the first time."""
+    opened.start_again()
+    yield opened
     while served.review.undo().run is not None:
         pass
-    assert found.faults == []
+    assert opened.faults == []
 
 
 def contents(page: Any, selector: str = "#grid .tile") -> list[int]:
@@ -317,8 +325,8 @@ def test_two_tabs(window: Window, served: SimpleNamespace) -> None:
 # --- how it looks --------------------------------------------------------------------------
 
 
-def test_narrow(browser: Any, served: SimpleNamespace) -> None:
-    window = Window(browser, served.address, NARROW)
+def test_narrow(window: Window, served: SimpleNamespace) -> None:
+    window.resize(NARROW)
     for mode in MODES:
         page = window.open(mode.format(tag=served.tags["city"]))
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0], mode
@@ -326,16 +334,16 @@ def test_narrow(browser: Any, served: SimpleNamespace) -> None:
     page = window.open(f"/tags/{served.tags['city']}")
     box = page.locator("#accept").bounding_box()
     assert box["y"] + box["height"] <= NARROW[1]
-    window.close()
-    assert window.faults == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_accessibility_fault(browser: Any, served: SimpleNamespace, scheme: str) -> None:
+def test_no_serious_accessibility_fault(
+    window: Window, served: SimpleNamespace, scheme: str
+) -> None:
     axe = pytest.importorskip("axe_core_python.sync_playwright", reason="axe-core is not installed")
     # in the dark, colours are others, and nothing else
     rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}
-    window = Window(browser, served.address, scheme=scheme)
+    window.page.emulate_media(color_scheme=scheme)
     found = {}
     for mode in MODES:
         page = window.open(mode.format(tag=served.tags["city"]))
@@ -346,5 +354,4 @@ def test_no_serious_accessibility_fault(browser: Any, served: SimpleNamespace, s
             for one in told["violations"]
             if one["impact"] in ("serious", "critical")
         ]
-    window.close()
     assert found == {mode: [] for mode in MODES}

@@ -116,7 +116,7 @@ def test_many_photographs(browser: Any, tmp_path: Path) -> None:
             )
         page.evaluate("scrollTo(0, 0)")
         assert page.locator("#grid .tile").first.bounding_box() == first
-        page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+        window.resize(NARROW)
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
         window.close()
         assert window.faults == []

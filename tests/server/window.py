@@ -39,17 +39,13 @@ def chromium() -> Iterator[Any]:
 class Window:
     """A window on a review; whatever its console says is a fault."""
 
-    def __init__(self, browser: Any, address: str, size: tuple[int, int] = WIDE, scheme="light"):
+    def __init__(self, browser: Any, address: str):
         self.base = address.partition("/?")[0]
-        width, height = size
-        self.context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            reduced_motion="reduce",
-        )
+        self.context = browser.new_context(reduced_motion="reduce")
         self.context.set_default_timeout(60_000)  # a busy machine is no fault
         self.faults: list[str] = []
         self.page = self.tab()
+        self.resize(WIDE)
         self.page.goto(address)
 
     def tab(self) -> Any:
@@ -63,6 +59,23 @@ class Window:
     def _complain(self, dialog: Any) -> None:
         self.faults.append(dialog.message)
         dialog.dismiss()
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Show as much as a window of so many pixels, width and height."""
+        width, height = size
+        self.page.set_viewport_size({"width": width, "height": height})
+
+    def start_again(self) -> None:
+        """Forget everything but who the person is, and open the front page."""
+        self.page, *others = self.context.pages
+        for one in others:
+            one.close()
+        self.open("/api/state")  # where no script runs that keeps anything
+        self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        self.resize(WIDE)
+        self.faults.clear()
+        self.open("/")
 
     def open(self, path: str) -> Any:
         self.page.goto(self.base + path)
