@@ -19,7 +19,7 @@ from tagkin.evaluation import evaluate
 from tagkin.features import FeatureCache
 from tests.features.test_onnx import write as write_encoder
 
-from .conftest import NAMES, SyntheticPhotographs, seen
+from .conftest import NAMES, SPACE, SyntheticPhotographs, seen
 
 
 def row_of(file):
@@ -150,7 +150,7 @@ def test_tags_that_are_no_list_of_texts_are_refused(synthetic, row, said):
 
 def test_blank_tags_are_none(synthetic):
     tags = [[""], ["  ", "|"], *(np.array(row, dtype=object) for row in synthetic.tags[2:40])]
-    annotator = Annotator().fit(seen(synthetic.X[:40]), tags)
+    annotator = Annotator(space=SPACE).fit(seen(synthetic.X[:40]), tags)
     assert [row_of(file) for file in annotator.files_] == list(range(2, 40))
     assert annotator.tags_ == synthetic.tags[2:40]
 
@@ -180,7 +180,7 @@ def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch)
 
 def test_a_baseline_of_some_photographs_is_not_shown(synthetic, monkeypatch):
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
-    annotator = Annotator().fit(known, synthetic.tags[:100])
+    annotator = Annotator(space=SPACE).fit(known, synthetic.tags[:100])
     there = known
     monkeypatch.setattr(
         Annotator, "look", lambda self, photos, progress=None: new if photos is new else there
@@ -191,7 +191,7 @@ def test_a_baseline_of_some_photographs_is_not_shown(synthetic, monkeypatch):
 
 
 def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(synthetic):
-    annotator = Annotator().fit(seen(synthetic.X[:60]), synthetic.tags[:60])
+    annotator = Annotator(space=SPACE).fit(seen(synthetic.X[:60]), synthetic.tags[:60])
     again = seen(synthetic.X[:2])
     again.files[:] = ["moved/0000.jpg", "moved/0001.jpg"]
     for _ in range(2):
@@ -302,7 +302,7 @@ def test_a_model_of_another_backbone_is_refused(fitted, synthetic, tmp_path):
 
 
 def test_new_photographs_and_new_tags_without_a_new_fit(synthetic):
-    annotator = Annotator().fit(seen(synthetic.X[:200]), synthetic.tags[:200])
+    annotator = Annotator(space=SPACE).fit(seen(synthetic.X[:200]), synthetic.tags[:200])
     space, before = annotator.space_, annotator.suggest(seen(synthetic.X[300:], first=300))
     more = [[*row, "holiday"] if "beach" in row else row for row in synthetic.tags[200:300]]
     annotator.add(seen(synthetic.X[200:300], first=200), more)
@@ -326,7 +326,7 @@ def test_new_photographs_and_new_tags_without_a_new_fit(synthetic):
 def test_a_dropped_tag_comes_back_with_all_that_carry_it(synthetic):
     tags = [list(row) for row in synthetic.tags]
     tags[0].append("rare")
-    annotator = Annotator(min_count=2).fit(seen(synthetic.X[:100]), tags[:100])
+    annotator = Annotator(space=SPACE, min_count=2).fit(seen(synthetic.X[:100]), tags[:100])
     assert "rare" not in annotator.vocabulary_.names_
     tags[100].append("rare")
     annotator.add(seen(synthetic.X[100:110], first=100), tags[100:110])
@@ -335,7 +335,7 @@ def test_a_dropped_tag_comes_back_with_all_that_carry_it(synthetic):
 
 
 def test_known_photographs_get_their_new_tags(synthetic):
-    annotator = Annotator().fit(seen(synthetic.X[:100]), synthetic.tags[:100])
+    annotator = Annotator(space=SPACE).fit(seen(synthetic.X[:100]), synthetic.tags[:100])
     annotator.add(seen(synthetic.X[:1]), [["snow"]])
     assert len(annotator.files_) == 100
     assert annotator.tags_[0] == ["snow"]
@@ -452,7 +452,7 @@ def test_what_cannot_be_learned_from_is_refused(synthetic):
 
 
 def test_a_failed_fit_leaves_what_was_learned(synthetic):
-    annotator = Annotator().fit(seen(synthetic.X[:50]), synthetic.tags[:50])
+    annotator = Annotator(space=SPACE).fit(seen(synthetic.X[:50]), synthetic.tags[:50])
     before = annotator.suggest(seen(synthetic.X[300:310], first=300), n=1)
     with pytest.raises(InvalidInput):
         annotator.fit(seen(synthetic.X[:10]), [["a"]] * 10)

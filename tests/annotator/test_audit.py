@@ -8,7 +8,7 @@ from tagkin.annotator.audit import ASSUMED, doubts
 from tagkin.calibration import LabelErrors
 from tagkin.errors import InvalidInput
 
-from .conftest import NAMES, SyntheticPhotographs, seen
+from .conftest import NAMES, SPACE, SyntheticPhotographs, seen
 
 
 def test_doubts_are_those_of_bayes():
@@ -50,7 +50,7 @@ def test_a_model_without_learned_shares_takes_a_twentieth_to_be_wrong_and_to_be_
 def test_a_tag_on_all_photographs_is_not_doubted_for_that():
     synthetic = SyntheticPhotographs(120)
     tags = [[*row, "always"] for row in synthetic.tags]
-    found = Annotator(denoise=False).fit(seen(synthetic.X), tags).audit(kind="wrong")
+    found = Annotator(space=SPACE, denoise=False).fit(seen(synthetic.X), tags).audit(kind="wrong")
     assert "always" not in {one.tag for one in found}
 
 

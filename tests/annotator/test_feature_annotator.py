@@ -25,7 +25,7 @@ from tagkin.evaluation import mean_average_precision
 from tests.conftest import assert_same
 from tests.hardening.crafting import Crafted
 
-from .conftest import NAMES, seen
+from .conftest import NAMES, SPACE, seen
 
 N = 160
 
@@ -69,8 +69,10 @@ def test_an_annotator_is_this_estimator_with_photographs_in_front(by_tags, synth
 
 
 def test_what_photographs_were_cross_validated_to_be_their_features_are(synthetic, X):
-    photos = Annotator(denoise=False).cross_validate(seen(X[:120]), synthetic.tags[:120])
-    images = FeatureAnnotator(denoise=False).cross_validate(X[:120], synthetic.tags[:120])
+    photos = Annotator(space=SPACE, denoise=False).cross_validate(
+        seen(X[:120]), synthetic.tags[:120]
+    )
+    images = FeatureAnnotator(SPACE, denoise=False).cross_validate(X[:120], synthetic.tags[:120])
     assert photos.semantic == pytest.approx(images.semantic)
     assert photos.visual == pytest.approx(images.visual)
 
@@ -112,7 +114,7 @@ def test_a_vocabulary_of_ones_own(synthetic, X):
 def test_columns_in_another_order_are_refused(X, Y):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(Y.toarray(), columns=NAMES)
-    found = FeatureAnnotator(denoise=False).fit(X[:N], frame[:N])
+    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], frame[:N])
     with pytest.raises(InvalidInput, match="Column 0 of Y"):
         found.score(X[N:], frame[N:][NAMES[::-1]])
 
@@ -195,7 +197,7 @@ def test_images_of_one_group_are_held_out_together():
     groups = np.repeat(np.arange(40), 4)
     X = np.repeat(rng.random((40, 8)), 4, axis=0) + 1e-3 * rng.random((160, 8))
     Y = np.repeat(rng.random((40, 5)) < 0.3, 4, axis=0)
-    alone = FeatureAnnotator(denoise=False, method=NeighborVoting(3))
+    alone = FeatureAnnotator(SPACE, denoise=False, method=NeighborVoting(3))
     alone.fit(X, Y, groups=np.arange(160))
     together = clone(alone).fit(X, Y, groups=groups)
     found = clone(alone).fit(X, Y)  # near-copies are found
@@ -226,7 +228,7 @@ def test_a_new_tag_is_suggested_at_once(synthetic, X):
 
 
 def test_columns_are_added_to_a_matrix(X, Y):
-    found = FeatureAnnotator(denoise=False).fit(X[:100], Y[:100])
+    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:100], Y[:100])
     wider = scipy.sparse.hstack([Y[100:N], Y[100:N, [0]]], format="csr")
     known = np.append([3], np.full(N - 101, -1))
     found.partial_fit(X[100:N], wider, known=known)
@@ -241,8 +243,8 @@ def test_columns_are_added_to_a_matrix(X, Y):
 
 
 def test_without_a_fit_before_it_is_one(synthetic, X):
-    found = FeatureAnnotator(denoise=False).partial_fit(X[:50], synthetic.tags[:50])
-    again = FeatureAnnotator(denoise=False).fit(X[:50], synthetic.tags[:50])
+    found = FeatureAnnotator(SPACE, denoise=False).partial_fit(X[:50], synthetic.tags[:50])
+    again = FeatureAnnotator(SPACE, denoise=False).fit(X[:50], synthetic.tags[:50])
     np.testing.assert_allclose(found.predict_proba(X[50:60]), again.predict_proba(X[50:60]))
 
 
@@ -284,7 +286,7 @@ def test_rejections_as_a_matrix_and_of_what_is_carried(X, Y, synthetic):
     absent = np.argwhere(Y[:N].toarray() == 0)[:5]
     R[absent[:, 0], absent[:, 1]] = 1
     R[:, 0] = 1
-    found = FeatureAnnotator(denoise=False).fit(X[:N], Y[:N], rejected=R.tocsr())
+    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], Y[:N], rejected=R.tocsr())
     expected = (R.toarray() > 0) & (Y[:N].toarray() == 0)
     np.testing.assert_array_equal(found.rejected_.toarray() > 0, expected)
     with pytest.raises(InvalidInput, match="Found labels of shape"):
@@ -303,7 +305,7 @@ def test_who_rejects_a_dog_has_not_rejected_an_animal(X, synthetic):
 
 def test_further_rejections(by_tags, synthetic, X):
     rejected = rejected_of(by_tags, X)
-    found = FeatureAnnotator(denoise=False).fit(X[:N], synthetic.tags[:N], rejected=rejected)
+    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], synthetic.tags[:N], rejected=rejected)
     before = found.rejected_.toarray()
     tags = [synthetic.tags[0], ["holiday"], ["holiday"]]
     found.partial_fit(X[[0, N, N + 1]], tags, known=[0, -1, -1])
@@ -382,9 +384,9 @@ def reviewed(synthetic):
 def test_decisions_move_the_confidences_of_what_nobody_said(synthetic, X, tmp_path):
     """A tag that was rejected wherever it was suggested is suggested with less confidence."""
     tags, accepted, rejected = reviewed(synthetic)
-    plain = FeatureAnnotator(denoise=False).fit(X[:N], tags, rejected=rejected)
+    plain = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, rejected=rejected)
     assert plain.unsaid_ is None  # nothing tells what was accepted
-    told = FeatureAnnotator(denoise=False)
+    told = FeatureAnnotator(SPACE, denoise=False)
     told.fit(X[:N], tags, rejected=rejected, accepted=accepted)
     snow = told.vocabulary_.index("snow")
     assert told.unsaid_.offsets_[snow] < np.delete(told.unsaid_.offsets_, snow).min() - 1
@@ -412,8 +414,8 @@ def test_what_was_rejected_for_images_without_labels_counts(synthetic, X):
     tags, accepted, rejected = reviewed(synthetic)
     X = X[: 2 * N]  # of more others than images learned from, some would count
     decided, n_alone = {"rejected": rejected, "accepted": accepted}, len(X) - N
-    plain = FeatureAnnotator(denoise=False).fit(X[:N], tags, **decided)
-    told = FeatureAnnotator(denoise=False)
+    plain = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **decided)
+    told = FeatureAnnotator(SPACE, denoise=False)
     told.fit(X[:N], tags, **decided, rejected_alone=(X[N:], [["beach"]] * n_alone))
     assert told.method_.labels_.shape[0] == N
     np.testing.assert_allclose(told.decision_function(X), plain.decision_function(X), atol=1e-5)
@@ -437,7 +439,7 @@ def test_what_was_rejected_for_images_without_labels_counts(synthetic, X):
     )
     np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)
     with pytest.raises(InvalidInput, match=f"one value for each of the {N} images"):
-        FeatureAnnotator(denoise=False).fit(X[:N], tags, **decided, said=[True])
+        FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **decided, said=[True])
 
 
 def test_kin_read_out_and_name_share_what_speaks_for_a_tag(by_tags, X):
@@ -479,7 +481,7 @@ def test_photographs_keep_what_was_rejected_for_them(synthetic, X):
     photos = seen(X[:N])
     rejected = [[] for _ in range(N)]
     rejected[3] = [tag for tag in NAMES if tag not in synthetic.tags[3]][:2]
-    model = Annotator(denoise=False).fit(photos, synthetic.tags[:N], rejected=rejected)
+    model = Annotator(space=SPACE, denoise=False).fit(photos, synthetic.tags[:N], rejected=rejected)
     (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
     assert found.suggestions
     assert {s.tag for s in found.suggestions}.isdisjoint(rejected[3])
@@ -496,7 +498,7 @@ def test_photographs_keep_what_was_rejected_for_them(synthetic, X):
 @pytest.mark.parametrize("form", ["matrix", "tags"])
 def test_a_saved_one_suggests_the_same(form, synthetic, X, Y, tmp_path):
     y = Y if form == "matrix" else synthetic.tags
-    found = FeatureAnnotator(denoise=False).fit(X[:100], y[:100])
+    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:100], y[:100])
     loaded = tagkin.load(found.save(tmp_path / "model"))
     assert isinstance(loaded, FeatureAnnotator)
     assert loaded.suggest(X[N:]) == found.suggest(X[N:])
@@ -543,7 +545,7 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
 
 
 def test_a_failed_fit_leaves_what_was_learned(synthetic, X):
-    found = FeatureAnnotator(denoise=False).fit(X[:50], synthetic.tags[:50])
+    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:50], synthetic.tags[:50])
     before = found.suggest(X[N:])
     with pytest.raises(InvalidInput):
         found.fit(X[:10], [["a"]] * 10)
@@ -556,7 +558,7 @@ def test_confidences_of_new_labels_are_learned_from_the_images_that_bring_them()
     rng = np.random.default_rng(0)
     Y = rng.random((900, 8)) < 0.3
     X = Y @ rng.normal(size=(8, 40)) + rng.normal(size=(900, 40))
-    annotator = FeatureAnnotator(denoise=False).fit(X[:300], Y[:300, :6])
+    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:300], Y[:300, :6])
     old = copy.deepcopy(annotator.calibrator_)
     annotator.partial_fit(X[300:600], Y[300:600])
     new = annotator.predict_proba(X[600:])[:, 6:]

@@ -14,7 +14,7 @@ from tagkin import Annotator, NeighborVoting
 from tagkin.annotator.locations import Locations, digest_reader, rooted
 from tagkin.images import content_digest
 
-from .conftest import SyntheticPhotographs, seen
+from .conftest import SPACE, SyntheticPhotographs, seen
 
 OLD_MODEL = Path(__file__).parent / "model-0.1"
 N = 12
@@ -281,7 +281,7 @@ def test_what_was_fitted_without_a_cache_leaves_no_trace_when_it_is_stored(tmp_p
     synthetic = SyntheticPhotographs(N, d=8)
     photos = seen(synthetic.X)
     photos.files[:] = files
-    annotator = Annotator(denoise=False, cache=False).fit(photos, synthetic.tags)
+    annotator = Annotator(space=SPACE, denoise=False, cache=False).fit(photos, synthetic.tags)
     annotator.cache = True  # as the command line does: each command says for itself
     annotator.save(tmp_path / "model")
     assert not cache.exists()

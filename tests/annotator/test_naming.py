@@ -11,6 +11,7 @@ from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
 from tagkin.lexicons import WordNet, WordVectors
 from tagkin.names import ClassMeanings, ClassPrior, common_tags
+from tests.annotator.conftest import SPACE
 from tests.conftest import needs_wordnet
 from tests.features.joint import SIZE, write_joint_encoder
 from tests.lexicons.wordnet_writer import offset, write_wordnet
@@ -51,7 +52,9 @@ def test_names_help_where_few_images_are_labelled(prior, data):
     X, tags = data
     few, new = slice(0, 16), slice(100, 300)
     scores = [
-        FeatureAnnotator(prior=one, denoise=False).fit(X[few], tags[few]).score(X[new], tags[new])
+        FeatureAnnotator(SPACE, prior=one, denoise=False)
+        .fit(X[few], tags[few])
+        .score(X[new], tags[new])
         for one in (None, prior)
     ]
     assert scores[1] > scores[0] + 0.05
@@ -62,9 +65,9 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     X, tags = data
     columns = np.array([0, 1, 2])  # cat, dog, jersey
     monkeypatch.setattr(sampling, "part_of", lambda Y, memory=None: Part(100, columns, 64))
-    found = FeatureAnnotator(prior=prior, denoise=False).fit(X, tags)
+    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags)
     monkeypatch.undo()
-    by_all = FeatureAnnotator(prior=prior, denoise=False).fit(X, tags)
+    by_all = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags)
     got, expected = found.names_, by_all.names_
     np.testing.assert_allclose(got.table.rows.toarray(), expected.table.rows.toarray())
     others = [list(found.classes_).index(name) for name in ("mystery", "racket")]
@@ -76,7 +79,7 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
 
 def test_scores_are_combined_with_the_names(prior, data):
     X, tags = data
-    found = FeatureAnnotator(prior=prior, denoise=False).fit(X[:40], tags[:40])
+    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:40], tags[:40])
     alone = found.method_.decision_function(found.space_.transform(X[40:50]))
     by_name = prior.scores(X[40:50], found.names_.table.rows)
     w = found.names_.weights
@@ -92,20 +95,20 @@ def test_scores_are_combined_with_the_names(prior, data):
 
 def test_suggestions_say_how_much_is_the_names(prior, data):
     X, tags = data
-    found = FeatureAnnotator(prior=prior, denoise=False).fit(X[:16], tags[:16])
+    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:16], tags[:16])
     suggested = [s for row in found.suggest(X[100:200], n=2) for s in row]
     shares = np.array([s.name_share for s in suggested])
     assert ((shares >= 0) & (shares <= 1)).all()
     assert (shares > 0).any()
     assert all(s.name_share == 1 for s in suggested if not s.support)
     assert all(s.name_share == 0 for s in suggested if s.name == "mystery")
-    without = FeatureAnnotator(denoise=False).fit(X[:16], tags[:16])
+    without = FeatureAnnotator(SPACE, denoise=False).fit(X[:16], tags[:16])
     assert {s.name_share for row in without.suggest(X[100:200], n=2) for s in row} == {0.0}
 
 
 def test_a_model_keeps_what_names_mean_and_says_what_it_lacks(prior, data, tmp_path):
     X, tags = data
-    found = FeatureAnnotator(prior=prior, denoise=False).fit(X[:60], tags[:60])
+    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:60], tags[:60])
     assert any("names of 4 of 5 labels" in line for line in found.describe())
     again = tagkin.load(found.save(tmp_path / "model"))
     with pytest.raises(InvalidInput, match="Set prior"):
@@ -116,7 +119,7 @@ def test_a_model_keeps_what_names_mean_and_says_what_it_lacks(prior, data, tmp_p
 
 def test_new_labels_get_the_weight_expected_of_their_names(prior, data):
     X, tags = data
-    found = FeatureAnnotator(prior=prior, denoise=False).fit(X[:60], tags[:60])
+    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:60], tags[:60])
     found.partial_fit(X[60:80], [[*row, "bat", "wholly unknown"] for row in tags[60:80]])
     table, names = found.names_.table, list(found.classes_)
     assert len(table) == len(names) == 7
@@ -128,7 +131,7 @@ def test_new_labels_get_the_weight_expected_of_their_names(prior, data):
 def test_confidences_of_new_labels_count_names(prior, data):
     """They are learned from the added images' own scores, names counted, not taken on trust."""
     X, tags = data
-    found = FeatureAnnotator(prior=prior, denoise=False).fit(
+    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(
         X[:60], [[t for t in row if t != "racket"] for row in tags[:60]]
     )
     found.partial_fit(X[60:180], tags[60:180])
@@ -143,7 +146,7 @@ def test_quality_is_measured_with_names(prior, data):
     X, tags = data
     few = X[:40], tags[:40]
     with_names, without = (
-        FeatureAnnotator(prior=one, denoise=False).cross_validate(*few).semantic["MAP"]
+        FeatureAnnotator(SPACE, prior=one, denoise=False).cross_validate(*few).semantic["MAP"]
         for one in (prior, None)
     )
     assert with_names > without
@@ -152,7 +155,7 @@ def test_quality_is_measured_with_names(prior, data):
 def test_labels_without_names_have_no_prior(prior, data):
     X, tags = data
     Y = np.array([[tag in row for tag in TAGS] for row in tags])
-    assert FeatureAnnotator(prior=prior, denoise=False).fit(X[:60], Y[:60]).names_ is None
+    assert FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:60], Y[:60]).names_ is None
 
 
 # --- photographs ---

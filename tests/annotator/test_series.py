@@ -8,6 +8,7 @@ from tagkin.annotator.grouping import groups_of, holdable, series_text
 from tagkin.annotator.quality import _halves
 from tagkin.annotator.series import find_series
 from tagkin.evaluation import mean_average_precision
+from tests.annotator.conftest import SPACE
 from tests.collection.test_capture import photograph
 
 
@@ -94,7 +95,7 @@ def events(n_events=40, n_shots=6, seed=0):
 
 def test_figures_of_bursts_are_those_of_new_events():
     X, Y, event = events()
-    annotator = FeatureAnnotator(denoise=False)
+    annotator = FeatureAnnotator(SPACE, denoise=False)
     found = annotator.cross_validate(X, Y)
     alone = annotator.cross_validate(X, Y, groups=np.arange(len(X)))
     assert "240 photographs in 40 series, each series held out as a whole" in found.how
@@ -106,7 +107,7 @@ def test_figures_of_bursts_are_those_of_new_events():
     assert abs(found.semantic["MAP"] - reached) < 0.08
     assert "Held out together: 240 images in 40 groups." in annotator.describe()
     # of two honest and one careless calibrator, the last is sure of what it cannot know
-    careless = FeatureAnnotator(denoise=False).fit(X, Y, groups=np.arange(len(X)))
+    careless = FeatureAnnotator(SPACE, denoise=False).fit(X, Y, groups=np.arange(len(X)))
     sure = [(a.predict_proba(new) > 0.8).sum() for a in (annotator, careless)]
     assert sure[0] < 0.02 * truth.sum()
     assert sure[1] > 0.2 * truth.sum()
@@ -114,7 +115,7 @@ def test_figures_of_bursts_are_those_of_new_events():
 
 def test_images_that_come_later_are_groups_of_their_own(tmp_path):
     X, Y, _ = events(20)
-    annotator = FeatureAnnotator(denoise=False).fit(X, Y)
+    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X, Y)
     annotator.partial_fit(X[:3] + 1, Y[:3])
     np.testing.assert_array_equal(annotator.groups_[-3:], [20, 21, 22])
     assert len(annotator.groups_) == 123

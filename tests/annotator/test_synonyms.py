@@ -7,7 +7,7 @@ from tagkin import Annotator
 from tagkin.collection import read_synonyms, read_tag_list
 from tagkin.errors import InvalidInput
 
-from .conftest import seen
+from .conftest import SPACE, seen
 
 
 def test_synonyms_from_a_file(tmp_path):
@@ -83,7 +83,7 @@ def test_flat_and_hierarchical_tags_are_one_without_asking(synthetic):
         ["place|beach" if tag == "beach" and i % 3 == 0 else tag for tag in row]
         for i, row in enumerate(synthetic.tags[:60])
     ]
-    annotator = Annotator(denoise=False).fit(seen(synthetic.X[:60]), tags)
+    annotator = Annotator(space=SPACE, denoise=False).fit(seen(synthetic.X[:60]), tags)
     assert "beach" in annotator.vocabulary_.names_
     assert "place|beach" not in annotator.vocabulary_.names_
     n = sum("beach" in row for row in synthetic.tags[:60])
