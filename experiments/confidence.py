@@ -55,8 +55,7 @@ TEXTS = {
         "the fit on half of the photographs; the other half is added with all tags. Bars in the "
         "diagrams are 95 % intervals of shares estimated from so many pairs; bins with fewer than "
         "20 are left out. Tags that came later have votes of kin alone until the next fit; their "
-        "confidences are learned from the few photographs that bring them, and above .6 they are "
-        "right somewhat more often than is said.",
+        "confidences are learned from the photographs that bring them.",
     ),
 }
 
