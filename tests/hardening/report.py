@@ -67,8 +67,9 @@ NOTES = {
     "invariants, no photograph has changed, no sidecar is half-written, a whole model stands, and "
     "the same command given again ends as if nobody had killed it.",
     "soak": "Each scans, trains, suggests, accepts, rejects, writes, undoes and looks, at random. "
-    "A command may be refused while another one is writing; nothing else may go wrong, nothing may "
-    "grow, and at the end sidecars are what the history says. `make soak` runs it for two hours.",
+    "A command may be refused while another one is writing, or where there is nothing to do for "
+    "it; nothing else may go wrong, nothing may grow, and at the end sidecars are what the history "
+    "says. `make soak` runs it for two hours.",
 }
 
 
@@ -166,7 +167,8 @@ def _soaked(found: dict[str, Any]) -> list[Row]:
     n_done = sum(found["counts"].values()) - n_refused
     n_wrong = len(found["wrong"])
     rows = [Row(f"commands in {found['seconds']:,.0f} s", n_done + n_wrong, n_done)]
-    rows.append(Row("commands refused while another one was writing", n_refused, n_refused))
+    refused = "commands refused: another one was writing, or there was nothing to do"
+    rows.append(Row(refused, n_refused, n_refused))
     for what, unit in (("memory", "MB of memory"), ("files", "open files")):
         before, after = (
             value // (1000 if what == "memory" else 1) for value in found["uses"][what]
@@ -186,10 +188,11 @@ SECTIONS: dict[str, Callable[[Asked], list[Row]]] = {
 }
 
 
-def from_file(name: str, path: Path) -> list[Row]:
-    """Rows of what `make soak` or `make fuzz` left."""
+def from_file(name: str, path: Path) -> tuple[list[Row], int]:
+    """Rows of what `make soak` or `make fuzz` left, and its seed."""
     found = json.loads(path.read_text(encoding="utf-8"))
-    return _soaked(found) if name == "soak" else [_fuzzed(one) for one in found["reports"]]
+    rows = _soaked(found) if name == "soak" else [_fuzzed(one) for one in found["reports"]]
+    return rows, int(found["seed"])
 
 
 # --- the page ----------------------------------------------------------------------------
@@ -248,11 +251,14 @@ def main() -> int:
     failed = False
     for section in given.sections or SECTIONS:
         name, _, file = section.partition("=")
-        rows = from_file(name, Path(file)) if file else SECTIONS[name](asked)
+        if file:
+            rows, seed = from_file(name, Path(file))
+        else:
+            rows, seed = SECTIONS[name](asked), asked.seed
         if not rows:
             continue
         failed |= any(row.n_tried != row.n_clean for row in rows)
-        told = {"rows": rows, "seed": asked.seed, "machine": machine()}
+        told = {"rows": rows, "seed": seed, "machine": machine()}
         figures = stored() | {name: told | {"date": time.strftime("%Y-%m-%d")}}
         FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
         PAGE.write_text(page(figures), encoding="utf-8")
