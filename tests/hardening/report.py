@@ -38,6 +38,7 @@ TESTS = {
     "crafted models, and models with bits flipped": "tests/hardening/test_crafted_models.py",
     "photographs that ask for memory": "tests/hardening/test_photographs.py",
     "metadata that ask for time or memory": "tests/hardening/test_metadata.py",
+    "vocabularies that ask for memory": "tests/hardening/test_vocabularies.py",
     "words that are no text": "tests/hardening/test_words.py",
     "inputs that a fuzzer once failed on": "tests/hardening/test_fuzzers.py",
 }
