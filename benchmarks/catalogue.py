@@ -3,7 +3,8 @@
 ``python -m benchmarks.catalogue [PHOTOGRAPHS]`` prints JSON. The photographs are tiny files in
 hundreds of folders, a third of them with a sidecar; the first scan reads them all, the second one
 finds nothing changed. Every query that a page of review asks is timed a hundred times, each time
-for another tag or photograph.
+for another tag or photograph. The size is measured again in a catalogue with as many suggestions as
+a review keeps at most, twenty for each photograph.
 """
 
 import json
@@ -40,7 +41,7 @@ from tagkin.catalogue import (
     to_review,
 )
 
-N_TAGS, N_SUGGESTED, N_KIN, REPEATS = 1000, 10, 5, 100
+N_TAGS, N_SUGGESTED, N_MOST, N_KIN, REPEATS = 1000, 10, 20, 5, 100
 SIDECAR = (
     '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
     'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description '
@@ -78,7 +79,7 @@ def put_file(path: str, data: bytes, moment: float) -> None:
     os.close(number)
 
 
-def put_everything(catalogue: Catalogue) -> int:
+def put_everything(catalogue: Catalogue, n_suggested: int = N_SUGGESTED) -> int:
     """Suggestions for all photographs, doubts about some; how many suggestions."""
     rng = np.random.default_rng(1)
     contents = np.array(catalogue.rows("SELECT id FROM contents"))[:, 0].tolist()
@@ -86,9 +87,9 @@ def put_everything(catalogue: Catalogue) -> int:
     with catalogue.run("suggest", model="0" * 64) as run:
         for start in range(0, len(contents), 1000):
             some = contents[start : start + 1000]
-            rare = rng.integers(1, N_TAGS, (len(some), N_SUGGESTED)).tolist()
-            names = tag_names(rng, len(some), 3 * N_SUGGESTED)
-            sure = rng.beta(1.5, 1.5, (len(some), N_SUGGESTED)).tolist()
+            rare = rng.integers(1, N_TAGS, (len(some), n_suggested)).tolist()
+            names = tag_names(rng, len(some), 3 * n_suggested)
+            sure = rng.beta(1.5, 1.5, (len(some), n_suggested)).tolist()
             kin = rng.choice(contents, (len(some), N_KIN)).tolist()
             each = []
             for i, content in enumerate(some):
@@ -175,7 +176,18 @@ def measure(n: int = 100_000) -> dict[str, Any]:
                 say(f"{name}: {wall:.1f} ms (95 of 100), CPU {cpu:.1f} ms")
         found["bytes"] = path.stat().st_size
         say(f"{found['bytes'] / 1e6:.0f} MB")
+        found["full"] = full_size(root, Path(home, "full.sqlite"))
     return found
+
+
+def full_size(root: Path, path: Path) -> dict[str, int]:
+    """The size of a catalogue with as many suggestions as a review keeps at most."""
+    with open_for_scan(root, path) as catalogue:
+        scan(catalogue)
+        n = put_everything(catalogue, N_MOST)
+        decide(catalogue, ACCEPTED, Filters(at_least=0.95))
+    say(f"{n:,} suggestions: {path.stat().st_size / 1e6:.0f} MB")
+    return {"suggestions": n, "bytes": path.stat().st_size}
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float]:

@@ -331,6 +331,10 @@ def test_narrow(window: Window, served: SimpleNamespace) -> None:
         page = window.open(mode.format(tag=served.tags["city"]))
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0], mode
         assert page.locator(".top nav a:visible").count() == 5
+    page = window.open("/search?tag={beach}&tag={city}".format(**served.tags))
+    page.locator("#with").fill("b")  # behind two tags that were chosen: near the right edge
+    page.locator(".completions li").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
     page = window.open(f"/tags/{served.tags['city']}")
     box = page.locator("#accept").bounding_box()
     assert box["y"] + box["height"] <= NARROW[1]

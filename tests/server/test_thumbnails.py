@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tagkin.catalogue import Catalogue
 from tagkin.images import content_digest
+from tagkin.server.ahead import ThumbnailsAhead
+from tagkin.server.review import Readers
 from tagkin.server.thumbnails import SIZES, Thumbnails
 
 from .conftest import put_photograph
@@ -64,6 +67,22 @@ def test_made_ahead(cache: Path, photograph: tuple[str, str]) -> None:
         threading.Event().wait(0.05)
     kept.close()
     assert stored(cache) == 1
+
+
+def test_all_of_a_catalogue_are_made_ahead(catalogue: Catalogue, cache: Path) -> None:
+    readers, kept = Readers(catalogue.path), Thumbnails(cache)
+    ahead = ThumbnailsAhead(readers, kept)
+    assert ahead.wait(60)
+    digests = [digest.hex() for (digest,) in catalogue.rows("SELECT digest FROM contents")]
+    made = [digest for digest in digests if kept.has(digest, SMALL)]
+    assert len(made) == len(digests) - 1  # one of them is no picture
+    assert not any(kept.has(digest, SIZES[1]) for digest in digests)
+    kept.close()
+    assert stored(cache) == len(made)
+    full = Thumbnails(cache, max_bytes=1)  # nothing is made where there is no room
+    assert full.is_nearly_full
+    full.close()
+    readers.close()
 
 
 def test_the_oldest_make_room(cache: Path, tmp_path: Path) -> None:

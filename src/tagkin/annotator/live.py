@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays import Array, blas_threads, row_blocks, to_numpy
 from tagkin.transfer.live import LiveScores
 
 __all__ = ["LiveScores", "live_scores", "principal_components"]
@@ -60,7 +60,9 @@ def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.n
         unit[rows] = block / np.where(norms > 0, norms, 1)
     unit -= unit.mean(axis=0)
     sample = unit[:: max(1, -(-n // _SAMPLE))]
-    _, vectors = np.linalg.eigh((sample.T @ sample).astype(np.float64))
+    products = (sample.T @ sample).astype(np.float64)
+    with blas_threads(1):  # a second one gains little, and next to a fit both would wait
+        _, vectors = np.linalg.eigh(products)
     leading = vectors[:, ::-1][:, :n_components]
     # which way a direction points is arbitrary, and not the same on all processors
     largest = np.argmax(np.abs(leading), axis=0)

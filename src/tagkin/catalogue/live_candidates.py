@@ -18,6 +18,8 @@ __all__ = ["Candidates", "live_candidates"]
 _RELEARNED = 20_000  # decisions that were made on what earlier models suggested: the last of them
 _BLOCK = 1000  # photographs whose confidences are computed at once
 
+_ENTRY = np.dtype([("content", np.int64), ("tag", np.int64), ("confidence", np.float64)])
+
 Entry = tuple[int, int, float]
 Decision = tuple[int, int, int]
 """A content, a tag, and 1 (accepted) or -1 (rejected)."""
@@ -45,9 +47,11 @@ def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
     the last run suggested have its confidence. Others have one of today's model: of models that
     had not seen the photograph, where it was learned from.
     """
-    suggested = catalogue.rows(
-        "SELECT s.content, s.tag, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
-        "WHERE NOT t.forgotten"
+    suggested = _table(
+        catalogue.rows(
+            "SELECT s.content, s.tag, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
+            "WHERE NOT t.forgotten"
+        )
     )
     query = (
         "SELECT d.content, d.tag, d.verdict, d.confidence FROM decisions d "
@@ -65,27 +69,34 @@ def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
             "WHERE gone IS NULL AND content IS NOT NULL GROUP BY content"
         )
     }
-    wanted = sorted({row[0] for some in (suggested, lately, before) for row in some} & set(files))
+    decided = {row[0] for some in (lately, before) for row in some}
+    wanted = sorted(decided.union(np.unique(suggested["content"]).tolist()) & set(files))
     seen = annotator.look([files[content] for content in wanted])
     content_of = {files[content]: content for content in wanted}
     found = np.array([content_of[file] for file in seen.files], dtype=np.int64)
     order = np.argsort(found, kind="stable")
     contents, features = found[order].tolist(), np.asarray(seen.features)[order]
-    entries: list[Entry] = [(c, t, p) for c, t, p in suggested]
-    entries += [(c, t, p) for c, t, _, p in lately]
-    known = {(c, t) for c, t, _ in entries}
-    old = [(c, t, v) for c, t, v, _ in before if (c, t) not in known]
+    entries = np.concatenate([suggested, _table([(c, t, p) for c, t, _, p in lately])])
     row = {content: i for i, content in enumerate(contents)}
-    old = [one for one in old if one[0] in row]
+    theirs = entries[np.isin(entries["content"], [c for c, _, _, _ in before])]
+    known = set(zip(theirs["content"].tolist(), theirs["tag"].tolist(), strict=True))
+    old = [(c, t, v) for c, t, v, _ in before if c in row and (c, t) not in known]
     now = list(_relearned(catalogue, annotator, old, row, features))
-    entries += now
+    entries = np.concatenate([entries, _table(now)])
     is_known = {(c, t) for c, t, _ in now}
     decisions = [(c, t, v > 0) for c, t, v, _ in lately]
     decisions += [(c, t, v > 0) for c, t, v in old if (c, t) in is_known]
-    tags = sorted({t for _, t, _ in entries})
-    column = {tag: i for i, tag in enumerate(tags)}
-    placed = [(row[c], column[t], p) for c, t, p in entries if c in row]
-    return Candidates(contents, tags, features, _sparse(placed, (len(row), len(tags))), decisions)
+    tags = np.unique(entries["tag"])
+    there = entries[np.isin(entries["content"], contents)]
+    at = np.searchsorted(contents, there["content"]), np.searchsorted(tags, there["tag"])
+    shape = len(contents), len(tags)
+    confidences = scipy.sparse.csc_array((there["confidence"], at), shape)
+    return Candidates(contents, tags.tolist(), features, confidences, decisions)
+
+
+def _table(rows: Sequence[Entry]) -> np.ndarray:
+    """Entries as an array: there may be millions of them."""
+    return np.fromiter(rows, dtype=_ENTRY, count=len(rows))
 
 
 def _relearned(
@@ -116,11 +127,3 @@ def _relearned(
             for tag, column in by_content[content]:
                 held = held_out[own, column] if 0 <= own < held_out.shape[0] else 0.0
                 yield content, tag, float(held or p[column])
-
-
-def _sparse(
-    entries: Sequence[tuple[int, int, float]], shape: tuple[int, int]
-) -> scipy.sparse.csc_array:
-    """Confidences (contents × tags)."""
-    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
-    return scipy.sparse.csc_array((np.array(values, dtype=np.float64), (rows, columns)), shape)

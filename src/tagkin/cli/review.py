@@ -116,7 +116,7 @@ def run(
     one = _prepared(folder, catalogue, tags, column, vocabulary, verbose)
     from tagkin.features import default_cache_folder
 
-    review = Review(one, default_cache_folder(), order=LiveOrder(one.path))
+    review = Review(one, default_cache_folder(), order=LiveOrder(one.path), ahead=True)
     try:
         server = Server(review, access, port)
         # Ctrl-C is how it ends

@@ -26,6 +26,7 @@ from tagkin.catalogue import (
     verdicts_of,
 )
 from tagkin.catalogue.batches import Pair
+from tagkin.server.ahead import ThumbnailsAhead
 from tagkin.server.background import BackgroundFit
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order, StoredOrder
@@ -86,16 +87,25 @@ class Review:
         By default that of the stored confidences.
     fits : bool, default True
         Whether a new fit is started in the background when it pays.
+    ahead : bool, default False
+        Whether thumbnails of all photographs are made in the background.
     """
 
     def __init__(
-        self, catalogue: Catalogue, cache: Path, *, order: Order | None = None, fits: bool = True
+        self,
+        catalogue: Catalogue,
+        cache: Path,
+        *,
+        order: Order | None = None,
+        fits: bool = True,
+        ahead: bool = False,
     ):
         self._writer, self._fits = catalogue, fits
         self._writing = threading.Lock()
         self.readers = Readers(catalogue.path)
         self.order = order or StoredOrder()
         self.thumbnails = Thumbnails(cache)
+        self._ahead = ThumbnailsAhead(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
         self.fit = BackgroundFit(catalogue.path, self._fitted)
         self._looked_at = 0.0
@@ -111,6 +121,8 @@ class Review:
         """End what goes on in the background, and let the next writer in."""
         self.fit.stop()
         self.order.close()
+        if self._ahead is not None:
+            self._ahead.close()
         self.thumbnails.close()
         self.readers.close()
         self._writer.close()

@@ -26,6 +26,7 @@ SIZES = (256, 512, 1024)
 
 _LIMIT = 4 * 10**9  # bytes: a grid of 300,000 photographs
 _AFTER_PRUNING = 0.9
+_NEARLY = 0.8
 _CHECKED_EVERY = 500  # thumbnails that are stored between two looks at the size
 _N_WAITING = 400  # that are made ahead; older wishes are dropped
 
@@ -82,6 +83,25 @@ class Thumbnails:
             return Picture(jpeg, False)
         self._keep(digest, size, jpeg)
         return Picture(jpeg, True)
+
+    def has(self, digest: str, size: int) -> bool:
+        """Whether a thumbnail is kept."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if self._database is not None:
+                row = self._database.execute(
+                    "SELECT 1 FROM thumbnails WHERE digest = ? AND size = ?",
+                    (bytes.fromhex(digest), size),
+                ).fetchone()
+                return row is not None
+        return False
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether some would soon have to make room for others, or none can be kept."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if self._database is not None:
+                return _used(self._database) > _NEARLY * self._max_bytes
+        return True
 
     def wish(self, some: list[tuple[str, str, int]]) -> None:
         """Make thumbnails ahead, in the background: what the next page will ask for."""
@@ -166,11 +186,7 @@ def _opened(path: Path) -> sqlite3.Connection | None:
 
 def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
     """Remove the oldest where there are too many bytes."""
-    pages, free, size = (
-        database.execute(f"PRAGMA {what}").fetchone()[0]
-        for what in ("page_count", "freelist_count", "page_size")
-    )
-    used = (pages - free) * size
+    used = _used(database)
     if used <= max_bytes:
         return
     share = 1 - _AFTER_PRUNING * max_bytes / used
@@ -179,6 +195,15 @@ def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
         "LIMIT (SELECT cast(ceil(count(*) * ?) AS INTEGER) FROM thumbnails))",
         (share,),
     )
+
+
+def _used(database: sqlite3.Connection) -> int:
+    """Bytes that are in use."""
+    pages, free, size = (
+        database.execute(f"PRAGMA {what}").fetchone()[0]
+        for what in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
 
 
 @cache

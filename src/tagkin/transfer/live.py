@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import expit, to_numpy
+from tagkin.arrays import blas_threads_for, expit, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.transfer._correction import fit_correction, left_out
 
@@ -217,16 +217,20 @@ class LiveScores:
         if not len(at):
             return
         decided = self._directions[one.rows[at]]
-        yes = (one.verdicts[at] > 0).astype(np.float64)
+        said = np.stack([np.ones(len(at)), one.verdicts[at] > 0], axis=1).astype(np.float32)
         step = max(1, _BLOCK // len(at))
         for start in range(0, len(one.rows), step):
             part = slice(start, start + step)
             rows = one.rows[part]
-            cosines = (self._directions[rows] @ decided.T).astype(np.float64)
-            weights = np.exp(self.temperature * (cosines - 1)) / self._support[rows][:, None]
-            weights[rows[:, None] == one.rows[at][None, :]] = 0  # nobody votes for itself
-            one.weights[part] += weights.sum(axis=1)
-            one.votes[part] += weights @ yes
+            weights = self._directions[rows] @ decided.T  # cosines; in place from here on
+            weights -= 1
+            weights *= np.float32(self.temperature)
+            np.exp(weights, out=weights)
+            own = np.flatnonzero((at >= start) & (at < start + len(rows)))
+            weights[at[own] - start, own] = 0  # nobody votes for itself
+            both = (weights @ said) / self._support[rows][:, None]
+            one.weights[part] += both[:, 0]
+            one.votes[part] += both[:, 1]
 
     def _correct(self, one: _Label) -> None:
         """Fit a label's correction to its decisions, and correct its scores."""
@@ -237,7 +241,8 @@ class LiveScores:
         shift = self._vote_shift(one)
         r = self._features.shape[1]
         problem = self._problem(one, decided, shift)
-        theta = fit_correction(*problem, self._prior(), one.theta)
+        with blas_threads_for(len(decided) * r * r):  # many small systems: threads would only wait
+            theta = fit_correction(*problem, self._prior(), one.theta)
         moved = self._features[one.rows] @ theta[:r].astype(np.float32)
         one.scores = (one.offsets + moved + theta[r] + theta[-1] * shift).astype(np.float32)
         one.theta = theta

@@ -39,7 +39,8 @@ async function offer(field) {
     list.append(option);
   });
   field.parentElement.append(list);
-  list.style.left = `${field.offsetLeft}px`;
+  const room = innerWidth - 8 - field.parentElement.getBoundingClientRect().left - list.offsetWidth;
+  list.style.left = `${Math.min(field.offsetLeft, room)}px`;
   const below = innerHeight - field.getBoundingClientRect().bottom;
   if (below < 260) list.style.bottom = `${field.parentElement.offsetHeight - field.offsetTop + 4}px`;
   else list.style.top = `${field.offsetTop + field.offsetHeight + 4}px`;
