@@ -74,6 +74,8 @@ page. Plain matrix products run at {rates["float32"]:.0f} TFLOP/s in float32 and
 
 {table(["", "float32", "TF32"], rows)}
 
+{_what_bounds(found["profile_of_a_fit"], rates["tf32"])}
+
 Compared with the CPU, kernel values differ by at most {kernel["largest_error"]:.0e}
 ({kernel["largest_error_tf32"]:.0e} in TF32). The smallest cosine between embeddings is 1 −
 {_less_than_one(agrees["float64_least_cosine"])} in float64 and 1 −
@@ -89,6 +91,21 @@ Label transfer follows. Differences are between scores on GPU and CPU, for 1,000
 4,000, as a fraction of the largest score.
 
 {methods}"""
+
+
+def _what_bounds(profile: dict[str, Any], rate: float) -> str:
+    """Where the time of a fit goes, next to its products at the rate (TFLOP/s) of plain ones."""
+    n, d, r = (profile[name] for name in ("images", "features", "landmarks"))
+    operations = n * (2 * d * r + r * r) / 1e12
+    work, milliseconds = profile["busy_ms"], 1000 * profile["seconds"]
+    waiting = max(0.0, milliseconds - sum(work.values()))
+    return f"""What bounds the fit of {n:,} images in TF32 are its products: the kernel columns and
+the lower triangle of their Gram matrix, 2Ndr + Nr² = {operations:.1f}·10¹² operations, take
+{1000 * operations / rate:.0f} ms at the rate of plain products. Of {milliseconds:.0f} ms, the GPU
+multiplies for {work["products"]:.0f} (panels of the Gram matrix reach a little above its diagonal),
+computes the kernel from cosines for {work["kernel"]:.0f} (one pass over N × r numbers), factors and
+solves in float64 for {work["factors"]:.0f}, passes over memory for {work["passes"]:.0f} (norms,
+sums of parts), and waits for the CPU for {waiting:.0f}."""
 
 
 def _less_than_one(cosine: float) -> str:

@@ -17,7 +17,7 @@ from tagkin import (
 )
 from tagkin.arrays import device
 from tagkin.errors import InvalidInput
-from tagkin.kernels import ArcCosine, angular, base
+from tagkin.kernels import ArcCosine, angular, arc_cosine_kernel, base
 from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.space.landmarks import Landmarks
 from tagkin.transfer import (
@@ -44,6 +44,16 @@ def accelerator(monkeypatch):
 
     monkeypatch.setattr(device, "_PROCESSORS", set())
     return lambda a: torch.from_numpy(np.array(a))
+
+
+@pytest.fixture
+def on_gpu():
+    """Makes tensors on a GPU, where there is one."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return lambda a: torch.from_numpy(np.array(a)).cuda()
 
 
 # --- memory ------------------------------------------------------------------------------
@@ -106,6 +116,16 @@ def test_a_fit_begins_anew_where_the_device_is_full(monkeypatch, collection):
     torch.testing.assert_close(places, expected.transform(X_new), atol=1e-8, rtol=0)
 
 
+def test_blocks_on_a_device_are_even(accelerator):
+    where = accelerator(np.zeros(1))
+    with memory_budget(50_000):
+        blocks = list(arrays.row_blocks(10_003, 10, where))
+        assert [b.stop - b.start for b in blocks] == [4096, 4096, 1808, 3]
+        assert np.concatenate([np.arange(10_003)[b] for b in blocks]).tolist() == [*range(10_003)]
+        assert [b.stop - b.start for b in arrays.row_blocks(4003, 10, where)] == [4003]
+        assert [b.stop - b.start for b in arrays.row_blocks(10_003, 10)] == [5000, 5000, 3]
+
+
 # --- precision ---------------------------------------------------------------------------
 
 
@@ -144,19 +164,28 @@ def test_exact_neighbours_are_searched_in_full_precision(accelerator, monkeypatc
 # --- the fused kernel --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("in_tf32", [False, True])
-def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32):
+def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32, pairs):
     """The device's C++ by a compiler of the host, in float32 and a little beyond ±1."""
     import torch
 
-    code = angular.FUSED_IN_TF32 if in_tf32 else angular.FUSED
-    rho = np.linspace(-1.001, 1.001, 2001, dtype=np.float32)
+    code = angular.fused_code(rounded=in_tf32, pairs=pairs)
+    rho = np.linspace(-1.001, 1.001, 2002, dtype=np.float32)
     numbers = ", ".join(f"{value!r}f" for value in rho.tolist())
     source = tmp_path / "kernel.cpp"
     source.write_text(
-        f"#include <cstdio>\n{code}\nfloat rho[] = {{{numbers}}};\n"
+        f"#include <complex>\n#include <cstdio>\n{code}\nfloat rho[] = {{{numbers}}};\n"
         f"float scale = {angular.ROOT_THIRD / 2};\n"
-        'int main() { for (float r : rho) printf("%.9g\\n", arc_cosine(2 * r, scale, 0.25f)); }\n'
+        f"typedef {'std::complex<float>' if pairs else 'float'} number;\n"
+        f"number s{'(scale, scale)' if pairs else '(scale)'};\n"
+        f"number less{'(0.25f, 0.25f)' if pairs else '(0.25f)'};\n"
+        "int main() {\n"
+        "  number* at = (number*) rho;\n"
+        "  for (unsigned i = 0; i < sizeof rho / sizeof *at; i++)\n"
+        "    at[i] = arc_cosine(2.0f * at[i], s, less);\n"
+        '  for (float value : rho) printf("%.9g\\n", value);\n'
+        "}\n"
     )
     try:
         subprocess.run(["c++", "-o", tmp_path / "kernel", source], check=True)
@@ -177,39 +206,78 @@ def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32):
     np.testing.assert_allclose(found[~inside], expected[~inside], atol=2e-3)
 
 
-def test_a_fused_kernel_is_used_where_there_is_one(accelerator, monkeypatch):
+@pytest.mark.parametrize("n", [1, 10, 30, 31])
+def test_a_fused_kernel_is_used_where_there_is_one(accelerator, monkeypatch, n):
+    import torch
+
     calls = []
 
     def fused(code):
         def run(products, row_scale, shift):
             calls.append(code)
-            values = angular.angular_order2_float32(products * row_scale)
-            return values - shift
+            assert products.is_contiguous()
+            assert products.is_complex() == (n % 2 == 0)  # two numbers at a time
+            numbers = [part.contiguous().view(torch.float32) for part in (row_scale, shift)]
+            values = angular.angular_order2_float32(products.view(torch.float32) * numbers[0])
+            return (values - numbers[1][:, :1]).view(products.dtype)
 
         return run
 
     monkeypatch.setattr(angular, "fused", fused)
     X, _, X_new = make_collection()
-    X, X_new = X.astype(np.float32), X_new.astype(np.float32)
+    X, X_new = X.astype(np.float32), X_new.astype(np.float32)[:n]
     shift = np.linspace(0, 1, len(X)).astype(np.float32)
     found = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
     np.testing.assert_allclose(found, ArcCosine().less(X_new, X, shift), atol=1e-6)
-    assert len(calls) == 1
+    found = arc_cosine_kernel(accelerator(X_new), accelerator(X))
+    np.testing.assert_allclose(found, arc_cosine_kernel(X_new, X), atol=1e-6)
+    assert len(calls) == 2
     X[3] = 0  # the long way knows zero vectors
     found = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
     assert (np.asarray(found)[:, 3] == -shift[3]).all()
-    assert len(calls) == 1
+    assert len(calls) == 2
 
 
 def test_without_a_device_nothing_is_fused(accelerator):
     import torch
 
     one = torch.ones((1, 1))
-    function = device.fused(angular.FUSED)
+    function = device.fused(angular.fused_code(rounded=False, pairs=False))
     assert function is None or function(one, one, one) is None
 
 
+@pytest.mark.parametrize("n", [1, 10, 31, 5003])
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+def test_the_kernel_on_a_gpu_is_the_kernel(on_gpu, n, precision):
+    rng = np.random.default_rng(0)
+    X, S = (rng.random((m, 64), dtype=np.float32) for m in (n, 300))
+    shift = rng.random(300, dtype=np.float32)
+    there = [on_gpu(part) for part in (X, S, shift)]
+    with matmul_precision(precision):
+        found = ArcCosine().less(*there), ArcCosine()(*there[:2])
+    expected = ArcCosine().less(X, S, shift), ArcCosine()(X, S)
+    for here, again in zip(found, expected, strict=True):
+        atol = 2e-6 if precision == "float32" else 2e-3
+        np.testing.assert_allclose(here.cpu().numpy(), again, atol=atol)
+
+
 # --- the same answers --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("selection", ["rpcholesky", "uniform"])
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+def test_the_space_on_a_gpu_is_that_of_the_host(on_gpu, selection, precision):
+    X, Y, X_new = (part.astype(np.float32) for part in make_collection(n=6001, d=64))
+    space = SemanticSpace(n_landmarks=600, selection=selection, random_state=0)
+    with matmul_precision(precision):
+        space.fit(on_gpu(X), on_gpu(Y))
+        found = space.transform(on_gpu(X_new)).cpu().numpy()
+    # the same landmarks: pivots are drawn from residuals, which round in another way there
+    host = SemanticSpace(selection=space.landmarks_.points.cpu().numpy())
+    expected = host.fit(X, Y).transform(X_new)
+    cosines = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1)
+    cosines /= np.linalg.norm(expected, axis=1)
+    assert cosines.min() > (1 - 1e-4 if precision == "float32" else 0.99)
 
 
 @pytest.mark.parametrize("n_landmarks", [40, 1000])
@@ -233,7 +301,7 @@ def test_the_space_is_that_of_the_host(accelerator, n_landmarks, dtype):
 
 
 def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
-    monkeypatch.setattr(moments, "_LONGEST", 700)
+    monkeypatch.setattr(moments, "_LONGEST_THERE", 700)
     rng = np.random.default_rng(0)
     K, T = rng.standard_normal((1500, 2100)), rng.standard_normal((1500, 3))
     sums = moments.Moments.zeros(accelerator(np.zeros(2100)), 3)
@@ -246,10 +314,16 @@ def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
     np.testing.assert_allclose(np.asarray(sums.cross), K.T @ T, atol=1e-10)
 
 
+@pytest.mark.parametrize("side_by_side", [1, 1000, 2**26])
 @pytest.mark.parametrize("shape", [(5000, 7), (1024, 3), (10, 4), (2100, 300)])
-def test_tall_products_in_parts(accelerator, shape):
-    A = np.random.default_rng(0).standard_normal(shape)
-    np.testing.assert_allclose(np.asarray(moments._tall_gram(accelerator(A))), A.T @ A, atol=1e-10)
+def test_tall_products_in_parts(accelerator, monkeypatch, shape, side_by_side):
+    monkeypatch.setattr(moments, "_SIDE_BY_SIDE", side_by_side)
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal(shape), rng.standard_normal((shape[0], 5))
+    found = moments._tall_product(
+        accelerator(A.T).T, accelerator(B), 512
+    )  # A as kernel columns lie
+    np.testing.assert_allclose(np.asarray(found), A.T @ B, atol=1e-10)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])

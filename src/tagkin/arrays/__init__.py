@@ -24,6 +24,7 @@ from tagkin.arrays.checks import (
 )
 from tagkin.arrays.device import (
     ROUND_TO_TF32,
+    as_pairs,
     fused,
     in_tf32,
     is_out_of_memory,
@@ -43,6 +44,7 @@ from tagkin.arrays.operations import (
     bincount,
     cholesky,
     count_below,
+    diagonal_of,
     eigh,
     expit,
     kth_largest,
@@ -69,6 +71,7 @@ __all__ = [
     "add_gram",
     "any_nonzero",
     "as_block",
+    "as_pairs",
     "bincount",
     "blas_threads",
     "blas_threads_for",
@@ -82,6 +85,7 @@ __all__ = [
     "check_n_labels",
     "cholesky",
     "count_below",
+    "diagonal_of",
     "eigh",
     "expit",
     "fused",

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
-from tagkin.arrays.device import device_budget, is_out_of_memory, release_cached
+from tagkin.arrays.device import device_budget, is_out_of_memory, on_accelerator, release_cached
 from tagkin.arrays.namespaces import Array
 from tagkin.errors import InvalidInput
 
@@ -25,6 +25,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEFAULT_BUDGET = 128 * 2**20
+# Products of so many rows, or a multiple of it, fill a device evenly; of a number of rows that is
+# no multiple of four they are slow there.
+_MULTIPLE, _ALIGNED = 4096, 4
 _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
 
 
@@ -57,14 +60,19 @@ def block_rows(bytes_per_row: int, where: Array | None = None) -> int:
 
     `where` is an array on whose device the blocks will be; without it they are on the host.
     """
-    return max(1, bytes_allowed(where) // max(1, bytes_per_row))
+    rows = max(1, bytes_allowed(where) // max(1, bytes_per_row))
+    if rows > _MULTIPLE and on_accelerator(where):
+        rows -= rows % _MULTIPLE
+    return rows
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, where: Array | None = None) -> Iterator[slice]:
     """Consecutive slices over `n_rows` rows, each within the memory budget (see `block_rows`)."""
     step = block_rows(bytes_per_row, where)
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+    apart = n_rows % _ALIGNED if n_rows > _MULTIPLE and on_accelerator(where) else 0
+    for first, last in ((0, n_rows - apart), (n_rows - apart, n_rows)):
+        for start in range(first, last, step):
+            yield slice(start, min(start + step, last))
 
 
 def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:

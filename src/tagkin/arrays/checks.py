@@ -141,9 +141,9 @@ def refuse_negative(Y: Any, name: str = "Y") -> None:
             row = int(np.searchsorted(Y.indptr, negative[0], side="right")) - 1
     else:
         for rows in row_blocks(Y.shape[0], 8 * Y.shape[1], Y):
-            found = to_numpy(Y[rows] < 0).any(axis=1)
-            if found.any():
-                row = rows.start + int(found.argmax())
+            found = Y[rows] < 0
+            if bool(found.any()):  # on a device, all that leaves it is this answer
+                row = rows.start + int(to_numpy(found).any(axis=1).argmax())
                 break
     if row is not None:
         raise InvalidInput(

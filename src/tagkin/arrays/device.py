@@ -17,6 +17,7 @@ from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = [
     "ROUND_TO_TF32",
+    "as_pairs",
     "device_budget",
     "fused",
     "in_tf32",
@@ -131,12 +132,19 @@ def round_to_tf32(array: Any) -> None:
 
 
 ROUND_TO_TF32 = (  # the same in a fused function, of a float `value`
-    "union { T number; unsigned bits; } rounded; rounded.number = value;"
+    "union { float number; unsigned bits; } rounded; rounded.number = value;"
     " rounded.bits = (rounded.bits + 0x1000u) & ~0x1fffu; value = rounded.number;"
 )
 
 
 # --- fused functions ---------------------------------------------------------------------
+
+
+def as_pairs(array: Any) -> Any:
+    """Float32 numbers, two and two along the last axis, as complex numbers in the same memory."""
+    import torch
+
+    return array.view(torch.complex64)
 
 
 @functools.cache

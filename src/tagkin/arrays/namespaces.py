@@ -77,7 +77,7 @@ def namespace(*arrays: Array) -> Any:
             "Convert one side: torch.from_numpy(array) or tensor.cpu().numpy(). "
             "tagkin.load(folder, device=...) puts a saved model's arrays on a torch device."
         )
-    devices = {str(device(a)) for a in arrays}
+    devices = {str(a.device) for a in arrays} if "torch" in kinds else set()
     if len(devices) > 1:
         raise InvalidInput(
             f"Found arrays on different devices: {', '.join(sorted(devices))}. "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import scipy.linalg
@@ -22,6 +22,7 @@ __all__ = [
     "bincount",
     "cholesky",
     "count_below",
+    "diagonal_of",
     "eigh",
     "expit",
     "kth_largest",
@@ -212,6 +213,15 @@ def mirror_lower(A: Array) -> Array:
         corner = xp.tril(A[start:stop, start:stop])
         A[start:stop, start:stop] = corner + xp.tril(corner, k=-1).T
     return A
+
+
+def diagonal_of(A: Array) -> Any:
+    """The diagonal of a square matrix in its own memory: what is written to it is in A."""
+    if is_torch_array(A):
+        import torch
+
+        return torch.diagonal(A)
+    return np.einsum("ii->i", A)
 
 
 def count_below(

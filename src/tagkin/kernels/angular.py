@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tagkin.arrays import ROUND_TO_TF32, Array, fused, in_tf32, namespace
+from tagkin.arrays import ROUND_TO_TF32, Array, as_pairs, fused, in_tf32, namespace
 
-__all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_order2"]
+__all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_code", "fused_order2"]
 
 
 def angular(rho: Array, order: int) -> Array:
@@ -65,24 +65,43 @@ def angular_order2_float32(u: Array, less: Array | float = 0.0) -> Array:
 
 
 # The same in one pass, for a device: the value at u = row_scale × product, less a shift.
-FUSED = (
-    "template <typename T> T arc_cosine(T product, T row_scale, T shift) {"
-    " T u = product * row_scale; T third = u * u; T odd = T(0);"
-    + "".join(f" odd = odd * third + T({c!r});" for c in reversed(_ODD_OF_U))
-    + " T value = u * odd + third + T(1) / T(6) - shift; return value; }"
+_VALUE = (
+    "float u = product * row_scale; float third = u * u; float odd = 0;"
+    + "".join(f" odd = odd * third + {c!r}f;" for c in reversed(_ODD_OF_U))
+    + " float value = u * odd + third + 1.0f / 6.0f - shift;"
 )
-FUSED_IN_TF32 = FUSED.replace("return value;", f"{ROUND_TO_TF32} return value;")
+
+
+def fused_code(*, rounded: bool, pairs: bool) -> str:
+    """A C++ template of it, rounded to TF32 or not, of numbers or of pairs of them.
+
+    Pairs are complex numbers, of which a device does as many at a time.
+    """
+    value = f"{_VALUE} {ROUND_TO_TF32 if rounded else ''} return value;"
+    if pairs:
+        value = (
+            f"auto one = [](float product, float row_scale, float shift) {{ {value} }}; return T("
+            "one(product.real(), row_scale.real(), shift.real()),"
+            " one(product.imag(), row_scale.imag(), shift.imag()));"
+        )
+    return f"template <typename T> T arc_cosine(T product, T row_scale, T shift) {{ {value} }}"
 
 
 def fused_order2(K: Array, row_scale: Array | None, shift: Array | None) -> Array | None:
     """J₂(θ)/J₂(0) less `shift` (m,), of float32 K that times `row_scale` (n,) is cos θ/√3.
 
-    On a device; None where it cannot make such a function.
+    K (n×m) lies column after column on a device. None where that cannot make such a function.
     """
-    function = fused(FUSED_IN_TF32 if shift is not None and in_tf32(K) else FUSED)
+    pairs = K.shape[0] % 2 == 0
+    function = fused(fused_code(rounded=shift is not None and in_tf32(K), pairs=pairs))
     if function is None:
         return None
     xp = namespace(K)
-    one = xp.ones((1, 1), dtype=K.dtype, device=K.device)
-    scale = one if row_scale is None else row_scale[:, None]
-    return function(K, scale, 0 * one if shift is None else shift[None, :])
+    columns, (n, m) = K.T, K.shape
+    scale = xp.ones(n, dtype=K.dtype, device=K.device) if row_scale is None else row_scale
+    less = xp.zeros(m, dtype=K.dtype, device=K.device) if shift is None else shift
+    if pairs:
+        columns, scale = as_pairs(columns), as_pairs(scale)
+        less = as_pairs(xp.stack([less, less], axis=1))[:, 0]
+    values = function(columns, scale[None, :], less[:, None])
+    return None if values is None else values.view(K.dtype).T

@@ -115,8 +115,7 @@ def _arc_cosine(X: Array, Y: Array, order: int, normalized: bool, shift: Array |
     fast = order == 2 and X.dtype == xp.float32
     function = angular_order2_float32 if fast else partial(angular, order=order)
     sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0)
-    zeros = [(i, norms == 0) for i, norms in enumerate((sides.norm_x, sides.norm_y))]
-    zeros = [(axis, zero) for axis, zero in zeros if xp.any(zero)]
+    zeros = sides.zeros()
     if fast and normalized and not zeros and X is not Y:
         if on_accelerator(X):
             values = fused_order2(sides.products(), sides.row_scale, shift)
@@ -145,31 +144,49 @@ class _Sides:
 
     left: Array
     right: Array
-    row_scale: Array | None
-    column_scale: Array | None
     norm_x: Array
     norm_y: Array
+    row_scale: Array | None = None
+    column_scale: Array | None = None
+    positive: bool = True  # all norms
 
     @classmethod
     def of(cls, X: Array, Y: Array, factor: float) -> _Sides:
         """Sides whose products are the cosines of X (n×d) and Y (m×d) times a factor."""
+        norms = row_norms(X) if X is Y else row_norms(X, Y)
+        if norms is None:
+            return cls._careful(X, Y, factor)
+        norm_x, norm_y = norms[0], norms[-1]
         if X is Y:
-            unit, norms = unit_rows(X)
+            unit = X / norm_x[:, None]
             unit *= factor**0.5
-            return cls(unit, unit, None, None, norms, norms)
-        norm_x = row_norms(X, "X")
-        norm_y = row_norms(Y, "Y") if X.shape[0] <= _FEW_ROWS else None
-        if norm_x is not None and norm_y is not None:
-            return cls(X, Y, factor / norm_x, 1 / norm_y, norm_x, norm_y)
-        unit_y, norm_y = unit_rows(Y, "Y")
-        if norm_x is None:
-            X, norm_x = unit_rows(X)
-            unit_y *= factor
-            return cls(X, unit_y, None, None, norm_x, norm_y)
+            return cls(unit, unit, norm_x, norm_x)
         scale = factor / norm_x
-        if X.shape[1] < Y.shape[0] and not on_accelerator(X):
-            return cls(X * scale[:, None], unit_y, None, None, norm_x, norm_y)
-        return cls(X, unit_y, scale, None, norm_x, norm_y)
+        on_host = not on_accelerator(X)
+        if X.shape[0] <= _FEW_ROWS and on_host:
+            return cls(X, Y, norm_x, norm_y, scale, 1 / norm_y)
+        unit_y = Y / norm_y[:, None]
+        if X.shape[1] < Y.shape[0] and on_host:
+            return cls(X * scale[:, None], unit_y, norm_x, norm_y)
+        return cls(X, unit_y, norm_x, norm_y, scale)
+
+    @classmethod
+    def _careful(cls, X: Array, Y: Array, factor: float) -> _Sides:
+        """As `of`, where norms are zero, or their squares out of range."""
+        unit_x, norm_x = unit_rows(X)
+        unit_x *= factor**0.5
+        if X is Y:
+            return cls(unit_x, unit_x, norm_x, norm_x, positive=False)
+        unit_y, norm_y = unit_rows(Y, "Y")
+        unit_y *= factor**0.5
+        return cls(unit_x, unit_y, norm_x, norm_y, positive=False)
+
+    def zeros(self) -> list[tuple[int, Array]]:
+        """Masks of the rows (axis 0) and the columns (axis 1) of zero vectors, where some are."""
+        if self.positive:
+            return []
+        both = [(axis, norms == 0) for axis, norms in enumerate((self.norm_x, self.norm_y))]
+        return [(axis, zero) for axis, zero in both if bool(zero.any())]
 
     def products(self) -> Array:
         """Products (n×m) without the factors of rows and columns."""

@@ -6,7 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import reduce
+from operator import and_
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from tagkin.arrays import (
     as_block,
     block_rows,
     check_finite,
+    diagonal_of,
     in_tf32,
     namespace,
     on_accelerator,
@@ -120,28 +123,30 @@ def apply_in_pieces(
 
 def set_diagonal(K: Array, values: Array | float) -> None:
     """Set K[i, i] to `values`, in place."""
-    index = namespace(K).arange(K.shape[0], device=K.device)
-    K[index, index] = values
+    diagonal_of(K)[...] = values
 
 
-def row_norms(X: Array, name: str) -> Array | None:
-    """Norms of the rows, or None where one is zero or its square leaves the dtype's range."""
-    xp = namespace(X)
+def row_norms(*sides: Array) -> list[Any] | None:
+    """Norms of the rows of each side, or None where one is zero or its square out of range."""
+    xp = namespace(*sides)
+    safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
     with np.errstate(over="ignore", invalid="ignore"):
         # one pass on a device, and in float32 whatever the precision of products there
-        squares = xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
-    safe = math.sqrt(float(xp.finfo(X.dtype).smallest_normal))
-    if bool(xp.all((squares > safe) & (squares < 1 / safe))):
-        return xp.sqrt(squares)
-    check_finite(X, name)
-    return None
+        squares = [
+            xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
+            for X in sides
+        ]
+    within = [xp.all((part > safe) & (part < 1 / safe)) for part in squares]
+    # of all sides at once: a device is waited for only once
+    return [xp.sqrt(part) for part in squares] if bool(reduce(and_, within)) else None
 
 
 def unit_rows(X: Array, name: str = "X") -> tuple[Array, Array]:
     """Rows divided by their norms, and the norms; a zero row stays zero."""
-    norms = row_norms(X, name)
-    if norms is not None:
-        return X / norms[:, None], norms
+    found = row_norms(X)
+    if found is not None:
+        return X / found[0][:, None], found[0]
+    check_finite(X, name)
     xp = namespace(X)
     largest = xp.max(xp.abs(X), axis=1)
     scale = xp.where(largest > 0, largest, xp.ones_like(largest))

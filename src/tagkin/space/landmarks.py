@@ -79,11 +79,9 @@ class Landmarks:
             )
         rng = check_random_state(random_state)
         n = X.shape[0]
-        candidates = np.arange(n)
         size = _n_candidates(n, n_landmarks, selection)
-        if size < n:
-            candidates = np.sort(_some_of(n, size, rng))
-        sample = X if len(candidates) == n else X[candidates]
+        candidates = np.sort(_some_of(n, size, rng)) if size < n else np.arange(n)
+        sample = X[candidates] if size < n else X
         for rows in row_blocks(len(candidates), 8 * X.shape[1], X):
             check_finite(as_block(sample[rows], finite=False), rows=candidates[rows])
         kernel = kernel.resolve(sample)

@@ -17,6 +17,7 @@ import scipy.sparse
 from tagkin.arrays import (
     Array,
     add_gram,
+    diagonal_of,
     in_tf32,
     like,
     matmul,
@@ -35,7 +36,9 @@ __all__ = ["Moments"]
 _SPARSE_PAYS_BELOW = 0.1
 _LONGEST, _PART = 32_768, 1024  # float32 sums over more rows would round too much
 _TILE, _ROWS = 256, 16
-_LONGEST_IN_TF32 = 4096  # tensor cores cut off what they add, always downwards
+# On a device: rows whose products are added up there (tensor cores cut off what they add, always
+# downwards), columns of KᵀK at a time, and entries of products side by side.
+_LONGEST_THERE, _PANEL, _SIDE_BY_SIDE = 4096, 512, 2**26
 
 
 @dataclass
@@ -119,11 +122,17 @@ class Moments(Deferring):
 
         KᵀK is for `_LowerGram`, and what sparse text features have among themselves for `of`.
         """
-        xp = namespace(K)
         self.count += K.shape[0]
-        for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
-            self.kernel_sum += xp.sum(K[first : first + _PART], axis=0)
-        self._add_text(K, text)
+        if not scipy.sparse.issparse(text):
+            exact = like(text, self.text_sum)
+            self.text_sum += namespace(exact).sum(exact, axis=0)
+            self.text_gram += _gram(exact)
+        if on_accelerator(K):
+            self._add_cross_there(K, like(text, K))
+        else:
+            for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
+                self.kernel_sum += namespace(K).sum(K[first : first + _PART], axis=0)
+            self._add_cross(K, text)
 
     def _add_sparse_text(self, text: Any) -> None:
         """Add the sums that text features (n×q) have among themselves."""
@@ -134,16 +143,22 @@ class Moments(Deferring):
         else:
             self.text_gram += like(gram, self.text_gram)
 
-    def _add_text(self, K: Array, text: Any) -> None:
-        if not scipy.sparse.issparse(text):
-            exact = like(text, self.text_sum)
-            self.text_sum += namespace(exact).sum(exact, axis=0)
-            self.text_gram += _tall_gram(exact) if on_accelerator(exact) else matmul(exact.T, exact)
-            self.cross += matmul(K.T, like(text, K))
-        elif isinstance(K, np.ndarray) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape):
+    def _add_cross(self, K: Array, text: Any) -> None:
+        few = scipy.sparse.issparse(text) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape)
+        if few and isinstance(K, np.ndarray):
             self.cross += (text.T.astype(K.dtype) @ K).T
         else:
             self.cross += matmul(K.T, like(text, K))
+
+    def _add_cross_there(self, K: Array, text: Array) -> None:
+        """Add KᵀT̂ and the sums of K on a device, by one product: a pass over K costs as much."""
+        xp = namespace(K)
+        n, q = text.shape
+        # to a multiple of four, without which products are slow
+        ones = xp.ones((n, 4 - q % 4), dtype=K.dtype, device=K.device)
+        sums = _tall_product(K, xp.concat([text, ones], axis=1), _LONGEST_THERE)
+        self.cross += sums[:, :q]
+        self.kernel_sum += sums[:, q]
 
     def add(self, other: Moments) -> None:
         """Add the sums over other images (with the same shift)."""
@@ -194,7 +209,7 @@ class Moments(Deferring):
             part = slice(start, start + step)
             gram[part] -= s[part, None] * (s[None, :] / self.count)
         if in_tf32(gram):
-            diagonal = xp.linalg.diagonal(gram)
+            diagonal = diagonal_of(gram)
             diagonal += 2.0**-22 * _norm(gram)
         return gram
 
@@ -208,15 +223,22 @@ class Moments(Deferring):
         return self.text_gram - t[:, None] * (t[None, :] / self.count)
 
 
-def _tall_gram(A: Array) -> Array:
-    """AᵀA of many rows and few columns: a device does parts of the rows side by side."""
+def _gram(A: Array) -> Array:
+    """AᵀA."""
+    return _tall_product(A, A, _PART) if on_accelerator(A) else matmul(A.T, A)
+
+
+def _tall_product(A: Array, B: Array, longest: int) -> Array:
+    """AᵀB of many rows (n×a, n×b): a device does parts of `longest` rows side by side."""
     xp = namespace(A)
-    n, q = A.shape
-    if q > _PART // 4:
-        return A.T @ A
-    whole = n - n % _PART
-    parts, rest = A[:whole].reshape(-1, _PART, q), A[whole:]
-    return xp.sum(xp.permute_dims(parts, (0, 2, 1)) @ parts, axis=0) + rest.T @ rest
+    whole = A.shape[0] - A.shape[0] % longest
+    product = A[whole:].T @ B[whole:]
+    step = longest * max(1, _SIDE_BY_SIDE // math.prod(product.shape))
+    for start in range(0, whole, step):
+        rows = slice(start, min(start + step, whole))
+        left, right = (M[rows].reshape(-1, longest, M.shape[1]) for M in (A, B))
+        product += xp.sum(xp.permute_dims(left, (0, 2, 1)) @ right, axis=0)
+    return product
 
 
 class _LowerGram:
@@ -234,9 +256,7 @@ class _LowerGram:
     def add(self, K: Array) -> None:
         """Add the rows of K (n×r)."""
         if on_accelerator(K):
-            longest = _LONGEST_IN_TF32 if in_tf32(K) else _LONGEST
-            for first in range(0, K.shape[0], longest):
-                _add_lower_gram(self._total, K[first : first + longest])
+            _add_lower_gram(self._total, K)
         elif not isinstance(K, np.ndarray):
             self._total += matmul(K.T, K)
         elif K.dtype == np.float64:
@@ -271,11 +291,10 @@ def _add_lower_gram(total: Array, K: Array) -> None:
 
     In panels of columns that is little more than half the work.
     """
-    r = K.shape[1]
-    width = max(1024, -(-r // 4))
-    for start in range(0, r, width):
-        stop = min(start + width, r)
-        total[start:stop, :stop] += K[:, start:stop].T @ K[:, :stop]
+    for start in range(0, K.shape[1], _PANEL):
+        stop = min(start + _PANEL, K.shape[1])
+        panel = _tall_product(K[:, start:stop], K[:, :stop], _LONGEST_THERE)
+        total[start:stop, :stop] += panel
 
 
 def _sparse_where_it_pays(text: Any) -> Any:

@@ -169,10 +169,7 @@ class _Residual:
             proposals = random_state.choice(
                 len(self.diagonal), size=n_proposals, p=self.probabilities()
             )
-            block = to_numpy(self.kernel(self.X[proposals])).astype(np.float64)
-            if self._pivots:
-                known = self._factor[: len(self._pivots), proposals]
-                block -= to_numpy(matmul(known.T, known))
+            block = self._block(proposals)
             accepted, L = _thin(block, self.max_rank - len(self._pivots), random_state)
             if len(accepted):
                 self._explain(proposals[accepted], L)
@@ -180,19 +177,35 @@ class _Residual:
                 self.diagonal[proposals] = 0.0
         return np.asarray(self._pivots, dtype=np.intp)
 
+    def _block(self, proposals: np.ndarray) -> np.ndarray:
+        """The residual of k(X, X) among some rows, shape (b, b), on the host in float64."""
+        rows = self._index(proposals)
+        kernel = self.kernel(self.X[rows])
+        xp = namespace(kernel)
+        block = xp.astype(kernel, xp.float64)
+        if self._pivots:
+            known = self._factor[: len(self._pivots)][:, rows]
+            block -= matmul(known.T, known)
+        return to_numpy(block)
+
+    def _index(self, rows: np.ndarray) -> Array:
+        """Numbers of rows where X lies, so that they go there once."""
+        return namespace(self.X).asarray(rows, device=self.X.device)
+
     def _explain(self, chosen: np.ndarray, L: np.ndarray) -> None:
         """Take further pivots, of whose residual block L is the Cholesky factor."""
-        columns = self.kernel(self.X, self.X[chosen])
+        rows = self._index(chosen)
+        columns = self.kernel(self.X, self.X[rows])
         xp = namespace(columns)
         if self._factor is None:
             shape = self.max_rank, columns.shape[0]
             self._factor = xp.empty(shape, dtype=columns.dtype, device=columns.device)
         known = self._factor[: len(self._pivots)]
-        columns -= matmul(known.T, known[:, chosen])
+        columns -= matmul(known.T, known[:, rows])
         # L is small and well conditioned; its inverse turns the rest into a product
-        inverse = solve_triangular(L, np.eye(len(L)))
-        inverse = xp.asarray(inverse, dtype=columns.dtype, device=columns.device)
-        new = matmul(inverse, columns.T)
+        L = xp.asarray(L, device=columns.device)
+        inverse = solve_triangular(L, xp.eye(len(chosen), dtype=L.dtype, device=L.device))
+        new = matmul(xp.astype(inverse, columns.dtype, copy=False), columns.T)
         self._factor[len(known) : len(known) + len(chosen)] = new
         self._pivots.extend(chosen.tolist())
         self.diagonal -= to_numpy(xp.sum(new * new, axis=0))
@@ -233,15 +246,16 @@ def _thin_one_by_one(
 
     Also their Cholesky columns, as rows: shape (number accepted, b).
     """
-    left = np.diagonal(block).copy()
+    diagonal = np.diagonal(block).tolist()
     factor = np.empty_like(block)
     accepted: list[int] = []
     for i, bar in enumerate(bars.tolist()):
-        if len(accepted) < most and left[i] > bar:
-            known = factor[: len(accepted)]
-            column = block[i] - known[:, i] @ known
-            column /= math.sqrt(left[i])
-            factor[len(accepted)] = column
-            left -= column * column
+        known = factor[: len(accepted)]
+        left = diagonal[i] - known[:, i] @ known[:, i]
+        if len(accepted) < most and left > bar:
+            column = factor[len(accepted)]
+            np.matmul(known[:, i], known, out=column)
+            np.subtract(block[i], column, out=column)
+            column /= math.sqrt(left)
             accepted.append(i)
     return accepted, factor[: len(accepted)]

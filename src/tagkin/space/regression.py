@@ -19,7 +19,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tagkin.arrays import Array, cholesky, eigh, matmul, namespace, solve_triangular
+from tagkin.arrays import (
+    Array,
+    cholesky,
+    diagonal_of,
+    eigh,
+    matmul,
+    namespace,
+    solve_triangular,
+)
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -315,8 +323,8 @@ def unrotated_coefficients(
 
 def _plus_diagonal(A: Array, value: float) -> Array:
     """A with `value` added to its diagonal, in place."""
-    index = namespace(A).arange(A.shape[0], device=A.device)
-    A[index, index] += value
+    diagonal = diagonal_of(A)
+    diagonal += value
     return A
 
 
