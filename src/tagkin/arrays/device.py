@@ -76,7 +76,7 @@ def matmul_precision(precision: str) -> Iterator[None]:
 
     "float32" is as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
     times faster. Kernel values are then off by up to 1e-3; embeddings, turned onto those of
-    float32, kept a mean cosine of .9998 with 125,000 images and .993 with a million, and those
+    float32, kept a mean cosine of .9998 with 125,000 images and .994 with a million, and those
     near the origin less. Arrays on the host, float64 products and exact neighbours do not
     change. It holds for all of torch within the ``with`` statement.
 
