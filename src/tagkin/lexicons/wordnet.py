@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ CORPORA = ("brown", "semcor", "brown-add1", "semcor-add1", "counts")
 # it is like those below the same synset that never occurs, and like nothing else.
 _NEVER_SEEN = 1e300
 
-_BETWEEN = re.compile("[-_.']")
+_BETWEEN = str.maketrans("", "", "-_.'")
 
 # WordNet's rules for regular plurals
 _PLURAL_ENDINGS = (
@@ -91,9 +92,7 @@ class WordNet:
         self.head_nouns = head_nouns
         self._nouns = nouns
         self._information_content = information_content
-        joined = ((_join(lemma), lemma) for lemma in reversed(nouns.senses))
-        self._joined = {form: lemma for form, lemma in joined if form != lemma}
-        self._numbers = {offset: number for number, offset in enumerate(nouns.offsets)}
+        self._numbers = {offset: number for number, offset in enumerate(nouns.offsets.tolist())}
         self._ancestors: dict[int, frozenset[int]] = {}  # of offsets that were asked for
         self._last_below: tuple[tuple[int, ...], dict[int, list[int]]] = ((), {})
 
@@ -140,7 +139,8 @@ class WordNet:
     def synsets(self, word: str) -> list[Synset]:
         """The noun senses of a word, in the order of WordNet's index; empty if it has none."""
         nouns = self._nouns
-        return [Synset(nouns.offsets[s], nouns.words[s]) for s in self._senses(_form(word))]
+        senses = self._senses(_form(word))
+        return [Synset(int(nouns.offsets[s]), nouns.words[s]) for s in senses]
 
     def words(self, offset: int) -> tuple[str, ...]:
         """The words of the synset that WordNet 3.0 knows by this offset."""
@@ -197,17 +197,23 @@ class WordNet:
 
     def _senses(self, form: str) -> tuple[int, ...]:
         """Synsets of a form: as it is written, else with spaces and hyphens ignored."""
-        senses = self._nouns.senses
+        senses, known = self._nouns.senses, self._nouns.lemmas
         bases = list(self._bases(form))
-        lemmas = [base for base in bases if base in senses]
+        lemmas = [base for base in bases if base in known]
         if not lemmas:
             joined = [_join(base) for base in bases]
-            found = (j if j in senses else self._joined.get(j) for j in joined)
+            found = (j if j in known else self._joined.get(j) for j in joined)
             lemmas = [lemma for lemma in found if lemma]
         words = re.split("[_-]", form)
         if not lemmas and self.head_nouns and len(words) > 1:
             return self._senses(words[-1])
-        return tuple(dict.fromkeys(s for lemma in lemmas for s in senses[lemma]))
+        return tuple(dict.fromkeys(s for lemma in lemmas for s in senses[known[lemma]]))
+
+    @cached_property
+    def _joined(self) -> dict[str, str]:
+        """A lemma without what is between its words -> the first such lemma."""
+        joined = ((_join(lemma), lemma) for lemma in reversed(self._nouns.lemmas))
+        return {form: lemma for form, lemma in joined if form != lemma}
 
     def _bases(self, form: str) -> Iterator[str]:
         """The form, and what it may be the plural of."""
@@ -219,7 +225,7 @@ class WordNet:
         elif last in plurals:
             yield from (before + space + singular for singular in plurals[last])
         elif not last.endswith("ss"):  # a boss is not several Bos
-            known = form in self._nouns.senses
+            known = form in self._nouns.lemmas
             for ending, singular in _PLURAL_ENDINGS:
                 base = last.removesuffix(ending) + singular
                 # nor is gas several Ga; only a word of no other meaning is a plural so short
@@ -318,7 +324,7 @@ def _form(word: str) -> str:
 
 def _join(form: str) -> str:
     """A form without what people write between words, or leave out."""
-    return _BETWEEN.sub("", form)
+    return form.translate(_BETWEEN)
 
 
 def _checked(words: Sequence[str]) -> Sequence[str]:

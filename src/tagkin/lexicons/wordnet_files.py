@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
+from tagkin.lexicons.fields import Fields
 
 __all__ = ["Files", "Nouns", "PathLike", "ancestors", "corpus_counts", "find_files", "read_nouns"]
 
@@ -107,17 +108,29 @@ def _folder(path: Path) -> Folder:
 class Nouns:
     """The nouns of WordNet; synsets are numbered from 0 in the order of the file."""
 
-    offsets: list[int]  # synset -> its offset field, the name that other files know it by
-    words: list[tuple[str, ...]]  # synset -> its words as they are written
-    hypernyms: list[tuple[int, ...]]  # synset -> its hypernyms, those of instances among them
-    senses: dict[str, tuple[int, ...]]  # lemma -> its synsets, most frequent sense first
+    offsets: np.ndarray  # synset -> its offset field, the name that other files know it by
+    words: Lists[str]  # synset -> its words as they are written
+    hypernyms: Lists[int]  # synset -> its hypernyms, those of instances among them
+    lemmas: dict[str, int]  # lemma -> its number, in the order of the index
+    senses: Lists[int]  # number of a lemma -> its synsets, most frequent sense first
     plurals: dict[str, tuple[str, ...]]  # irregular plural -> its singulars
+
+
+class Lists(Generic[T]):
+    """Lists one after the other; list i ends before the start of the next."""
+
+    def __init__(self, values: list[T], lengths: np.ndarray):
+        self._values = values
+        self._starts = [0, *np.cumsum(lengths).tolist()]
+
+    def __getitem__(self, i: int) -> tuple[T, ...]:
+        return tuple(self._values[self._starts[i] : self._starts[i + 1]])
 
 
 def read_nouns(folder: Folder) -> Nouns:
     """Read data.noun, index.noun and noun.exc; what does not fit together is an error.
 
-    It takes seconds, so that those read last are kept until the files change.
+    Those read last are kept until the files change.
     """
     if not isinstance(folder, Path):  # in an archive
         return _read(folder)
@@ -133,33 +146,40 @@ def _read_again(folder: Path, stats: tuple[tuple[int, int], ...]) -> Nouns:
 
 def _read(folder: Folder) -> Nouns:
     data, index = folder / "data.noun", folder / "index.noun"
-    parsed = list(_parsed(data, _synset, "a synset"))
-    numbers = {synset.offset: i for i, synset in enumerate(parsed)}
-    senses: dict[str, tuple[int, ...]] = {}
-    for lemma, offsets in _parsed(index, _index_entry, "an index entry"):
-        senses[lemma] = _numbers(offsets, numbers, f"{index} gives {lemma!r}", data)
-    hypernyms = []
-    for offset, words, above in parsed:
-        hypernyms.append(_numbers(above, numbers, f"synset {offset:08d} points to", data))
-        for word in words:
-            if word.lower() not in senses:
-                raise InvalidInput(
-                    f"{index} lacks {word!r} of synset {offset:08d}: the file is truncated, or "
-                    "of another version. Install WordNet again."
-                )
+    synsets, entries = _read_synsets(data), _read_index(index)
+    lemmas = {lemma: i for i, lemma in enumerate(entries.lemmas)}
+    senses, absent = _numbers(entries.offsets, synsets.offsets)
+    if len(absent):
+        entry = np.searchsorted(np.cumsum(entries.n_offsets), absent[0], side="right")
+        who = f"{index} gives {entries.lemmas[entry]!r}"
+        raise _absent(who, entries.offsets[absent[0]], data)
+    hypernyms, absent = _numbers(synsets.above, synsets.offsets)
+    if len(absent):
+        synset = np.searchsorted(np.cumsum(synsets.n_above), absent[0], side="right")
+        who = f"synset {synsets.offsets[synset]:08d} points to"
+        raise _absent(who, synsets.above[absent[0]], data)
+    lacking = {word.lower() for word in synsets.words} - lemmas.keys()
+    if lacking:
+        i = next(i for i, word in enumerate(synsets.words) if word.lower() in lacking)
+        synset = np.searchsorted(np.cumsum(synsets.n_words), i, side="right")
+        raise InvalidInput(
+            f"{index} lacks {synsets.words[i]!r} of synset {synsets.offsets[synset]:08d}: the "
+            "file is truncated, or of another version. Install WordNet again."
+        )
     plurals: dict[str, tuple[str, ...]] = {}
     for plural, *singulars in _parsed(folder / "noun.exc", _plural, "a plural and its singulars"):
         plurals[plural] = (*plurals.get(plural, ()), *singulars)
     return Nouns(
-        offsets=list(numbers),
-        words=[synset.words for synset in parsed],
-        hypernyms=hypernyms,
-        senses=senses,
+        offsets=synsets.offsets,
+        words=Lists(synsets.words, synsets.n_words),
+        hypernyms=Lists(hypernyms.tolist(), synsets.n_above),
+        lemmas=lemmas,
+        senses=Lists(senses.tolist(), entries.n_offsets),
         plurals=plurals,
     )
 
 
-def ancestors(hypernyms: list[tuple[int, ...]], synset: int) -> set[int]:
+def ancestors(hypernyms: Lists[int], synset: int) -> set[int]:
     """The synset and all that is above it."""
     found, todo = {synset}, [synset]
     while todo:
@@ -195,20 +215,32 @@ def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[np.ndarray, fl
 
 
 def _information_content_file(file: Folder, nouns: Nouns) -> tuple[np.ndarray, float]:
-    """Counts of a file of WordNet::Similarity, each with those of the synsets below."""
-    counts, total = {}, 0.0
-    for kind, offset, count, is_root in _parsed(file, _count_line, "a synset and its count"):
-        if kind == "n":
-            counts[offset] = count
-            total += count if is_root else 0.0
-    if counts.keys() != set(nouns.offsets) or not total > 0:
+    """Counts of a file of WordNet::Similarity, each with those of the synsets below.
+
+    A line is ``offset+pos count [ROOT]``, as in ``1740n 1915712 ROOT``.
+    """
+    data = file.read_bytes()
+    # lines that are indented are left out, as the version is to be
+    fields = Fields.of(b" " + data if data.startswith(b"wnver:") else data)
+    first, several = fields.first, fields.n_fields > 1
+    numbers = np.full(len(fields), np.nan)
+    numbers[several] = fields.numbers(first[several] + 1)
+    offsets = fields.integers(first, less=1)
+    _check_lines(file, fields, (offsets >= 0) & (numbers >= 0), "a synset and its count")
+    nouns_alone = fields.end_with(first, b"n")
+    roots = nouns_alone & (fields.n_fields == 3)
+    roots[roots] = fields.are(first[roots] + 2, b"ROOT")
+    total = float(numbers[roots].sum())
+    counts = dict(zip(offsets[nouns_alone].tolist(), numbers[nouns_alone].tolist(), strict=True))
+    known = nouns.offsets.tolist()
+    if counts.keys() != set(known) or not total > 0:
         raise InvalidInput(
             f"{file} does not count the noun synsets of this WordNet: it has {len(counts):,}, "
-            f"{len(counts.keys() & set(nouns.offsets)):,} of them among the {len(nouns.offsets):,} "
+            f"{len(counts.keys() & set(known)):,} of them among the {len(known):,} "
             f"that there are, and a root count of {total:g}. It is truncated, or of another "
             "version."
         )
-    return np.array([counts[offset] for offset in nouns.offsets]), total
+    return np.array([counts[offset] for offset in known]), total
 
 
 def _sense_counts(file: Folder, data: Folder, nouns: Nouns) -> tuple[np.ndarray, float]:
@@ -232,36 +264,90 @@ def _sense_counts(file: Folder, data: Folder, nouns: Nouns) -> tuple[np.ndarray,
 
 
 def _parsed(file: Folder, parse: Callable[[list[str]], T], what: str) -> Iterator[T]:
-    """What each line of a file says; the licence, which is indented, and headers are skipped."""
+    """What each line of a small file says; the licence, which is indented, is skipped."""
     with file.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
-            if line.startswith((" ", "wnver:")) or not line.strip():
+            if line.startswith(" ") or not line.strip():
                 continue
             try:
                 yield parse(line.split("|", 1)[0].split())
             except (ValueError, IndexError) as error:
-                raise InvalidInput(
-                    f"{file}, line {number} is not {what}: {line[:60].rstrip()!r}. The file is "
-                    "truncated or damaged; install WordNet again."
-                ) from error
+                raise _damaged(file, number, what, line) from error
 
 
-class _Synset(NamedTuple):
-    offset: int
-    words: tuple[str, ...]
-    hypernyms: list[int]
+class _Synsets(NamedTuple):
+    offsets: np.ndarray
+    words: list[str]  # of all synsets, one after the other
+    n_words: np.ndarray
+    above: np.ndarray  # offsets of the hypernyms of all synsets
+    n_above: np.ndarray
 
 
-def _synset(fields: list[str]) -> _Synset:
+def _read_synsets(file: Folder) -> _Synsets:
     """``offset lex_file n n_words (word lex_id)… n_pointers (symbol offset pos parts)…``."""
-    n_words = int(fields[3], 16)
-    words = tuple(fields[4 : 4 + 2 * n_words : 2])
-    pointers = fields[5 + 2 * n_words :]
-    if fields[2] != "n" or not words or len(pointers) != 4 * int(fields[4 + 2 * n_words]):
-        raise ValueError
-    symbols = zip(pointers[::4], pointers[1::4], strict=True)
-    above = [int(offset) for symbol, offset in symbols if symbol in ("@", "@i")]
-    return _Synset(int(fields[0]), words, above)
+    fields = Fields.of(file.read_bytes())
+    first, n_fields = fields.first, fields.n_fields
+    usable = n_fields > 5
+    n_words, n_pointers = np.zeros_like(first), np.zeros_like(first)
+    n_words[usable] = fields.integers(first[usable] + 3, 16)
+    usable &= (n_words > 0) & (n_fields > 4 + 2 * n_words)
+    n_pointers[usable] = fields.integers((first + 4 + 2 * n_words)[usable])
+    usable &= (n_pointers >= 0) & (n_fields == 5 + 2 * n_words + 4 * n_pointers)
+    usable[usable] = fields.are(first[usable] + 2, b"n")
+    offsets = fields.integers(first)
+    _check_lines(file, fields, usable & (offsets >= 0), "a synset")
+    words = fields.texts(_each(first + 4, n_words, 2))
+    pointers = _each(first + 5 + 2 * n_words, n_pointers, 4)
+    upwards = fields.are(pointers, b"@") | fields.are(pointers, b"@i")
+    above = fields.integers(pointers[upwards] + 1)
+    synsets = np.repeat(np.arange(len(first)), n_pointers)[upwards]
+    right = np.ones(len(first), dtype=bool)
+    right[synsets[above < 0]] = False
+    _check_lines(file, fields, right, "a synset")
+    return _Synsets(offsets, words, n_words, above, np.bincount(synsets, minlength=len(first)))
+
+
+class _Index(NamedTuple):
+    lemmas: list[str]
+    offsets: np.ndarray  # of the synsets of all lemmas, one after the other
+    n_offsets: np.ndarray
+
+
+def _read_index(file: Folder) -> _Index:
+    """``lemma n n_synsets n_symbols symbol… n_senses n_tagged offset…``."""
+    fields = Fields.of(file.read_bytes())
+    first, n_fields = fields.first, fields.n_fields
+    usable = n_fields > 6
+    n_synsets, n_symbols = np.zeros_like(first), np.zeros_like(first)
+    n_synsets[usable] = fields.integers(first[usable] + 2)
+    n_symbols[usable] = fields.integers(first[usable] + 3)
+    usable &= (n_synsets > 0) & (n_symbols >= 0) & (n_fields == 6 + n_symbols + n_synsets)
+    usable[usable] = fields.are(first[usable] + 1, b"n")
+    _check_lines(file, fields, usable, "an index entry")
+    offsets = fields.integers(_each(first + 6 + n_symbols, n_synsets))
+    right = np.ones(len(first), dtype=bool)
+    right[np.repeat(np.arange(len(first)), n_synsets)[offsets < 0]] = False
+    _check_lines(file, fields, right, "an index entry")
+    return _Index(fields.texts(first), offsets, n_synsets)
+
+
+def _each(first: np.ndarray, lengths: np.ndarray, step: int = 1) -> np.ndarray:
+    """first, first + step, … for each row, as many as its length says, one after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(first - step * before, lengths) + step * np.arange(lengths.sum())
+
+
+def _check_lines(file: Folder, fields: Fields, right: np.ndarray, what: str) -> None:
+    if not right.all():
+        i = int(np.argmin(right))
+        raise _damaged(file, int(fields.lines[i]), what, fields.line(i))
+
+
+def _damaged(file: Folder, number: int, what: str, line: str) -> InvalidInput:
+    return InvalidInput(
+        f"{file}, line {number} is not {what}: {line[:60].rstrip()!r}. The file is truncated or "
+        "damaged; install WordNet again."
+    )
 
 
 def _sense_keys(fields: list[str]) -> list[str]:
@@ -274,23 +360,10 @@ def _sense_keys(fields: list[str]) -> list[str]:
     ]
 
 
-def _index_entry(fields: list[str]) -> tuple[str, list[int]]:
-    """``lemma n n_synsets n_symbols symbol… n_senses n_tagged offset…``."""
-    n_synsets, n_symbols = int(fields[2]), int(fields[3])
-    if fields[1] != "n" or n_synsets < 1 or len(fields) != 6 + n_symbols + n_synsets:
-        raise ValueError
-    return fields[0], [int(offset) for offset in fields[-n_synsets:]]
-
-
 def _plural(fields: list[str]) -> list[str]:
     if len(fields) < 2:
         raise ValueError
     return fields
-
-
-def _count_line(fields: list[str]) -> tuple[str, int, float, bool]:
-    """``offset+pos count [ROOT]``, as in ``1740n 1915712 ROOT``."""
-    return fields[0][-1], int(fields[0][:-1]), float(fields[1]), fields[2:] == ["ROOT"]
 
 
 def _sense_count(fields: list[str]) -> tuple[str, int]:
@@ -299,14 +372,15 @@ def _sense_count(fields: list[str]) -> tuple[str, int]:
     return key, int(count)
 
 
-def _numbers(
-    offsets: list[int], numbers: dict[int, int], who: str, data: Folder
-) -> tuple[int, ...]:
-    """The numbers of synsets, given their offsets."""
-    try:
-        return tuple(numbers[offset] for offset in offsets)
-    except KeyError as error:
-        raise InvalidInput(
-            f"{who} synset {error.args[0]:08d}, which is not in {data}: that file is truncated, "
-            "or of another version. Install WordNet again."
-        ) from error
+def _numbers(offsets: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of synsets given their offsets (k,), and which of the k are not known."""
+    order = np.argsort(known)
+    numbers = order[np.searchsorted(known, offsets, sorter=order).clip(max=len(known) - 1)]
+    return numbers, np.flatnonzero(known[numbers] != offsets)
+
+
+def _absent(who: str, offset: int, data: Folder) -> InvalidInput:
+    return InvalidInput(
+        f"{who} synset {offset:08d}, which is not in {data}: that file is truncated, or of another "
+        "version. Install WordNet again."
+    )
