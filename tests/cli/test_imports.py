@@ -14,8 +14,11 @@ HEAVY = {
     "onnx",
     "onnxruntime",
     "pandas",
+    "joblib",
+    "narwhals",
     "pyarrow",
     "scipy.interpolate",
+    "scipy.linalg",
     "scipy.optimize",
     "scipy.stats",
     "sklearn.model_selection",
@@ -25,6 +28,7 @@ HEAVY = {
     "tagkin.denoising",
     "tagkin.model_selection",
     "torch",
+    "urllib.request",
 }
 NUMBERS = {"numpy", "scipy", "sklearn", "PIL", "lxml"}
 
@@ -69,17 +73,53 @@ def test_suggest_imports_what_it_needs(looked_at, world, tmp_path):
     assert "sklearn.base" in found
 
 
-def test_what_scikit_learn_goes_without_is_there_when_it_is_asked_for():
-    code = (
+def in_a_process(code: str) -> list[str]:
+    """The words that a program prints which has imported scikit-learn as commands do."""
+    lightly = (
         "from tagkin.cli.scikit_learn import import_scikit_learn_lightly as lightly\n"
         "lightly()\n"
-        "import sys, sklearn.base, sklearn.utils.fixes as fixes\n"
-        "late = {'scipy.special', 'scipy.stats', 'numpy.f2py', 'numpy.testing'}\n"
-        "assert not late & set(sys.modules)\n"
+        "import sys, sklearn.base, sklearn.utils.fixes as fixes, sklearn.utils.validation\n"
+    )
+    command = [sys.executable, "-c", lightly + code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_what_scikit_learn_goes_without_is_there_when_it_is_asked_for():
+    code = (
+        "late = {'scipy.special', 'scipy.stats', 'scipy.linalg', 'numpy.f2py', 'numpy.testing'}\n"
+        "assert not {'joblib', 'narwhals', *late} & set(sys.modules)\n"
         "import numpy, scipy\n"
         "print(fixes._mode([1, 1, 2]).count, scipy.stats.norm.mean(), end=' ')\n"
         "print(scipy.special.expit(0.0), end=' ')\n"
         "print(numpy.testing.__name__, numpy.f2py.__name__, sklearn.__spec__.loader is not None)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["[2]", "0.0", "0.5", "numpy.testing", "numpy.f2py", "True"]
+    assert in_a_process(code) == ["[2]", "0.0", "0.5", "numpy.testing", "numpy.f2py", "True"]
+
+
+def test_what_scikit_learn_took_hold_of_works():
+    """Functions of modules that were not there, and classes that are built on theirs."""
+    code = (
+        "import numpy as np, scipy.sparse, sklearn.utils.parallel, sklearn.utils.sparsefuncs\n"
+        "print(fixes._sparse_linalg_cg(np.eye(2), np.ones(2))[0].sum(), end=' ')\n"
+        "print(fixes.laplacian(np.ones((2, 2))).tolist()[0][0], end=' ')\n"
+        "some = scipy.sparse.csr_array(np.eye(2))\n"
+        "less = sklearn.utils.sparsefuncs._implicit_column_offset(some, np.ones(2))\n"
+        "print((less @ np.ones(2)).tolist()[0], end=' ')\n"
+        "print(fixes._get_threadpool_controller() is not None, end=' ')\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]\n"
+        "print(*LogisticRegression().fit(X, y).predict(X), end=' ')\n"
+        "print(len(sklearn.utils.parallel.Parallel(1)([])), scipy.linalg.det(np.eye(2)))"
+    )
+    assert in_a_process(code) == ["2.0", "1.0", "-1.0", "True", *"0011", "0", "1.0"]
+
+
+def test_data_frames_are_still_known():
+    pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
+    code = (
+        "import pandas\n"
+        "frame = pandas.DataFrame({'a': [1.0, 2.0]})\n"
+        "print(*sklearn.utils.validation._get_feature_names(frame), end=' ')\n"
+        "print(sklearn.utils.validation.check_array(frame).sum())"
+    )
+    assert in_a_process(code) == ["a", "3.0"]

@@ -10,7 +10,7 @@ import math
 from typing import Any, overload
 
 import numpy as np
-import scipy.linalg
+import scipy  # its parts when they are asked for
 from array_api_compat import is_torch_array
 
 from tagkin.arrays.device import on_accelerator

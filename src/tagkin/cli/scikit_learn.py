@@ -11,6 +11,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -18,7 +19,28 @@ from typing import Any
 
 __all__ = ["import_scikit_learn_lightly"]
 
-_NOT_YET = ("numpy.f2py", "numpy.testing", "scipy.special", "scipy.stats", "pandas")
+_NOT_YET = (
+    "numpy.f2py",
+    "numpy.testing",
+    "scipy.linalg",
+    "scipy.sparse.csgraph",
+    "scipy.sparse.linalg",
+    "scipy.special",
+    "scipy.stats",
+    "pandas",
+    "joblib",
+    "narwhals",
+    "narwhals.stable",
+    "narwhals.stable.v2",
+    "sklearn.utils.parallel",
+)
+# Functions of theirs that scikit-learn takes hold of while it is imported, and calls later.
+_FUNCTIONS = {
+    "joblib": ("cpu_count",),
+    "scipy.sparse.csgraph": ("laplacian",),
+    "scipy.sparse.linalg": ("LinearOperator", "cg"),
+    "sklearn.utils.parallel": ("_get_threadpool_controller",),
+}
 
 
 def import_scikit_learn_lightly() -> None:
@@ -61,11 +83,14 @@ class _LightLoader(Loader):
 @contextmanager
 def _not_yet() -> Iterator[None]:
     """Whoever imports those modules gets something in their place."""
-    names = [n for n in _NOT_YET if n not in sys.modules and importlib.util.find_spec(n)]
-    for name in names:
-        sys.modules[name] = later = _Later(name)
+    names = []
+    for name in _NOT_YET:
         above, _, last = name.rpartition(".")
-        if above:
+        if name in sys.modules or not (name.startswith("sklearn.") or _is_there(name)):
+            continue
+        names.append(name)
+        sys.modules[name] = later = _Later(name)
+        if above in sys.modules:
             setattr(sys.modules[above], last, later)
     try:
         yield
@@ -78,6 +103,12 @@ def _not_yet() -> Iterator[None]:
                     del known[key]
 
 
+def _is_there(name: str) -> bool:
+    """Whether a module is installed; what is below one that is not imported yet is taken to be."""
+    above = name.rpartition(".")[0]
+    return isinstance(sys.modules.get(above), _Later) or importlib.util.find_spec(name) is not None
+
+
 class _Later(ModuleType):
     """Stands for a module that is imported when something of it is asked for."""
 
@@ -88,6 +119,38 @@ class _Later(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
+        if name in _FUNCTIONS.get(self.__name__, ()):
+            return partial(self._call, name)
+        if self.__name__ == "narwhals.stable.v2" and name == "dependencies":
+            return _DataFrames
+        return getattr(self._imported(), name)
+
+    def _imported(self) -> ModuleType:
+        above = self.__name__
+        while above:  # nor do others stand in the way of what is above
+            if isinstance(sys.modules.get(above), _Later):
+                del sys.modules[above]
+            above = above.rpartition(".")[0]
+        return importlib.import_module(self.__name__)
+
+    def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._imported(), name)(*args, **kwargs)
+
+
+class _DataFrames:
+    """Whether something is a data frame or a series, which an array is not, whoever is asked."""
+
+    @staticmethod
+    def is_into_dataframe(found: object) -> bool:
+        return _is_of_narwhals("is_into_dataframe", found)
+
+    @staticmethod
+    def is_into_series(found: object) -> bool:
+        return _is_of_narwhals("is_into_series", found)
+
+
+def _is_of_narwhals(question: str, found: object) -> bool:
+    if type(found).__module__.partition(".")[0] in ("builtins", "numpy", "scipy"):
+        return False
+    dependencies = importlib.import_module("narwhals.stable.v2.dependencies")
+    return bool(getattr(dependencies, question)(found))

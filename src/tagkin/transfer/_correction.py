@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+import scipy  # its parts when they are asked for
 
 from tagkin.arrays import expit
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from html import escape  # xml.sax.saxutils has the same, and imports what speaks to the network
 from typing import Any
-from xml.sax.saxutils import escape
 
 from lxml import etree
 
@@ -104,7 +104,7 @@ class Markup:
 
         exiftool does not read the pairs that UTF-16 has for emoji: there they are numbers.
         """
-        text = escape(text, {'"': "&quot;"})
+        text = escape(text, quote=False).replace('"', "&quot;")
         if self.encoding.startswith("utf-16"):
             return _PAIRS.sub(lambda pair: f"&#{ord(pair[0])};", text)
         return text
