@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
+from tagkin.arrays import Array, check_features, check_integer, eigh, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
@@ -146,12 +146,25 @@ def _leading_directions(features: Array, sample: np.ndarray) -> np.ndarray:
     if d <= _DIMENSIONS:
         return _unit(features, slice(None))
     some = _unit(features, sample)
-    _, _, directions = np.linalg.svd(some - some.mean(axis=0), full_matrices=False)
-    directions = directions[:_DIMENSIONS].T
+    directions = _principal_directions(some - some.mean(axis=0), _DIMENSIONS)
     projected = np.empty((n, directions.shape[1]), dtype=np.float32)
     for rows in row_blocks(n, 16 * d):
         projected[rows] = _unit(features, rows) @ directions
     return projected
+
+
+def _principal_directions(A: np.ndarray, n_directions: int) -> np.ndarray:
+    """Orthonormal directions (d × n_directions at most) in which the rows of A (n×d) vary most.
+
+    With A Aᵀ = U Λ Uᵀ they are Aᵀ U Λ^(−½): for fewer rows than columns in a tenth of the time
+    that their singular values take. Where the rows do not differ, it is one direction of zeros.
+    """
+    A = A.astype(np.float64)
+    values, vectors = eigh(A @ A.T)
+    kept = np.flatnonzero(values > 1e-9 * max(values[-1], 0))[::-1][:n_directions]
+    if not len(kept) or not values[-1] > 0:
+        return np.zeros((A.shape[1], 1), dtype=np.float32)
+    return (A.T @ (vectors[:, kept] / np.sqrt(values[kept]))).astype(np.float32)
 
 
 def _pair_distances(features: Array, first: np.ndarray, second: np.ndarray) -> np.ndarray:
