@@ -83,7 +83,8 @@ class Relocation:
 
     def opened_from(self, folder: Path) -> None:
         """Called when the model was read from its folder."""
-        if any(os.path.isabs(file) for file in self.files_):  # as 0.1 stored them
+        # as 0.1 stored them; how they begin tells, and few begin differently
+        if any(map(os.path.isabs, {file[:3] for file in self.files_})):
             self._place(self.files_)
         else:
             self.paths_ = Locations(self.files_, self.digests_)
