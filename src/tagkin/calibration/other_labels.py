@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import row_blocks
+from tagkin.arrays import eigh, matmul, row_blocks
 from tagkin.calibration.label_errors import LabelErrors
 
 __all__ = ["with_other_labels"]
@@ -57,7 +57,7 @@ def with_other_labels(
         R, p = _residuals(Z[rows], Y[rows], errors)
         for fold in range(_N_FOLDS):
             inside = folds[rows] == fold
-            sums[fold] += R[inside].T @ R[inside]
+            sums[fold] += matmul(R[inside].T, R[inside])
             variances[fold] += (p[inside] * (1 - p[inside])).sum(axis=0)
     n_others = np.maximum(counts.sum() - counts, 1)
     weights = [
@@ -69,7 +69,7 @@ def with_other_labels(
         R, _ = _residuals(Z[rows], Y[rows], errors)
         for fold in range(_N_FOLDS):
             inside = np.flatnonzero(folds[rows] == fold)
-            step = (R[inside] @ weights[fold]) / slopes
+            step = matmul(R[inside], weights[fold]) / slopes
             found[np.ix_(rows.start + inside, known)] += step.astype(found.dtype)
     return found
 
@@ -105,10 +105,10 @@ def _weights(C: np.ndarray, variances: np.ndarray) -> np.ndarray:
     With A = v̄ₜ C + λ I, the solution under wₜₜ = 0 is A⁻¹ cₜ less the multiple of A⁻¹ eₜ that makes
     it so.
     """
-    values, vectors = np.linalg.eigh(C)
+    values, vectors = eigh(C)
     inverse = vectors.T / (np.outer(np.maximum(values, 0), variances) + _PENALTY)
-    first = vectors @ (values[:, None] * inverse)
-    second = vectors @ inverse
+    first = matmul(vectors, values[:, None] * inverse)
+    second = matmul(vectors, inverse)
     weights = first - second * (np.diag(first) / np.diag(second))
     np.fill_diagonal(weights, 0)
     return np.asarray(weights)
