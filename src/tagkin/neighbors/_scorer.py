@@ -11,7 +11,7 @@ from tagkin.arrays import Array, block_rows, matmul, namespace, on_accelerator
 
 __all__ = ["Scorer", "pair_blocks"]
 
-_NUMBERS = 2**19  # the vectors of so many together fit the cache
+_PAIRS = 2**12  # the vectors of so many fit the cache
 _TERMS = 2**12  # of a sum; NumPy's buffer holds twice as many
 
 
@@ -85,6 +85,6 @@ def pair_blocks(queries: Array, width: int) -> Iterator[slice]:
     n, m = queries.shape
     step = block_rows(width * (2 * queries.dtype.itemsize * m + 32), queries)
     if not on_accelerator(queries):
-        step = max(1, min(step, _NUMBERS // max(1, width * m)))
+        step = max(1, min(step, _PAIRS // max(1, width)))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
