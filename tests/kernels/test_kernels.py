@@ -6,6 +6,7 @@ from scipy import integrate
 from sklearn.metrics import pairwise
 
 from tagkin import memory_budget
+from tagkin.arrays import blas_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels import (
     RBF,
@@ -183,3 +184,14 @@ def test_clear_errors():
         as_kernel("cosine")
     assert as_kernel("rbf") == RBF()
     assert as_kernel(ArcCosine(1)) == ArcCosine(1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_against_themselves_on_several_threads(dtype):
+    """As many as threads share: the same as on one thread, and as against other rows."""
+    X = np.random.default_rng(0).random((1100, 8)).astype(dtype)
+    together = arc_cosine_kernel(X)
+    with blas_threads(1):
+        alone = arc_cosine_kernel(X)
+    np.testing.assert_allclose(together, alone, rtol=20 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(together[5:9], arc_cosine_kernel(X[5:9], X), rtol=0, atol=4e-6)

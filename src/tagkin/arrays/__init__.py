@@ -60,6 +60,7 @@ from tagkin.arrays.operations import (
 from tagkin.arrays.threads import (
     blas_threads,
     blas_threads_for,
+    each_in_threads,
     one_thread,
     run_in_threads,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "cholesky",
     "count_below",
     "diagonal_of",
+    "each_in_threads",
     "eigh",
     "expit",
     "fused",

@@ -17,7 +17,7 @@ import contextvars
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "ENOUGH",
     "blas_threads",
     "blas_threads_for",
+    "each_in_threads",
     "find_libraries_again",
     "one_thread",
     "run_in_threads",
@@ -145,6 +146,21 @@ def one_thread() -> Iterator[None]:
     """One thread of BLAS, and one of OpenMP, whose number each thread has for itself."""
     with blas_threads(1), threadpool_limits(1, "openmp"):
         yield
+
+
+def each_in_threads(work: Callable[[slice], None], pieces: Sequence[slice]) -> None:
+    """Do `work` for each piece, on as many threads as BLAS uses.
+
+    For work on NumPy arrays element by element, between products; without products of its own.
+    """
+    n_threads = min(_n_blas_threads(), len(pieces))
+    if n_threads <= 1:
+        for piece in pieces:
+            work(piece)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in pool.map(work, pieces):
+            pass
 
 
 def run_in_threads(

@@ -221,4 +221,5 @@ class _Sides:
         if self.column_scale is not None:
             K *= self.column_scale
         row_scale = None if self.row_scale is None else self.row_scale[rows]
-        return apply_in_pieces(function, K, row_scale=row_scale, lower=lower)
+        # rows against themselves are all here; others come block by block, one to a thread
+        return apply_in_pieces(function, K, row_scale=row_scale, lower=lower, in_threads=lower)

@@ -18,6 +18,7 @@ from tagkin.arrays import (
     block_rows,
     check_finite,
     diagonal_of,
+    each_in_threads,
     in_tf32,
     namespace,
     on_accelerator,
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 # Element-wise work on the host goes through pieces that stay in a core's cache.
+_MANY_ENTRIES = 2**20  # from which on several threads pay
 _CACHE_ENTRIES = 32 * 1024
 
 
@@ -101,8 +103,9 @@ def apply_in_pieces(
     *,
     row_scale: Array | None = None,
     lower: bool = False,
+    in_threads: bool = False,
 ) -> Array:
-    """Replace K by function(K), piece by piece and in place.
+    """Replace K by function(K), piece by piece and in place, perhaps on several threads.
 
     Rows are multiplied by `row_scale` first. With `lower` only the lower triangle counts.
     """
@@ -110,14 +113,21 @@ def apply_in_pieces(
     on_host = not on_accelerator(K)
     rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize, K)
     rows = max(1, rows)
-    for start in range(0, K.shape[0], rows):
-        stop = start + rows
-        piece = K[start:stop, :stop] if lower else K[start:stop]
+
+    def replace(part: slice) -> None:
+        piece = K[part, : part.stop] if lower else K[part]
         if row_scale is not None:
-            piece *= row_scale[start:stop, None]
+            piece *= row_scale[part, None]
         value = function(piece)
         if value is not piece:
             piece[...] = value
+
+    pieces = [slice(start, start + rows) for start in range(0, K.shape[0], rows)]
+    if in_threads and isinstance(K, np.ndarray) and K.size >= _MANY_ENTRIES:
+        each_in_threads(replace, pieces)
+    else:
+        for part in pieces:
+            replace(part)
     return K
 
 
