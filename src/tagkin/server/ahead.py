@@ -18,6 +18,7 @@ __all__ = ["ThumbnailsAhead"]
 
 _BLOCK = 200  # photographs that are looked up at once
 _NICE = 15
+_PAUSE = 0.002  # seconds after each one: others need the interpreter, too
 _PATIENCE = 5.0  # seconds for the thread to end
 
 
@@ -62,11 +63,13 @@ class ThumbnailsAhead:
                 files = [(catalogue.absolute(one.path), one.digest) for one in found]
             if not rows:
                 return
-            for file, digest in files:
-                if self._is_closed.is_set() or self._thumbnails.is_nearly_full:
+            missing = [one for one in files if not self._thumbnails.has(one[1], SIZES[0])]
+            for file, digest in missing:
+                if self._is_closed.wait(_PAUSE) or self._thumbnails.is_nearly_full:
                     return
-                if not self._thumbnails.has(digest, SIZES[0]):
-                    self._thumbnails.picture(file, digest, SIZES[0])
+                self._thumbnails.picture(file, digest, SIZES[0])
+            if self._is_closed.wait(_PAUSE):
+                return
             ((last,),) = rows[-1:]
 
 
