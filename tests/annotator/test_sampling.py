@@ -115,13 +115,15 @@ def test_all_images_are_held_out_in_turn_where_they_fit():
     assert sorted(np.concatenate([fold.held_out for fold in folds])) == list(range(500))
 
 
-def test_very_many_labels_have_scores_for_the_most_frequent_whatever_the_memory(monkeypatch):
-    monkeypatch.setattr(sampling, "_MOST_OWN", 3)
-    found = part_of(frequencies([1, 50, 2, 20, 5]), memory=10**9)
+def test_very_many_labels_have_scores_for_the_most_frequent_whatever_the_memory():
+    most, rare = 16_384, [7, 100, 9000, 16_387]
+    counts = np.full(most + len(rare), 2)
+    counts[rare] = 1
+    found = part_of(frequencies(counts), memory=10**9)
     assert found.n_images == 100
-    assert found.columns.tolist() == [1, 3, 4]
-    assert part_of(frequencies([50, 20, 5]), memory=10**9) is None
-    some = part_of(frequencies([1, 50, 2, 20, 5]), memory=32 * 299)
+    np.testing.assert_array_equal(found.columns, np.delete(np.arange(len(counts)), rare))
+    assert part_of(frequencies(counts[:most]), memory=10**9) is None
+    some = part_of(frequencies(counts), memory=32 * 100 * most - 1)
     assert some.n_images < 100
 
 
@@ -224,10 +226,9 @@ def test_below_the_limits_nothing_changes(data, monkeypatch):
     """Bit for bit, whatever the limits are, as long as they are not reached."""
     X, Y = data[0][:80], data[1][:80]
     recipe = usual_recipe(None, None, True, 0)
+    far = learn(X, Y, recipe, 0, silent, memory=10**15)
     monkeypatch.setattr(sampling, "_MOST_OWN", D)
     near = learn(X, Y, recipe, 0, silent, memory=32 * 80 * D)
-    monkeypatch.setattr(sampling, "_MOST_OWN", 10**9)
-    far = learn(X, Y, recipe, 0, silent, memory=10**15)
     np.testing.assert_array_equal(probabilities(near, X), probabilities(far, X))
     np.testing.assert_array_equal(near.held_out.toarray(), far.held_out.toarray())
     assert near.blend == far.blend

@@ -13,13 +13,13 @@ from tagkin.kernels import (
     ArcCosine,
     ExpChi2,
     Linear,
+    angular,
     arc_cosine_kernel,
     as_kernel,
     exp_chi2_kernel,
     linear_kernel,
     rbf_kernel,
 )
-from tagkin.kernels import angular as _angular
 from tests.conftest import assert_same
 
 ALL = [
@@ -75,7 +75,7 @@ def test_fast_order_2_is_the_closed_form_on_the_whole_range():
     rho = np.concatenate([np.linspace(-1, 1, 200_001), [-1, 0, 1]]).astype(np.float32)
     angle = np.arccos(rho.astype(np.float64))
     closed = 3 * np.sin(angle) * np.cos(angle) + (np.pi - angle) * (1 + 2 * np.cos(angle) ** 2)
-    fast = _angular.angular_order2_float32(rho * np.float32(_angular.ROOT_THIRD), less=0.25)
+    fast = angular.angular_order2_float32(rho * np.float32(angular.ROOT_THIRD), less=0.25)
     assert np.abs(fast + 0.25 - closed / (3 * np.pi)).max() < 7e-7
 
 

