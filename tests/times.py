@@ -1,7 +1,8 @@
 """Which tests cost the processor most: `make times`.
 
 Processor seconds of a test and of the processes that it started and ended. Other programs beside
-it change them little, unlike the seconds that pass.
+it change them little, unlike the seconds that pass. What the processes of a browser and of a Dask
+cluster take is not among them: theirs outlive a test, or are not its own children.
 """
 
 import resource

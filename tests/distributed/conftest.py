@@ -18,7 +18,7 @@ def local_cluster(n_workers=2):
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def settings():
     """Workers that start fast, and nannies that are not given up when the machine is busy."""
     import dask
@@ -29,15 +29,18 @@ def settings():
         {
             "distributed.deploy.lost-worker-timeout": "10 minutes",
             "distributed.worker.multiprocessing-method": method,
+            "distributed.worker.profile.enabled": False,
         }
     ):
         if method == "forkserver":
-            get_mp_context().set_forkserver_preload(["distributed", "tagkin.distributed"])
+            wanted = ["dask.array", "distributed", "tagkin.distributed"]
+            get_mp_context().set_forkserver_preload(wanted)
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(settings):
+    """Not for longer than it is needed: one that has nothing to do takes a tenth of a core."""
     with local_cluster() as cluster:
         yield cluster
 
