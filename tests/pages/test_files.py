@@ -1,13 +1,12 @@
 """Pages are written whole or not at all."""
 
-import errno
-import os
 import threading
 
 import pytest
 
 from tagkin.errors import StorageError
 from tagkin.pages._files import write_page
+from tests.killing import failing_at, steps_of
 
 
 def test_folders_are_made_and_files_replaced(tmp_path):
@@ -18,18 +17,17 @@ def test_folders_are_made_and_files_replaced(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["page.html"]
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_what_was_there(tmp_path):
     path = tmp_path / "page.html"
-    path.write_bytes(b"before")
-
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StorageError, match=r"page\.html: No space left.*still there"):
-        write_page(path, b"after")
-    assert path.read_bytes() == b"before"
-    assert len(list(tmp_path.iterdir())) == 1
+    steps = steps_of(lambda: write_page(path, b"before"))
+    for n in range(steps.index("fsync") + 1):
+        with (
+            failing_at(n),
+            pytest.raises(StorageError, match=r"page\.html: No space left.*still there"),
+        ):
+            write_page(path, b"after")
+        assert path.read_bytes() == b"before"
+        assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("name", ["", "folder", "file/page.html", "zero\x00byte", "x" * 300])

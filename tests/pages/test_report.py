@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import io
-import os
 import re
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from tagkin.errors import InvalidInput, StorageError
 from tagkin.evaluation import label_report
 from tagkin.images import Failure
 from tagkin.pages import Comparison, Report, write_report
+from tests.killing import failing_at, steps_of
 
 from .page import Page
 
@@ -371,15 +371,11 @@ def test_the_same_report_gives_the_same_bytes(report, tmp_path):
     assert written(report, tmp_path, "b.html").source == first
 
 
-def test_a_full_disk_leaves_the_old_report(report, tmp_path, monkeypatch):
-    path = write_report(Report("old"), tmp_path / "report.html")
+def test_a_full_disk_leaves_the_old_report(report, tmp_path):
+    path = tmp_path / "report.html"
+    steps = steps_of(lambda: write_report(Report("old"), path))
     before = path.read_bytes()
-
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StorageError, match="No space left"):
+    with failing_at(steps.index("fsync")), pytest.raises(StorageError, match="No space left"):
         write_report(report, path)
     assert path.read_bytes() == before
 

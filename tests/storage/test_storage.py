@@ -17,6 +17,7 @@ from tagkin.space.views import IndicatorView
 from tagkin.storage import folders, schema
 from tests.conftest import assert_same, make_collection, needs_torch
 from tests.hardening.crafting import rewrite
+from tests.killing import failing_at, steps_of
 from tests.test_filesystem import refuse_as_windows_does
 
 
@@ -227,15 +228,16 @@ def test_a_link_to_a_model_is_followed(space, saved, tmp_path):
     assert load(saved).n_images_ == 150
 
 
-def test_a_full_disk_leaves_the_old_model(space, saved, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StorageError, match=r"No space left on device\. What was there"):
-        save(space, saved, overwrite=True)
-    assert load(saved).n_images_ == 150
-    assert [p.name for p in saved.parent.iterdir()] == ["model"]
+def test_a_full_disk_leaves_the_old_model(space, saved):
+    """Full from any step on, until what was written first is to last."""
+    for n in range(steps_of(lambda: save(space, saved, overwrite=True)).index("fsync") + 1):
+        with (
+            failing_at(n),
+            pytest.raises(StorageError, match=r"No space left on device\. What was there"),
+        ):
+            save(space, saved, overwrite=True)
+        assert load(saved).n_images_ == 150
+        assert [p.name for p in saved.parent.iterdir()] == ["model"]
 
 
 # --- damaged and foreign folders ---
