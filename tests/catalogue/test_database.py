@@ -10,6 +10,7 @@ import pytest
 from tagkin.catalogue import Catalogue, explain_photograph
 from tagkin.catalogue.evidence import pack_evidence
 from tagkin.catalogue.migrations import MIGRATIONS, statements
+from tagkin.catalogue.writer import WriterLock
 from tagkin.errors import StorageError
 
 from .photographs import check_invariants
@@ -112,7 +113,7 @@ def test_settings_of_the_connection(tmp_path):
         assert catalogue.value("PRAGMA foreign_keys") == 1
 
 
-def test_a_second_writer_gets_a_sentence_and_readers_are_welcome(tmp_path):
+def test_a_second_writer_gets_a_sentence_and_readers_are_welcome(tmp_path, monkeypatch):
     path = tmp_path / "c.sqlite"
     code = (
         "import sys; from pathlib import Path; from tagkin.catalogue import Catalogue\n"
@@ -124,6 +125,7 @@ def test_a_second_writer_gets_a_sentence_and_readers_are_welcome(tmp_path):
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "open\n"
+        monkeypatch.setattr("tagkin.catalogue.writer._PATIENCE", 0.1)
         with pytest.raises(StorageError, match=rf"`tagkin suggest` \(process {other.pid}, since"):
             fresh(path)
         with Catalogue(path, write=False) as reader:
@@ -133,6 +135,29 @@ def test_a_second_writer_gets_a_sentence_and_readers_are_welcome(tmp_path):
         other.kill()
         other.wait()
     fresh(path).close()  # a lock ends with its process
+
+
+def test_a_short_command_is_waited_for(tmp_path, monkeypatch):
+    """What the second one sleeps through, the first one uses to finish."""
+    first = fresh(tmp_path / "c.sqlite")
+    slept = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        first.close()
+
+    monkeypatch.setattr("tagkin.catalogue.writer.time.sleep", sleep)
+    fresh(tmp_path / "c.sqlite").close()
+    assert len(slept) == 1
+
+
+def test_a_review_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("tagkin.catalogue.writer._PATIENCE", 600)
+    lock = WriterLock(tmp_path / "c.sqlite", "review")
+    with pytest.raises(StorageError, match="`tagkin review`"):
+        WriterLock(tmp_path / "c.sqlite", "scan")
+    lock.release()
+    WriterLock(tmp_path / "c.sqlite", "scan").release()
 
 
 def test_a_lock_of_another_program_is_a_sentence(tmp_path, monkeypatch):

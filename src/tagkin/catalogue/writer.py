@@ -1,4 +1,4 @@
-"""One writer: whoever comes second gets a sentence.
+"""One writer: whoever comes second waits a moment, and gets a sentence if that was not enough.
 
 The lock is the system's own, on a file beside the catalogue: it ends with the process, however
 that ends.
@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import json
 import os
+import time
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,9 +19,14 @@ from tagkin.filesystem import try_lock
 
 __all__ = ["WriterLock"]
 
+_PATIENCE = 5.0  # seconds: most commands have done their writing by then
+_ASKED_AGAIN = 0.05
+_AT_LEISURE = "review"  # goes on for as long as somebody looks: nobody waits for that
+_WRITTEN = 1000  # bytes of what a writer says of itself, at most
+
 
 class WriterLock:
-    """The right to write to a catalogue, taken at once or refused.
+    """The right to write to a catalogue, taken within some seconds or refused.
 
     Parameters
     ----------
@@ -40,8 +46,8 @@ class WriterLock:
                 f"The catalogue {path} cannot be written: {error.strerror}. Name another place "
                 "with --catalogue."
             ) from error
-        if try_lock(self._file) is False:  # without any locks, SQLite's own must do
-            said = self._holder(self._file)
+        if not self._taken(self._file):
+            said = _said_of(*self._holder(self._file))
             self._file.close()
             raise StorageError(
                 f"{said} is writing to the catalogue {path}. Wait until it has finished, or close "
@@ -53,17 +59,33 @@ class WriterLock:
             self._file.write(json.dumps([command, os.getpid(), now]).encode())
             self._file.flush()
 
+    def _taken(self, file: BinaryIO) -> bool:
+        """Whether this one may write now; without any locks, SQLite's own must do."""
+        end = time.monotonic() + _PATIENCE
+        while try_lock(file) is False:
+            if time.monotonic() >= end or self._holder(file)[0] == _AT_LEISURE:
+                return False
+            time.sleep(_ASKED_AGAIN)
+        return True
+
     @staticmethod
-    def _holder(file: BinaryIO) -> str:
+    def _holder(file: BinaryIO) -> tuple[str, int | None, str]:
+        """What the writer does, its process, and since when; nothing where it cannot be read."""
         try:
             file.seek(0)
-            command, process, since = json.loads(file.read(1000))
+            command, process, since = json.loads(file.read(_WRITTEN))
         except (OSError, ValueError):
-            return "Another tagkin"
-        return f"`tagkin {command}` (process {process}, since {since})"
+            return "", None, ""
+        return command, process, since
 
     def release(self) -> None:
         """Let the next one write."""
         file, self._file = self._file, None
         if file is not None:
             file.close()  # which ends the lock
+
+
+def _said_of(command: str, process: int | None, since: str) -> str:
+    if process is None:
+        return "Another tagkin"
+    return f"`tagkin {command}` (process {process}, since {since})"
