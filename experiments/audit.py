@@ -28,6 +28,7 @@ __all__ = ["Judged", "injected", "judged", "run"]
 SHARES = (0.05, 0.0, 0.3, 0.02, 0.1)
 KINDS = ("wrong", "missing")
 AGAINST_CLEANLAB = (0.02, 0.05, 0.1)
+COLORS = {0.02: "#66CCEE", 0.05: "#4477AA", 0.1: "#AA3377", 0.3: "#EE6677"}
 N_IMAGES = 10_000
 DATASETS = ("coco", "flickr8k")
 SEED = 0
@@ -203,14 +204,17 @@ def _figure(found: dict[Case, dict[str, Judged]]) -> Figure:
     edges = np.array([0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.001])
     for axes, kind in zip(figure.subplots(1, 2, sharey=True), KINDS, strict=True):
         axes.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1)
-        for (name, of, share), parts in found.items():
+        for (name, of, share), parts in sorted(found.items(), key=lambda case: case[0]):
             if of != kind or not share:
                 continue
             bins = [parts[kind].at(*ends) for ends in pairwise(edges)]
             points = [(said, held) for n, said, held in bins if n >= 20]
             if points:
                 style = "o-" if name == "coco" else "s--"
-                axes.plot(*zip(*points, strict=True), style, label=f"{name}, {share:.0%}", ms=4)
+                color = COLORS[share]
+                axes.plot(
+                    *zip(*points, strict=True), style, c=color, label=f"{name}, {share:.0%}", ms=4
+                )
         axes.set(title=f"{kind} tags", xlabel="confidence", xlim=(0, 1), ylim=(0, 1.02))
         axes.legend(fontsize=7)
     figure.axes[0].set_ylabel("share that holds")

@@ -175,7 +175,7 @@ def draw_curves(tables: dict[str, list[dict[str, Any]]], path: Path) -> None:
         for key, style in (("with names", "o-"), ("without names", "s--")):
             values = [float(row[key]) if row[key] else np.nan for row in table]
             panel.plot(at, values, style, label=key, markersize=4)
-        panel.set_xticks(list(at), [f"{size:,}" for size in sizes], fontsize=8)
+        panel.set_xticks(list(at), [_short(size) for size in sizes], fontsize=8)
         panel.set_title(name, fontsize=10)
         panel.set_xlabel("labelled images")
         panel.grid(alpha=0.3)
@@ -184,6 +184,10 @@ def draw_curves(tables: dict[str, list[dict[str, Any]]], path: Path) -> None:
     axes[0][0].legend(loc="lower right", fontsize=8)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
+
+
+def _short(size: int) -> str:
+    return f"{size:,}" if size < 10_000 else f"{size / 1000:.0f}k"
 
 
 # --- names alone -------------------------------------------------------------------------
