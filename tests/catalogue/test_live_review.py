@@ -166,6 +166,7 @@ def test_shapes_that_do_not_fit_are_refused(learned):
 def test_a_new_fit_forgets_no_decision_and_learns_from_no_half_answer(learned, monkeypatch):
     """Photographs that were reviewed in part are left out; the live order knows their decisions."""
     tags, contents = numbers(learned)
+    decide(learned, REJECTED, Filters(tags=["red"], photographs=["21.png"]))
     decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
     with learned.run("suggest") as run:
         put_suggestions(learned, run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
