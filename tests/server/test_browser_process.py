@@ -108,8 +108,8 @@ def test_many_photographs(browser: Any, tmp_path: Path) -> None:
         }.items():
             window.open(mode).locator(there).first.wait_for()
         first = page.locator("#grid .tile").first.bounding_box()
-        while page.locator("#grid .tile").count() < N_SCROLLED:
-            before = page.locator("#grid .tile").count()  # before it can grow
+        # counted once: all may be there between one look and the next
+        while (before := page.locator("#grid .tile").count()) < N_SCROLLED:
             page.evaluate("scrollTo(0, document.body.scrollHeight)")
             page.wait_for_function(
                 "n => document.querySelectorAll('#grid .tile').length > n", arg=before

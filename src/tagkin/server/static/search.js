@@ -41,9 +41,10 @@ async function decideOnChosen(verdict, tag) {
 
 let isLoading = false;
 
+// Whether more results came: after a failure the next scroll asks again, not this loop.
 async function more() {
   const grid = find("#grid");
-  if (mode() !== "search" || !grid?.dataset.next || isLoading) return;
+  if (mode() !== "search" || !grid?.dataset.next || isLoading) return false;
   isLoading = true;
   try {
     const address = new URLSearchParams(location.search);
@@ -55,8 +56,10 @@ async function more() {
     if (found) grid.append(...found.children);
     grid.dataset.next = found?.dataset.next ?? "";
     find("#more").hidden = !grid.dataset.next;
+    return true;
   } catch (error) {
     complain(error);
+    return false;
   } finally {
     isLoading = false;
   }
@@ -66,7 +69,7 @@ const isNearEnd = () => innerHeight + scrollY > document.body.scrollHeight - 480
 
 async function scrolled() {
   if (mode() !== "search" || isLoading) return;
-  while (find("#grid")?.dataset.next && isNearEnd()) await more();
+  while (find("#grid")?.dataset.next && isNearEnd() && (await more()));
 }
 
 // A way back leads to where one was: as many results as there were, and the same place.
@@ -81,7 +84,7 @@ async function comeBack() {
   const isBack = performance.getEntriesByType("navigation")[0]?.type !== "navigate";
   const [n, top] = JSON.parse(sessionStorage.getItem(placeKey()) ?? "[0, 0]");
   if (!isBack || !top) return;
-  while (find("#grid")?.dataset.next && tiles().length < n) await more();
+  while (find("#grid")?.dataset.next && tiles().length < n && (await more()));
   scrollTo({ top, behavior: "instant" });
 }
 
