@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ class Dimensions:
         return Dimensions({own: self._known.setdefault(outer, []) for own, outer in names})
 
 
-class Field:
+class Field(ABC):
     """A value that is stored."""
 
     none = False
@@ -103,8 +104,9 @@ class Field:
         if not (value is None and self.none):
             self._check(value, sizes, where)
 
+    @abstractmethod
     def _check(self, value: Any, sizes: Dimensions, where: str) -> None:
-        raise NotImplementedError
+        """Refuse a value, not None, that cannot be used."""
 
 
 # --- single values -----------------------------------------------------------------------
