@@ -9,15 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-
-# Of processes side by side, one per core, each has one thread: more would only wait for each other.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(_name, "1")
-
-import numpy as np  # reads them when it is imported
 
 from .forking import lean_process
 from .privileges import made_folder

@@ -1,9 +1,11 @@
 """The runs under other processors' kernels name what there is."""
 
+import os
 import platform
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_info
 
 from tests.processors import NUMBERS, kernels_of, settings
 
@@ -33,3 +35,11 @@ def test_the_machines_own_kernels_run():
     own = settings(platform.machine())[0]
     assert str(own) == "own kernels, 1 BLAS thread"
     assert kernels_of(own) is not None
+
+
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="one process runs the tests")
+def test_processes_side_by_side_have_as_many_threads_as_was_said():
+    """One, unless somebody set another number: two each would be four for two cores."""
+    said = {int(os.environ[f"{name}_NUM_THREADS"]) for name in ("OMP", "OPENBLAS")}
+    blas = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    assert {library["num_threads"] for library in blas} <= said
