@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+from .fork_server import Start, fork_server
 from .forking import lean_process
 from .privileges import made_folder
 
@@ -124,6 +125,13 @@ def lean() -> Iterator[Callable[..., Any]]:
     """Calls a function in a process that forks in no time: `tests.forking.lean_process`."""
     with lean_process() as call:
         yield call
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Start]:
+    """Starts a Python program that has imported what commands use: `tests.fork_server`."""
+    with fork_server() as start:
+        yield start
 
 
 def relative_error(found: Any, expected: np.ndarray) -> float:

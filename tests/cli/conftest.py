@@ -15,6 +15,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from tagkin.cli import app
+from tests.fork_server import Start
 from tests.sharing import built_once
 
 from .synthetic import make_photographs, write_tag_file
@@ -142,12 +143,17 @@ def environment(world: World) -> dict[str, str]:
 
 
 @pytest.fixture
-def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Popen]:
-    """Start a command in a process of its own."""
+def start_program(forked: Start, environment: dict[str, str], tmp_path: Path) -> Start:
+    """Start what follows ``python`` in a process of its own, with pipes."""
 
-    def started(*args: object, **kwargs: object) -> subprocess.Popen:
+    def started(*command: object, **kwargs: object) -> subprocess.Popen:
         settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | kwargs
-        command = [sys.executable, "-m", "tagkin", *map(str, args)]
-        return subprocess.Popen(command, env=environment, cwd=tmp_path, **settings)  # type: ignore[call-overload]
+        return forked([*map(str, command)], env=environment, cwd=tmp_path, **settings)
 
     return started
+
+
+@pytest.fixture
+def start(start_program: Start) -> Start:
+    """Start a command in a process of its own."""
+    return lambda *args, **kwargs: start_program("-m", "tagkin", *args, **kwargs)

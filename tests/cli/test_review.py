@@ -74,7 +74,7 @@ app(sys.argv[1:])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
-def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, run, environment):
+def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, start_program, run):
     command = ("review", "--catalogue", catalogue, "--no-browser", "--port", 0, "--json")
     first = start(*command)
     try:
@@ -95,13 +95,7 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, run,
         first.communicate()
     assert sorted(kept(catalogue).values()) == [-1] + [1] * (len(numbers) - 1)
 
-    second = subprocess.Popen(
-        [sys.executable, "-c", WATCHED, *map(str, command)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    second = start_program("-c", WATCHED, *command)
     try:
         browser = opened(second)
         assert browser.get("/api/state").json["accepted"] == len(numbers) - 1

@@ -14,10 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+# It stops a process at the calls that are asked for only, not at all of them.
+STRACE = ["strace", "--seccomp-bpf", "-ff", "-qq", "-y", "-s", "4096"]
+
 
 def _may_trace() -> bool:
     """Whether strace is there and may be used: containers forbid it at times."""
-    command = ["strace", "-o", os.devnull, sys.executable, "-c", ""]
+    command = [*STRACE, "-e", "trace=socket", "-o", os.devnull, sys.executable, "-c", ""]
     return shutil.which("strace") is not None and subprocess.run(command).returncode == 0
 
 
@@ -70,8 +73,7 @@ def watched(code: str, scratch: Path, env: dict[str, str], *, by: str) -> Seen:
     python = [sys.executable, "-B", "-c"]
     if by == "strace":
         calls = f"trace=/^({_CHANGES}|open|openat|openat2|socket)$"
-        command = ["strace", "-ff", "-qq", "-y", "-s", "4096", "-e", calls, "-o", str(trace)]
-        command += [*python, code]
+        command = [*STRACE, "-e", calls, "-o", str(trace), *python, code]
     else:
         command = [*python, _AUDITED + code, str(trace)]
     ended = subprocess.run(

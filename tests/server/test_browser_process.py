@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from benchmarks.catalogue import make_folder, put_everything
 from tagkin.catalogue import open_for_scan, scan
+from tests.fork_server import Start
 
 from .window import NARROW, Window, chromium, make_catalogue
 
@@ -26,9 +26,9 @@ N_SCROLLED = min(2000, N_MANY // 2)
 class Process:
     """``tagkin review``, as a person starts it."""
 
-    def __init__(self, catalogue: Path, home: Path):
-        command = [sys.executable, "-m", "tagkin", "review", "--no-browser", "--json"]
-        self.process = subprocess.Popen(
+    def __init__(self, start: Start, catalogue: Path, home: Path):
+        command = ["-m", "tagkin", "review", "--no-browser", "--json"]
+        self.process = start(
             [*command, "--port", "0", "--catalogue", str(catalogue)],
             stdout=subprocess.PIPE,
             text=True,
@@ -43,8 +43,8 @@ class Process:
 
 
 @contextmanager
-def process(catalogue: Path, home: Path) -> Iterator[Process]:
-    found = Process(catalogue, home)
+def process(start: Start, catalogue: Path, home: Path) -> Iterator[Process]:
+    found = Process(start, catalogue, home)
     try:
         yield found
     finally:
@@ -59,10 +59,10 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed so here")
-def test_killed_in_the_middle(browser: Any, tmp_path: Path) -> None:
+def test_killed_in_the_middle(browser: Any, forked: Start, tmp_path: Path) -> None:
     path = tmp_path / "catalogue.sqlite"
     make_catalogue(tmp_path / "photos", path, 70).close()
-    with process(path, tmp_path) as first:
+    with process(forked, path, tmp_path) as first:
         window = Window(browser, first.address)
         page = window.page
         page.locator("#tags a", has_text="beach").click()
@@ -75,7 +75,7 @@ def test_killed_in_the_middle(browser: Any, tmp_path: Path) -> None:
         window.said("The review does not answer")  # what was marked is still there
         assert page.locator("#grid .tile[aria-pressed=true]").count() == 1
         window.close()
-    with process(path, tmp_path) as second:
+    with process(forked, path, tmp_path) as second:
         window = Window(browser, second.address)
         page = window.open("/overview")
         assert "59 accepted, 1 rejected" in page.locator(".facts").inner_text()
@@ -87,14 +87,14 @@ def test_killed_in_the_middle(browser: Any, tmp_path: Path) -> None:
         second.end()
 
 
-def test_many_photographs(browser: Any, tmp_path: Path) -> None:
+def test_many_photographs(browser: Any, forked: Start, tmp_path: Path) -> None:
     """Every mode opens; a long grid is scrolled through, and grows without moving."""
     path = tmp_path / "catalogue.sqlite"
     make_folder(tmp_path / "photos", N_MANY)
     with open_for_scan(tmp_path / "photos", path) as catalogue:
         scan(catalogue)
         put_everything(catalogue)
-    with process(path, tmp_path) as running:
+    with process(forked, path, tmp_path) as running:
         window = Window(browser, running.address)
         page = window.open("/question")
         page.locator("#grid .tile").first.wait_for()

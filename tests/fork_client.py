@@ -1,0 +1,37 @@
+"""The small program that stands for a command which `tests.fork_server` runs. It imports little.
+
+It hands its streams, its folder and its environment over, passes signals on, and ends as the
+command ends.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+from typing import NoReturn
+
+LENGTH = 8  # bytes of the length of a request
+PASSED_ON = (signal.SIGINT, signal.SIGTERM)
+
+
+def stand_for(address: str, command: list[str]) -> NoReturn:
+    request = {"command": command, "folder": os.getcwd(), "environment": dict(os.environ)}
+    text = json.dumps(request).encode()
+    asked = socket.socket(socket.AF_UNIX)
+    asked.connect(address)
+    socket.send_fds(asked, [len(text).to_bytes(LENGTH)], [0, 1, 2])
+    asked.sendall(text)
+    for number in PASSED_ON:
+        signal.signal(number, lambda number, _: asked.sendall(bytes([number])))
+    for stream in (0, 1, 2):
+        os.close(stream)  # the command's alone: who reads sees when it has ended
+    code = int.from_bytes(asked.recv(4), signed=True)
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    stand_for(sys.argv[1], sys.argv[2:])

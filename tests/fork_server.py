@@ -1,0 +1,147 @@
+"""Programs in processes of their own that start at once: forked where everything is imported.
+
+A process that imports scikit-learn takes a second before it does anything. Here one process
+imports what commands use, and then forks for each of them. What is started is a small program,
+`tests.fork_client`, that stands for the command: signals to it reach the command, its exit code is
+the command's, and if it is killed, so is the command. A command ends as any interpreter does.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .fork_client import LENGTH
+
+__all__ = ["Start", "fork_server"]
+
+ROOT = Path(__file__).parents[1]
+# Imported once. Nothing that starts threads.
+MODULES = ("annotator.learning", "catalogue", "cli.review", "cli.suggest", "cli.train", "server")
+
+Start = Callable[..., "subprocess.Popen[Any]"]
+
+
+@contextlib.contextmanager
+def fork_server() -> Iterator[Start]:
+    """A function like `subprocess.Popen`, of what follows ``python``: ``["-m", "tagkin", ...]``."""
+    if not hasattr(os, "fork"):
+        yield lambda command, **settings: subprocess.Popen([sys.executable, *command], **settings)
+        return
+    with tempfile.TemporaryDirectory() as folder:  # an address has few characters
+        address = os.path.join(folder, "address")
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.fork_server", address],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        )
+        with server:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            client = [sys.executable, "-I", "-S", str(ROOT / "tests" / "fork_client.py"), address]
+            yield lambda command, **settings: subprocess.Popen([*client, *command], **settings)
+        # its input has been closed, which it takes as the end
+
+
+def serve(address: str) -> Callable[[], None] | None:
+    """Fork for every request until the input ends; in a child, what it is to do is returned."""
+    for module in MODULES:
+        importlib.import_module(f"tagkin.{module}")
+    gc.collect()
+    gc.freeze()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        print("ready", flush=True)
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+            asked, _ = listening.accept()
+            _forget_those_that_ended()
+            with asked:
+                if not os.fork():
+                    listening.close()
+                    return _begun(asked)
+    return None
+
+
+def _begun(asked: socket.socket) -> Callable[[], None]:
+    """Fork once more: one process is the command, the other looks after it and does not return."""
+    request, streams = _received(asked)
+    child = os.fork()
+    if child:
+        for stream in (0, 1, *streams):
+            os.close(stream)
+        _look_after(child, asked)
+    asked.close()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, encoding="utf-8", errors=errors, closefd=False)
+        for number, mode, errors in (
+            (0, "r", "surrogateescape"),
+            (1, "w", "strict"),
+            (2, "w", "backslashreplace"),
+        )
+    )
+    return lambda: _run(*request["command"])
+
+
+def _forget_those_that_ended() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _received(asked: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    head, streams, *_ = socket.recv_fds(asked, LENGTH, 3)
+    with asked.makefile("rb") as file:
+        return json.loads(file.read(int.from_bytes(head))), streams
+
+
+def _look_after(child: int, asked: socket.socket) -> NoReturn:
+    """Pass signals on, or kill it where nobody waits for it any more; tell how it ended."""
+
+    def listen() -> None:
+        while number := asked.recv(1):
+            os.kill(child, number[0])
+        os.kill(child, signal.SIGKILL)
+
+    threading.Thread(target=listen, daemon=True).start()
+    _, status = os.waitpid(child, 0)
+    try:
+        asked.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
+    finally:
+        os._exit(0)
+
+
+def _run(how: str, what: str, *arguments: str) -> None:
+    """As ``python`` runs ``-m module ...`` and ``-c code ...``."""
+    sys.argv = [what if how == "-m" else how, *arguments]
+    if how == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        exec(what, {"__name__": "__main__"})
+
+
+if __name__ == "__main__":
+    work = serve(sys.argv[1])
+    if work is not None:
+        work()
