@@ -37,6 +37,52 @@ def test_factorisations(as_array):
     np.testing.assert_allclose(overwritten, L, atol=1e-12)
 
 
+def test_factors_and_products_of_the_lower_triangle(as_array):
+    A = np.random.default_rng(0).standard_normal((300, 20))
+    products = np.asarray(arrays.lower_products(as_array(A)))
+    expected = A @ A.T
+    lower = np.tril_indices(300)
+    np.testing.assert_allclose(products[lower], expected[lower], atol=1e-12)
+    expected[np.diag_indices(300)] += 1
+    if isinstance(as_array(A), np.ndarray):  # torch reads the lower triangle alone, by its nature
+        given = np.tril(expected) + np.triu(np.full((300, 300), np.nan), 1)
+    else:
+        given = expected
+    for overwrite in (False, True):
+        L = arrays.cholesky(as_array(given.copy()), overwrite=overwrite, lower_only=True)
+        np.testing.assert_allclose(np.tril(L), np.linalg.cholesky(expected), atol=1e-12)
+    B = A[:, :3]
+    half = arrays.solve_triangular(L, as_array(B))
+    solved = arrays.solve_triangular(L, half, transposed=True)
+    np.testing.assert_allclose(solved, np.linalg.solve(expected, B), atol=1e-12)
+    assert arrays.cholesky(as_array(-expected), lower_only=True) is None
+
+
+@pytest.mark.parametrize("condition", [1e1, 1e3, 1e5])
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
+def test_a_refined_solution_is_that_of_float64(condition, unit):
+    rng = np.random.default_rng(0)
+    vectors = np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    A = (vectors * np.geomspace(1, condition, 200)) @ vectors.T
+    A = (A + A.T) * unit**2
+    B = unit * rng.standard_normal((200, 4))
+    found = arrays.solve_refined(np.tril(A) + np.triu(np.full_like(A, np.nan), 1), B)
+    expected = np.linalg.solve(A, B)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found / scale, expected / scale, atol=1e-15 * condition + 1e-13)
+
+
+@pytest.mark.parametrize("condition", [1e9, 1e14])
+def test_what_float32_cannot_solve_is_not_refined(condition):
+    rng = np.random.default_rng(0)
+    vectors = np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    A = (vectors * np.geomspace(1, condition, 200)) @ vectors.T
+    assert arrays.solve_refined((A + A.T) / 2, np.ones((200, 2))) is None
+    assert arrays.solve_refined(-np.eye(5), np.ones((5, 1))) is None
+    assert arrays.solve_refined(np.full((5, 5), np.nan), np.ones((5, 1))) is None
+    np.testing.assert_array_equal(arrays.solve_refined(np.eye(5), np.zeros((5, 2))), 0)
+
+
 def test_kth_largest_counts_and_products(as_array):
     rows = np.random.default_rng(0).integers(0, 9, (6, 30)).astype(float)
     for k in (1, 7, 30):

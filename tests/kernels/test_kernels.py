@@ -128,6 +128,19 @@ def test_block_properties(kernel, as_array):
 
 
 @pytest.mark.parametrize("kernel", ALL, ids=repr)
+def test_the_lower_triangle_and_columns_in_given_memory(kernel, as_array):
+    X, Y = for_kernel(kernel, rows(40)), for_kernel(kernel, rows(9, seed=1))
+    K = np.asarray(kernel(as_array(X), as_array(Y)))
+    scale = np.abs(K).max()
+    lower = np.tril(np.asarray(kernel.lower(as_array(X))))
+    np.testing.assert_allclose(lower, np.tril(np.asarray(kernel(as_array(X)))), atol=1e-13 * scale)
+    shift = K.mean(axis=0)
+    for memory in (None, np.full((40, 9), np.nan), np.empty((3, 9)), np.empty((40, 9), np.float32)):
+        found = kernel.less(as_array(X), as_array(Y), as_array(shift), memory)
+        np.testing.assert_allclose(np.asarray(found), K - shift, atol=1e-13 * scale)
+
+
+@pytest.mark.parametrize("kernel", ALL, ids=repr)
 def test_positive_semi_definite(kernel):
     X = for_kernel(kernel, rows(50, 4))
     values = np.linalg.eigvalsh(kernel(X))

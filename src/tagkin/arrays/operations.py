@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
@@ -15,18 +16,21 @@ from array_api_compat import is_torch_array
 
 from tagkin.arrays.device import on_accelerator
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
-from tagkin.arrays.threads import blas_threads_for
+from tagkin.arrays.threads import blas_threads_for, each_in_threads
 
 __all__ = [
     "add_gram",
     "bincount",
     "cholesky",
+    "copy_lower",
     "count_below",
     "diagonal_of",
+    "each_tile",
     "eigh",
     "expit",
     "kth_largest",
     "logit",
+    "lower_products",
     "matmul",
     "mirror_lower",
     "pivoted_cholesky",
@@ -37,8 +41,9 @@ __all__ = [
 ]
 
 _TILE = 256
-_PANEL = 256  # columns that a factorisation takes together, at the most
+_PANEL = 128  # columns that a factorisation takes together, about
 _OF_A_VECTOR = 16  # times as long for each multiplication
+_MANY_ENTRIES = 2**21  # of a matrix, from which on several threads pay
 _SMALL = 512  # up to this size a processor finds eigenvectors sooner than an accelerator
 
 
@@ -63,6 +68,15 @@ def add_gram(total: np.ndarray, K: np.ndarray) -> None:
     with blas_threads_for(K.shape[0] * K.shape[1] ** 2 // 2):
         # in Fortran's order the transposes are as they lie in memory, and lower is upper
         syrk(1.0, np.ascontiguousarray(K).T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
+
+
+def lower_products(A: Array) -> Array:
+    """A Aᵀ (n×n) of A (n×d), of which only the lower triangle counts."""
+    if not isinstance(A, np.ndarray):
+        return matmul(A, A.T)
+    (syrk,) = scipy.linalg.get_blas_funcs(("syrk",), (A,))
+    with blas_threads_for(A.shape[0] ** 2 * A.shape[1] // 2):
+        return syrk(1.0, np.ascontiguousarray(A).T, trans=1, lower=0).T
 
 
 def bincount(values: Array, n: int) -> Array:
@@ -131,20 +145,24 @@ def kth_largest(rows: Array, k: int) -> Array:
     return np.partition(rows, place, axis=1)[:, place : place + 1]
 
 
-def cholesky(A: Array, *, overwrite: bool = False) -> Array | None:
+def cholesky(A: Array, *, overwrite: bool = False, lower_only: bool = False) -> Array | None:
     """Lower Cholesky factor of a symmetric matrix, or None where it is not positive definite.
 
-    With `overwrite` the matrix is lost, and its memory may become the factor's.
+    With `overwrite` the matrix is lost, and its memory may become the factor's. With `lower_only`
+    nothing above the diagonal is read, and what lies there in the factor has no meaning.
     """
     if is_torch_array(A):
         import torch
 
         L, info = torch.linalg.cholesky_ex(A)
         return L if int(info) == 0 else None
+    # the transpose of a C-ordered matrix is in Fortran's order, in which nothing is copied
+    options = {"overwrite_a": overwrite, "check_finite": False}
     try:
         with _threads_to_factor(A):
-            # the transpose of a symmetric C-ordered matrix is the same in Fortran order: no copy
-            return scipy.linalg.cholesky(A.T, lower=True, overwrite_a=overwrite, check_finite=False)
+            if lower_only:
+                return scipy.linalg.cho_factor(A.T, lower=False, **options)[0].T
+            return scipy.linalg.cholesky(A.T, lower=True, **options)
     except scipy.linalg.LinAlgError:
         return None
 
@@ -205,14 +223,35 @@ def _threads_to_factor(A: Array) -> contextlib.AbstractContextManager[None]:
 def mirror_lower(A: Array) -> Array:
     """Copy the lower triangle of a square matrix onto the upper one, in place."""
     xp = namespace(A)
-    # tiles stay in a processor's cache; a device would rather have one piece of work
-    tile = max(1, A.shape[0]) if on_accelerator(A) else _TILE
-    for start in range(0, A.shape[0], tile):
-        stop = start + tile
-        A[:start, start:stop] = A[start:stop, :start].T
-        corner = xp.tril(A[start:stop, start:stop])
-        A[start:stop, start:stop] = corner + xp.tril(corner, k=-1).T
+
+    def mirror(rows: slice) -> None:
+        A[: rows.start, rows] = A[rows, : rows.start].T
+        corner = xp.tril(A[rows, rows])
+        A[rows, rows] = corner + xp.tril(corner, k=-1).T
+
+    if isinstance(A, np.ndarray):
+        each_tile(mirror, A.shape[0])
+    elif A.shape[0]:
+        # tiles stay in a processor's cache; a device would rather have one piece of work
+        tile = A.shape[0] if on_accelerator(A) else _TILE
+        for start in range(0, A.shape[0], tile):
+            mirror(slice(start, start + tile))
     return A
+
+
+def copy_lower(source: np.ndarray, target: np.ndarray, rows: slice) -> None:
+    """Copy some rows of the lower triangle of a square matrix, for `each_tile`."""
+    target[rows, : rows.stop] = source[rows, : rows.stop]
+
+
+def each_tile(work: Callable[[slice], None], n: int) -> None:
+    """Do `work` for slices of rows of an n×n NumPy matrix, in threads where they are many."""
+    tiles = [slice(start, min(start + _TILE, n)) for start in range(0, n, _TILE)]
+    if n * n >= _MANY_ENTRIES:
+        each_in_threads(work, tiles[::-1])  # the longest rows of a triangle first
+    else:
+        for tile in tiles:
+            work(tile)
 
 
 def diagonal_of(A: Array) -> Any:

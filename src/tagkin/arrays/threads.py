@@ -31,8 +31,10 @@ __all__ = [
     "blas_threads_for",
     "each_in_threads",
     "find_libraries_again",
+    "n_threads_for",
     "one_thread",
     "run_in_threads",
+    "side_by_side",
 ]
 
 ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
@@ -168,8 +170,7 @@ def run_in_threads(
 ) -> None:
     """Do `work` for consecutive slices of at most so many rows, on as many threads as BLAS uses.
 
-    Each thread gets its share of the memory budget and one thread of BLAS: the work between
-    matrix products, which BLAS does not spread, is spread as well. For NumPy arrays.
+    See `side_by_side` for what each thread gets. For NumPy arrays.
     """
     n_threads = _n_blas_threads()
     if n_threads == 1 or n_rows < 2 * n_threads:
@@ -178,13 +179,28 @@ def run_in_threads(
         return
     with memory_budget(max(1, bytes_allowed() // n_threads)):
         step = min(block_rows(bytes_per_row), most_rows, -(-n_rows // n_threads))
-        blocks = [slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step)]
-        contexts = [contextvars.copy_context() for _ in blocks]  # the budget goes along
+    blocks = [slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step)]
+    side_by_side([functools.partial(work, rows) for rows in blocks], n_threads)
 
-    def do(context: contextvars.Context, rows: slice) -> None:
+
+def n_threads_for(multiplications: int) -> int:
+    """Threads that so many multiplications keep busy, at most those that BLAS may take."""
+    return max(1, min(multiplications // ENOUGH, _n_blas_threads()))
+
+
+def side_by_side(tasks: Sequence[Callable[[], None]], n_threads: int) -> None:
+    """Do all tasks, on so many threads.
+
+    Each thread gets its share of the memory budget and one thread of BLAS: the work between
+    matrix products, which BLAS does not spread, is spread as well.
+    """
+    with memory_budget(max(1, bytes_allowed() // n_threads)):
+        contexts = [contextvars.copy_context() for _ in tasks]  # the budget goes along
+
+    def do(context: contextvars.Context, task: Callable[[], None]) -> None:
         with blas_threads(1):
-            context.run(work, rows)
+            context.run(task)
 
     with blas_threads(1), ThreadPoolExecutor(n_threads) as pool:
-        for _ in pool.map(do, contexts, blocks):
+        for _ in pool.map(do, contexts, tasks):
             pass

@@ -14,6 +14,7 @@ from tagkin.arrays import (
     as_block,
     blas_threads_for,
     in_tf32,
+    lower_products,
     matmul,
     mirror_lower,
     namespace,
@@ -58,12 +59,16 @@ class ArcCosine(Kernel):
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return arc_cosine_kernel(X, Y, order=self.order, normalized=self.normalized)
 
-    def less(self, X: Array, Y: Array, shift: Array) -> Array:
+    def less(self, X: Array, Y: Array, shift: Array, memory: np.ndarray | None = None) -> Array:
         X, Y = as_pair(X, Y, finite=False)
         if X is Y:
             return super().less(X, Y, shift)
         shift = namespace(X).astype(shift, X.dtype, copy=False)
-        return _arc_cosine(X, Y, self.order, self.normalized, shift)
+        return _arc_cosine(X, Y, self.order, self.normalized, shift, memory)
+
+    def lower(self, X: Array) -> Array:
+        X = as_block(X, finite=False)
+        return _arc_cosine(X, X, self.order, self.normalized)
 
     def diagonal(self, X: Array) -> Array:
         xp = namespace(X)
@@ -105,11 +110,18 @@ def arc_cosine_kernel(
     if order not in (0, 1, 2):
         raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {order!r}.")
     X, Y = as_pair(X, Y, finite=False)  # the norms tell
-    K = _arc_cosine(X, Y, order, normalized, None)
+    K = _arc_cosine(X, Y, order, normalized)
     return mirror_lower(K) if X is Y else K
 
 
-def _arc_cosine(X: Array, Y: Array, order: int, normalized: bool, shift: Array | None) -> Array:
+def _arc_cosine(
+    X: Array,
+    Y: Array,
+    order: int,
+    normalized: bool,
+    shift: Array | None = None,
+    memory: np.ndarray | None = None,
+) -> Array:
     """`arc_cosine_kernel` less `shift` (m,); of X with itself only the lower triangle counts."""
     xp = namespace(X)
     fast = order == 2 and X.dtype == xp.float32
@@ -123,7 +135,7 @@ def _arc_cosine(X: Array, Y: Array, order: int, normalized: bool, shift: Array |
                 return values
         if shift is not None and not in_tf32(X):
             function, shift = partial(angular_order2_float32, less=shift), None
-    K = sides.apply(function)
+    K = sides.apply(function, memory)
     if X is Y:
         set_diagonal(K, 1.0)
     for axis, zero in zeros:
@@ -189,23 +201,26 @@ class _Sides:
         return [(axis, zero) for axis, zero in both if bool(zero.any())]
 
     def products(self) -> Array:
-        """Products (n×m) without the factors of rows and columns."""
-        if on_accelerator(self.left) and self.left is not self.right:
+        """Products (n×m) without the factors; of equal sides only the lower triangle counts."""
+        if self.left is self.right:
+            return lower_products(self.left)
+        if on_accelerator(self.left):
             # column after column, as products KᵀK of the result are fastest
             return matmul(self.right, self.left.T).T
         return matmul(self.left, self.right.T)
 
-    def apply(self, function: Callable[[Array], Array]) -> Array:
+    def apply(self, function: Callable[[Array], Array], memory: np.ndarray | None = None) -> Array:
         """The function, which may work in place, of all products with their factors (n×m).
 
         On the host it is given products while they are in a core's cache, by as many threads as
-        BLAS would take.
+        BLAS would take, and `memory` is used where it fits.
         """
         same = self.left is self.right
         if same or not isinstance(self.left, np.ndarray):
             return self._finish(function, self.products(), slice(None), lower=same)
         n, m = self.left.shape[0], self.right.shape[0]
-        K = np.empty((n, m), dtype=self.left.dtype)
+        fits = memory is not None and (memory.shape, memory.dtype) == ((n, m), self.left.dtype)
+        K = memory if memory is not None and fits else np.empty((n, m), dtype=self.left.dtype)
 
         def work(rows: slice) -> None:
             matmul(self.left[rows], self.right.T, out=K[rows])

@@ -55,14 +55,19 @@ class Kernel(ABC):
     @abstractmethod
     def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
 
-    def less(self, X: Array, Y: Array, shift: Array) -> Array:
+    def less(self, X: Array, Y: Array, shift: Array, memory: np.ndarray | None = None) -> Array:
         """K(X, Y) less `shift` (m,), of which each column of K has its own entry.
 
         Where a device computes in TF32, it is rounded to that: sums of it, and of its products,
-        then agree.
+        then agree. `memory` (n×m) may be written over, and may be what comes back: fresh memory
+        for every block costs as much as a pass over it.
         """
         K = self(X, Y)
         return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))
+
+    def lower(self, X: Array) -> Array:
+        """K(X, X) (n×n) of which only the lower triangle counts."""
+        return self(X)
 
     def resolve(self, X: Array) -> Kernel:
         """This kernel with missing constants estimated from the rows of X."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,9 @@ from tagkin.arrays import (
     check_finite,
     check_integer,
     cholesky,
+    copy_lower,
+    each_tile,
+    mirror_lower,
     namespace,
     pivoted_cholesky,
     row_blocks,
@@ -130,16 +134,21 @@ class Landmarks:
         return self.kernel(as_block(self.points, double=True, finite=False))
 
     def columns(
-        self, X: Array, *, rows: Sequence[int] | None = None, less: Array | None = None
+        self,
+        X: Array,
+        *,
+        rows: Sequence[int] | None = None,
+        less: Array | None = None,
+        memory: np.ndarray | None = None,
     ) -> Array:
         """k(X, S), shape (n, r): one block, as large as X asks for.
 
         `rows` are the numbers by which an error names the rows of X; `less` (r,) is taken from
-        the columns.
+        the columns, which then may be in `memory` (n×r).
         """
         try:
             if less is not None:
-                return self.kernel.less(X, self.points, less)
+                return self.kernel.less(X, self.points, less, memory)
             return self.kernel(X, self.points)
         except InvalidInput:
             check_finite(as_block(X, finite=False), rows=rows)
@@ -161,10 +170,13 @@ class Landmarks:
         if isinstance(self.points, np.ndarray) and self.points.dtype == np.float32:
             # as precise as the kernel's columns, for less than half the work; where so much is
             # left of each landmark, rounding does not matter
-            gram = np.asarray(self.kernel(self.points))
-            L = cholesky(gram)
-            if L is not None and np.diagonal(L).min() ** 2 > 0.01 * gram.diagonal().max():
-                return self, gram.astype(np.float64)
+            single = np.asarray(self.kernel.lower(self.points))
+            gram = np.empty(single.shape)
+            each_tile(partial(copy_lower, single, gram), len(gram))
+            largest = single.diagonal().max()
+            L = cholesky(single, overwrite=True, lower_only=True)
+            if L is not None and np.diagonal(L).min() ** 2 > 0.01 * largest:
+                return self, mirror_lower(gram)
         return self.factored()[:2]
 
     def factored(self) -> tuple[Landmarks, Array, Any]:

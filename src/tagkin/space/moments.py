@@ -6,9 +6,11 @@ mean) and text features T̂ (N×q), the sums are N, Σk, Σt, KᵀK, KᵀT̂ and
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,28 +19,31 @@ import scipy.sparse
 from tagkin.arrays import (
     Array,
     add_gram,
+    as_block,
+    bytes_allowed,
     diagonal_of,
+    each_tile,
     in_tf32,
     like,
     matmul,
     mirror_lower,
+    n_threads_for,
     namespace,
     on_accelerator,
     row_blocks,
+    side_by_side,
     smaller_blocks_when_full,
 )
 from tagkin.arrays.deferring import Deferring
+from tagkin.space.gram import LONGEST, LONGEST_THERE, LowerGram, gram, take_lower, tall_product
 from tagkin.space.landmarks import Landmarks
 
 __all__ = ["Moments"]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
-_LONGEST, _PART = 32_768, 1024  # float32 sums over more rows would round too much
-_TILE, _ROWS = 256, 16
-# On a device: rows whose products are added up there (tensor cores cut off what they add, always
-# downwards), columns of KᵀK at a time, and entries of products side by side.
-_LONGEST_THERE, _PANEL, _SIDE_BY_SIDE = 4096, 512, 2**26
+_PART = 1024  # rows of float32 sums, which are added up in float64
+_ROWS = 16
 
 
 @dataclass
@@ -89,44 +94,82 @@ class Moments(Deferring):
 
         A block is float32 where the features are; its products are added up in float64.
         """
+        r, d = landmarks.points.shape
 
-        def columns() -> Iterator[tuple[slice, Array]]:
-            for rows in row_blocks(X.shape[0], 8 * (shift.shape[0] + X.shape[1]), X):
-                numbers = range(rows.start, rows.stop)
-                yield rows, landmarks.columns(X[rows], rows=numbers, less=shift)
+        def columns(rows: slice, memory: np.ndarray | None) -> Array:
+            numbers = range(rows.start, rows.stop)
+            return landmarks.columns(X[rows], rows=numbers, less=shift, memory=memory)
 
-        return cls._summed(columns(), text, shift)
+        dtype = namespace(X).result_type(as_block(X[:1], finite=False), landmarks.points)
+        return cls._summed(_Blocks(columns, X, (X.shape[0], r), dtype, 8 * (r + d)), text, shift)
 
     @classmethod
     def of_columns(cls, columns: Array, text: Any, shift: Array) -> Moments:
         """As `of`, given the kernel columns (n×r) less the shift."""
-        return cls._summed(iter([(slice(0, columns.shape[0]), columns)]), text, shift)
+        n, r = columns.shape
+        given = _Blocks(lambda rows, _: columns[rows], columns, (n, r), columns.dtype, 0)
+        return cls._summed(given, text, shift)
 
     @classmethod
-    def _summed(cls, blocks: Iterator[tuple[slice, Array]], text: Any, shift: Array) -> Moments:
+    def _summed(cls, blocks: _Blocks, text: Any, shift: Array) -> Moments:
         moments = cls.zeros(shift, text.shape[1])
         text = _sparse_where_it_pays(text)
-        gram = _LowerGram(moments.kernel_gram)
-        for rows, K in blocks:
-            gram.add(K)
-            moments._add_block(K, text[rows])
-        gram.finish()
+        n_lanes = blocks.n_lanes(text)
+        if n_lanes > 1:
+            moments._add_in_lanes(blocks, text, n_lanes)
+        else:
+            lower = LowerGram(moments.kernel_gram)
+            for rows, K in blocks.of(slice(0, blocks.shape[0])):
+                lower.add(K)
+                moments._add_block(K, text[rows])
+            lower.finish()
         if scipy.sparse.issparse(text):
             per_row = 256 * (1 + text.nnz // text.shape[0])
             for rows in row_blocks(text.shape[0], per_row):
                 moments._add_sparse_text(text[rows].astype(np.float64))
         return moments
 
+    def _add_in_lanes(self, blocks: _Blocks, text: Any, n_lanes: int) -> None:
+        """Add all rows, each thread its share: products, and what is done to them in between.
+
+        Each lane has sums of its own, which are added in their order: the same number of threads
+        gives the same sums, whichever is first.
+        """
+        n, r = blocks.shape
+        lanes = [Moments.zeros(self.shift, text.shape[1]) for _ in range(n_lanes)]
+        for lane in lanes:
+            lane.kernel_gram = np.zeros((r, r), dtype=blocks.dtype)
+        n_parts = n_lanes * -(-n // (n_lanes * LONGEST))
+        bounds = [n * part // n_parts for part in range(n_parts + 1)]
+        shares = [slice(*pair) for pair in itertools.pairwise(bounds)]
+
+        def sum_up(lane: Moments, share: slice) -> None:
+            for rows, K in blocks.of(share):
+                add_gram(np.asarray(lane.kernel_gram), np.asarray(K))
+                lane._add_block(K, text[rows])
+
+        def collect(rows: slice) -> None:
+            for lane in lanes:
+                take_lower(np.asarray(self.kernel_gram), np.asarray(lane.kernel_gram), rows)
+
+        for first in range(0, n_parts, n_lanes):
+            pairs = zip(lanes, shares[first:], strict=False)
+            side_by_side([partial(sum_up, *pair) for pair in pairs], n_lanes)
+            each_tile(collect, r)
+        mirror_lower(self.kernel_gram)
+        for lane in lanes:
+            self._combine(lane, 1, but="kernel_gram")
+
     def _add_block(self, K: Array, text: Array) -> None:
         """Add kernel columns K (n×r), less the shift, and text features (n×q).
 
-        KᵀK is for `_LowerGram`, and what sparse text features have among themselves for `of`.
+        KᵀK is for others, and what sparse text features have among themselves for `_summed`.
         """
         self.count += K.shape[0]
         if not scipy.sparse.issparse(text):
             exact = like(text, self.text_sum)
             self.text_sum += namespace(exact).sum(exact, axis=0)
-            self.text_gram += _gram(exact)
+            self.text_gram += gram(exact)
         if on_accelerator(K):
             self._add_cross_there(K, like(text, K))
         else:
@@ -156,7 +199,7 @@ class Moments(Deferring):
         n, q = text.shape
         # to a multiple of four, without which products are slow
         ones = xp.ones((n, 4 - q % 4), dtype=K.dtype, device=K.device)
-        sums = _tall_product(K, xp.concat([text, ones], axis=1), _LONGEST_THERE)
+        sums = tall_product(K, xp.concat([text, ones], axis=1), LONGEST_THERE)
         self.cross += sums[:, :q]
         self.kernel_sum += sums[:, q]
 
@@ -168,9 +211,11 @@ class Moments(Deferring):
         """Take images out again."""
         self._combine(other, -1)
 
-    def _combine(self, other: Moments, sign: int) -> None:
+    def _combine(self, other: Moments, sign: int, but: str = "") -> None:
         self.count += sign * other.count
         for name in ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram"):
+            if name == but:
+                continue
             total, part = getattr(self, name), getattr(other, name)
             if sign > 0:
                 total += part
@@ -202,12 +247,14 @@ class Moments(Deferring):
         Sums of products in TF32 are off by a matrix of norm 2⁻²² ‖KᵀK‖ at most (seen: half of
         that). That much is added to the diagonal, or it might not be positive definite.
         """
-        s, xp = self.kernel_sum, namespace(self.kernel_gram)
-        gram = xp.asarray(self.kernel_gram, copy=True)
-        step = gram.shape[0] if on_accelerator(gram) else _ROWS  # that stay in a core's cache
-        for start in range(0, gram.shape[0], step):
-            part = slice(start, start + step)
-            gram[part] -= s[part, None] * (s[None, :] / self.count)
+        s = self.kernel_sum
+        mean = s / self.count
+        if isinstance(self.kernel_gram, np.ndarray):
+            centred = np.empty_like(self.kernel_gram)
+            sums = np.asarray(s), np.asarray(mean)
+            each_tile(partial(_less_products, self.kernel_gram, *sums, centred), len(centred))
+            return centred
+        gram = self.kernel_gram - s[:, None] * mean[None, :]
         if in_tf32(gram):
             diagonal = diagonal_of(gram)
             diagonal += 2.0**-22 * _norm(gram)
@@ -223,78 +270,40 @@ class Moments(Deferring):
         return self.text_gram - t[:, None] * (t[None, :] / self.count)
 
 
-def _gram(A: Array) -> Array:
-    """AᵀA."""
-    return _tall_product(A, A, _PART) if on_accelerator(A) else matmul(A.T, A)
+@dataclass(frozen=True)
+class _Blocks:
+    """Kernel columns (n×r), less the shift, a block of rows at a time.
 
-
-def _tall_product(A: Array, B: Array, longest: int) -> Array:
-    """AᵀB of many rows (n×a, n×b): a device does parts of `longest` rows side by side."""
-    xp = namespace(A)
-    whole = A.shape[0] - A.shape[0] % longest
-    product = A[whole:].T @ B[whole:]
-    step = longest * max(1, _SIDE_BY_SIDE // math.prod(product.shape))
-    for start in range(0, whole, step):
-        rows = slice(start, min(start + step, whole))
-        left, right = (M[rows].reshape(-1, longest, M.shape[1]) for M in (A, B))
-        product += xp.sum(xp.permute_dims(left, (0, 2, 1)) @ right, axis=0)
-    return product
-
-
-class _LowerGram:
-    """Adds KᵀK of one block of columns after another to a float64 total (r×r).
-
-    The lower triangle is half the work. On the host, float32 products of many rows are added up
-    in float32 by BLAS, and those sums in float64.
+    `columns` makes those of some rows, perhaps in the memory that it is given; `where` is an array
+    on whose device they are, and `bytes_per_row` what they take beside their features.
     """
 
-    def __init__(self, total: Array):
-        self._total = total
-        self._single: np.ndarray | None = None
-        self._rows = 0
+    columns: Callable[[slice, np.ndarray | None], Array]
+    where: Array
+    shape: tuple[int, int]
+    dtype: Any
+    bytes_per_row: int
 
-    def add(self, K: Array) -> None:
-        """Add the rows of K (n×r)."""
-        if on_accelerator(K):
-            _add_lower_gram(self._total, K)
-        elif not isinstance(K, np.ndarray):
-            self._total += matmul(K.T, K)
-        elif K.dtype == np.float64:
-            add_gram(np.asarray(self._total), K)
-        else:
-            if self._single is None:
-                self._single = np.zeros(self._total.shape, dtype=np.float32)
-            for first in range(0, K.shape[0], _LONGEST // 2):
-                rows = K[first : first + _LONGEST // 2]
-                if self._rows + rows.shape[0] > _LONGEST // 2:
-                    self._flush()
-                add_gram(self._single, rows)
-                self._rows += rows.shape[0]
+    def of(self, rows: slice) -> Iterator[tuple[slice, Array]]:
+        """The columns of all of these rows, within the memory budget."""
+        start, memory = rows.start, None
+        for block in row_blocks(rows.stop - start, self.bytes_per_row, self.where):
+            n = block.stop - block.start
+            if memory is None and self.bytes_per_row and isinstance(self.where, np.ndarray):
+                memory = np.empty((n, self.shape[1]), dtype=self.dtype)
+            block = slice(start + block.start, start + block.stop)
+            yield block, self.columns(block, None if memory is None else memory[:n])
 
-    def _flush(self) -> None:
-        if self._single is not None and self._rows:
-            for start in range(0, len(self._single), _TILE):
-                stop = start + _TILE
-                self._total[start:stop, :stop] += self._single[start:stop, :stop]
-            self._single[:] = 0
-            self._rows = 0
-
-    def finish(self) -> None:
-        """Bring the total up to date, and its upper triangle."""
-        self._flush()
-        self._single = None
-        mirror_lower(self._total)
-
-
-def _add_lower_gram(total: Array, K: Array) -> None:
-    """Add the lower triangle of KᵀK, and some of the upper one, on a device.
-
-    In panels of columns that is little more than half the work.
-    """
-    for start in range(0, K.shape[1], _PANEL):
-        stop = min(start + _PANEL, K.shape[1])
-        panel = _tall_product(K[:, start:stop], K[:, :stop], _LONGEST_THERE)
-        total[start:stop, :stop] += panel
+    def n_lanes(self, text: Any) -> int:
+        """Threads that can each have sums of their own, one where memory would not do for all."""
+        n, r = self.shape
+        if not isinstance(self.where, np.ndarray):
+            return 1
+        n_threads = n_threads_for(n * r * r // 2)
+        q = text.shape[1]
+        among_text = 0 if scipy.sparse.issparse(text) else 8 * q * q
+        largest = max(r * r * np.dtype(self.dtype).itemsize, 8 * r * q, among_text)
+        return n_threads if n_threads * largest <= bytes_allowed() else 1
 
 
 def _sparse_where_it_pays(text: Any) -> Any:
@@ -305,6 +314,16 @@ def _sparse_where_it_pays(text: Any) -> Any:
     if np.count_nonzero(some) >= _SPARSE_PAYS_BELOW * some.size:
         return text
     return scipy.sparse.csr_array(text)
+
+
+def _less_products(
+    gram: np.ndarray, s: np.ndarray, mean: np.ndarray, out: np.ndarray, rows: slice
+) -> None:
+    """Some rows of gram − s meanᵀ (r×r), a few at a time, which stay in a core's cache."""
+    for start in range(rows.start, rows.stop, _ROWS):
+        part = slice(start, min(start + _ROWS, rows.stop))
+        np.multiply(s[part, None], mean, out=out[part])
+        np.subtract(gram[part], out[part], out=out[part])
 
 
 def _norm(A: Array) -> Array:

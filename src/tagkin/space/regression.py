@@ -19,13 +19,17 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tagkin.arrays import (
     Array,
     cholesky,
     diagonal_of,
+    each_tile,
     eigh,
     matmul,
     namespace,
+    solve_refined,
     solve_triangular,
 )
 from tagkin.errors import InvalidInput
@@ -115,7 +119,7 @@ class Root:
     @classmethod
     def of(cls, A: Array) -> Root:
         """Root of A. If A is singular up to rounding, the directions that are rounding go."""
-        factor = cholesky(A)
+        factor = cholesky(A, lower_only=True)
         if factor is not None:
             return cls(factor=factor)
         values, vectors = eigh(A)
@@ -130,9 +134,8 @@ class Root:
         Z itself, with its negative eigenvalues set to what they stand for, zero, always is.
         """
         xp = namespace(kernel_gram)
-        whole = regularization * landmark_gram
-        whole += kernel_gram
-        factor = cholesky(whole, overwrite=True)
+        whole = _regularised(kernel_gram, landmark_gram, regularization)
+        factor = cholesky(whole, overwrite=True, lower_only=True)
         if factor is not None:
             return cls(factor=factor)
         landmarks = cls.of(landmark_gram)
@@ -152,9 +155,9 @@ class Root:
         # sums over a million images round to less than this; labels vary by more, unless their
         # weights are a million times apart
         bound = 1e-12 * float(xp.max(xp.linalg.diagonal(gram)))
-        factor = cholesky(gram)
+        factor = cholesky(gram, lower_only=True)
         if factor is not None and float(xp.min(xp.linalg.diagonal(factor))) ** 2 > bound:
-            whole = cholesky(_plus_diagonal(gram, regularization))
+            whole = cholesky(_plus_diagonal(gram, regularization), lower_only=True)
             if whole is not None:
                 return cls(factor=whole)
         values, vectors = eigh(gram)
@@ -234,6 +237,7 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     Parameters
     ----------
     kernel : (N, N), the centred visual kernel, float32 or float64; overwritten
+        Only its lower triangle is read.
     text : (N, q), the centred text features, float64
     """
     xp = namespace(kernel)
@@ -264,9 +268,14 @@ def _dual(
     """The whitened text features T (N×p), and (K+κI)⁻¹ T; K is overwritten."""
     xp = namespace(kernel)
     whitened = text_root.half(text.T).T
-    visual = Root.of(_plus_diagonal(kernel, regularization))
-    right = xp.astype(whitened, kernel.dtype, copy=False)
-    dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
+    whole = _plus_diagonal(kernel, regularization)
+    dual = None
+    if isinstance(whole, np.ndarray) and whole.dtype == np.float64:
+        dual = solve_refined(whole, np.asarray(whitened))
+    if dual is None:
+        visual = Root.of(whole)
+        right = xp.astype(whitened, kernel.dtype, copy=False)
+        dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
     # T and K are centred, so (K+κI)⁻¹ T is; what rounding left of a mean would meet the whole
     # mean of the uncentred kernel of new images
     return whitened, dual - xp.mean(dual, axis=0)
@@ -319,6 +328,23 @@ def unrotated_coefficients(
     """
     ridge = visual.half_transposed(visual.half(cross))
     return Root.of(_plus_diagonal(text_gram, regularization)).half(ridge.T).T
+
+
+def _regularised(kernel_gram: Array, landmark_gram: Array, regularization: float) -> Array:
+    """KᵀK + κ k(S, S), of which only the lower triangle counts."""
+    if not isinstance(kernel_gram, np.ndarray):
+        whole = regularization * landmark_gram
+        whole += kernel_gram
+        return whole
+    total, known = np.empty_like(kernel_gram), np.asarray(landmark_gram)
+
+    def fill(rows: slice) -> None:
+        part = total[rows, : rows.stop]
+        np.multiply(known[rows, : rows.stop], regularization, out=part)
+        part += kernel_gram[rows, : rows.stop]
+
+    each_tile(fill, len(total))
+    return total
 
 
 def _plus_diagonal(A: Array, value: float) -> Array:

@@ -11,8 +11,11 @@ from scipy.sparse import issparse
 
 from tagkin.arrays import (
     Array,
+    as_block,
+    each_tile,
     like,
     matmul,
+    mirror_lower,
     namespace,
     pivoted_factor,
     solve_triangular,
@@ -33,6 +36,7 @@ from tagkin.space.regression import (
 __all__ = ["SCALINGS", "Projection", "canonical_correlations", "rotates", "solve", "solve_exactly"]
 
 SCALINGS = ("correlation", "unit", "none")
+_ROWS = 32  # of a matrix, which stay in a core's cache
 _ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
 
 
@@ -77,11 +81,9 @@ def solve_exactly(
     trace = float(xp.sum(landmarks.kernel.diagonal(points)))
     # rounding of the kernel must stay small beside κ, or the solution is made of it
     single = points.dtype == xp.float32 and trace * 1.2e-7 < 0.01 * regularization
-    K = landmarks.kernel(points) if single else landmarks.gram()
+    K = landmarks.kernel.lower(points if single else as_block(points, double=True, finite=False))
     largest = float(xp.max(xp.linalg.diagonal(K)))
-    mean = xp.mean(K, axis=0, dtype=xp.float64)
-    K -= xp.astype(mean, K.dtype)
-    K -= xp.mean(K, axis=1)[:, None]
+    mean = _centre_lower(K)
     _check_varied(float(xp.max(xp.linalg.diagonal(K))), landmarks, largest)
     dense = like(text, mean)
     text_mean = xp.mean(dense, axis=0)
@@ -95,6 +97,39 @@ def solve_exactly(
         solution = replace(solution, readout=matmul(solution.readout, back))
     kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
     return solution, kept
+
+
+def _centre_lower(K: Array) -> Array:
+    """Centre the lower triangle of a kernel matrix (N×N) in place; the mean of its rows, (N,)."""
+    xp = namespace(K)
+    if not isinstance(K, np.ndarray):
+        mirror_lower(K)
+        mean = xp.mean(K, axis=0, dtype=xp.float64)
+        K -= xp.astype(mean, K.dtype)
+        K -= xp.mean(K, axis=1)[:, None]
+        return mean
+    n = len(K)
+    mean = np.zeros(n)
+    for start in range(0, n, _ROWS):
+        left, corner = (
+            K[start : start + _ROWS, :start],
+            np.tril(K[start : start + _ROWS, start : start + _ROWS]),
+        )
+        rows = slice(start, start + len(corner))
+        mean[rows] += left.sum(axis=1, dtype=np.float64) + corner.sum(axis=1, dtype=np.float64)
+        mean[:start] += left.sum(axis=0, dtype=np.float64)
+        mean[rows] += np.tril(corner, -1).sum(axis=0, dtype=np.float64)
+    mean /= n
+    columns, offsets = mean.astype(K.dtype), (mean - mean.mean()).astype(K.dtype)
+
+    def centre(rows: slice) -> None:
+        for start in range(rows.start, rows.stop, _ROWS):
+            part = K[start : min(start + _ROWS, rows.stop), : rows.stop]
+            part -= columns[: rows.stop]
+            part -= offsets[start : start + len(part), None]
+
+    each_tile(centre, n)
+    return mean
 
 
 def _no_more_than_images(text: Array) -> tuple[Array, Array | None]:

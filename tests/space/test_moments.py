@@ -1,0 +1,101 @@
+"""Sums over images, each thread its share of them."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from threadpoolctl import threadpool_limits
+
+from tagkin import memory_budget
+from tagkin.arrays import threads
+from tagkin.errors import InvalidInput
+from tagkin.kernels import RBF, ArcCosine
+from tagkin.space import moments
+from tagkin.space.landmarks import Landmarks
+from tagkin.space.moments import Moments
+
+N, D, R, Q = 230, 12, 20, 7
+SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Three threads, and as many where there is less work than pays; few rows between flushes."""
+    monkeypatch.setattr(threads, "ENOUGH", 1000)
+    monkeypatch.setattr(moments, "LONGEST", 40)
+    with threadpool_limits(3, "blas"):
+        yield
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """How many shares the rows were divided into, for each time that threads had some."""
+    found = []
+
+    def noted(tasks, n_threads):
+        found.append(len(tasks))
+        threads.side_by_side(tasks, n_threads)
+
+    monkeypatch.setattr(moments, "side_by_side", noted)
+    return found
+
+
+def problem(dtype, kernel):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D)).astype(dtype)
+    text = (rng.random((N, Q)) < 0.3).astype(np.float64)
+    landmarks = Landmarks(kernel, X[::11][:R].copy(), None)
+    return X, text, landmarks, landmarks.mean_columns(X[:50])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kernel", [ArcCosine(), RBF(gamma=0.1)], ids=repr)
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-5), (np.float64, 1e-12)])
+def test_sums_of_threads_are_the_sums(dtype, rtol, kernel, sparse, eager, shares):
+    X, text, landmarks, shift = problem(dtype, kernel)
+    given = scipy.sparse.csr_array(text) if sparse else text
+    with memory_budget(3 * 8 * (R + D) * 16):  # blocks of 16 rows
+        found = Moments.of(X, given, landmarks, shift)
+        again = Moments.of(X, given, landmarks, shift)
+    assert shares == [3, 3] * 2  # 230 rows, 40 at most for each of three
+    K = kernel(X.astype(np.float64), landmarks.points.astype(np.float64)) - shift
+    expected = {
+        "kernel_sum": K.sum(axis=0),
+        "text_sum": text.sum(axis=0),
+        "kernel_gram": K.T @ K,
+        "cross": K.T @ text,
+        "text_gram": text.T @ text,
+    }
+    assert found.count == N
+    for name in SUMS:
+        largest = np.abs(expected[name]).max()
+        np.testing.assert_allclose(
+            getattr(found, name), expected[name], rtol=0, atol=rtol * largest
+        )
+        # which thread is first has no say
+        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
+
+
+def test_given_columns_are_summed_by_threads_as_well(eager, shares):
+    X, text, landmarks, shift = problem(np.float32, ArcCosine())
+    K = landmarks.columns(X, less=shift)
+    found = Moments.of_columns(K, text, shift)
+    assert shares == [3, 3]
+    exact = K.astype(np.float64)
+    np.testing.assert_allclose(found.kernel_gram, exact.T @ exact, atol=1e-5)
+    np.testing.assert_allclose(found.cross, exact.T @ text, atol=1e-4)
+
+
+def test_one_thread_where_memory_would_not_do_for_more(eager, shares):
+    X, text, landmarks, shift = problem(np.float32, ArcCosine())
+    with memory_budget(3 * R * R * 4 - 1):
+        found = Moments.of(X, text, landmarks, shift)
+    assert shares == []
+    K = landmarks.columns(X, less=shift).astype(np.float64)
+    np.testing.assert_allclose(found.kernel_gram, K.T @ K, atol=1e-5)
+
+
+def test_a_thread_names_the_row_that_is_not_finite(eager):
+    X, text, landmarks, shift = problem(np.float32, ArcCosine())
+    X[201, 3] = np.nan
+    with pytest.raises(InvalidInput, match="201"):
+        Moments.of(X, text, landmarks, shift)
