@@ -8,6 +8,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import tagkin
+import tagkin.space.gram as gram
 import tagkin.space.moments as moments
 from tagkin import (
     SemanticSpace,
@@ -301,14 +302,15 @@ def test_the_space_is_that_of_the_host(accelerator, n_landmarks, dtype):
 
 
 def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
-    monkeypatch.setattr(moments, "_LONGEST_THERE", 700)
+    for module in (gram, moments):
+        monkeypatch.setattr(module, "LONGEST_THERE", 700)
     rng = np.random.default_rng(0)
     K, T = rng.standard_normal((1500, 2100)), rng.standard_normal((1500, 3))
     sums = moments.Moments.zeros(accelerator(np.zeros(2100)), 3)
     sums._add_block(accelerator(K), accelerator(T))
-    gram = moments._LowerGram(sums.kernel_gram)
-    gram.add(accelerator(K))
-    gram.finish()
+    lower = gram.LowerGram(sums.kernel_gram)
+    lower.add(accelerator(K))
+    lower.finish()
     np.testing.assert_allclose(np.asarray(sums.kernel_gram), K.T @ K, atol=1e-9)
     np.testing.assert_allclose(np.asarray(sums.kernel_sum), K.sum(axis=0), atol=1e-10)
     np.testing.assert_allclose(np.asarray(sums.cross), K.T @ T, atol=1e-10)
@@ -317,12 +319,10 @@ def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
 @pytest.mark.parametrize("side_by_side", [1, 1000, 2**26])
 @pytest.mark.parametrize("shape", [(5000, 7), (1024, 3), (10, 4), (2100, 300)])
 def test_tall_products_in_parts(accelerator, monkeypatch, shape, side_by_side):
-    monkeypatch.setattr(moments, "_SIDE_BY_SIDE", side_by_side)
+    monkeypatch.setattr(gram, "_SIDE_BY_SIDE", side_by_side)
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal(shape), rng.standard_normal((shape[0], 5))
-    found = moments._tall_product(
-        accelerator(A.T).T, accelerator(B), 512
-    )  # A as kernel columns lie
+    found = gram.tall_product(accelerator(A.T).T, accelerator(B), 512)  # A as kernel columns lie
     np.testing.assert_allclose(np.asarray(found), A.T @ B, atol=1e-10)
 
 
