@@ -2,7 +2,8 @@
 
 Sections are space, search, transfer, tags, learning, commands, features, threads, scale,
 distributed, catalogue, review, scrolling and live; the default is all of them, an hour and a half
-on two cores. `limits` and `peers` are parts of space, for the table of processors alone. Other
+on two cores. For the table of processors alone, there are `limits` and `peers`, parts of space, and
+`jpegs`, all of features. Other
 sections of the page do not change. ``SECTION=FILE`` takes results from another machine:
 ``gpu=OUT.json`` from `benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`,
 `benchmarks.scale` and `benchmarks.distributed`.
@@ -59,7 +60,11 @@ SECTIONS = {
     "scrolling": lambda: {"scrolling": run_json("-m", "benchmarks.scrolling")},
     "live": lambda: {"live": run_json("-m", "benchmarks.live")},
 }
-PARTS = {"limits": limits, "peers": peers}
+PARTS = {
+    "limits": ("space", limits),
+    "peers": ("space", peers),
+    "jpegs": ("features", SECTIONS["features"]),
+}
 ELSEWHERE = (
     "gpu",
     "learning",
@@ -87,7 +92,8 @@ def main(*sections: str) -> None:
     for section in sections or SECTIONS:
         name, _, file = section.partition("=")
         if name in PARTS:
-            report_kinds.note_part(results, platform.machine(), PARTS[name]())
+            of, measured = PARTS[name]
+            report_kinds.note_part(results, platform.machine(), of, measured())
             continue
         if name in given:
             found = {name: json.loads(Path(file).read_text())}

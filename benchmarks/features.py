@@ -25,10 +25,10 @@ from sklearn.datasets import load_sample_image
 from benchmarks.process import ROOT, say
 from tagkin.features import Backbone, FeatureCache, extract, get_backbone
 from tagkin.features.efficientnet import build_model
-from tagkin.images import decode, read_bytes
+from tagkin.images import content_digest, decode, read_bytes
 from tagkin.onnx_sessions import import_onnxruntime
 
-SMALL, LARGE, REPEATS = 160, 24, 3
+SMALL, LARGE, REPEATS, IN_BATCH = 160, 24, 3, 4
 DECODING = "decoding alone"
 DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 CORES = len(os.sched_getaffinity(0))
@@ -75,8 +75,8 @@ def programs(files: list[str], backbone: Backbone) -> dict[str, Callable[[], Any
 
     def one_thread_each() -> None:
         with ThreadPoolExecutor(CORES) as pool:
-            starts = range(0, len(pixels), 4)
-            list(pool.map(lambda i: single.run(None, {"pixels": pixels[i : i + 4]}), starts))
+            batches = [pixels[i : i + IN_BATCH] for i in range(0, len(pixels), IN_BATCH)]
+            list(pool.map(lambda batch: single.run(None, {"pixels": batch}), batches))
 
     def decoding() -> None:
         with ThreadPoolExecutor(CORES) as pool:
@@ -88,6 +88,37 @@ def programs(files: list[str], backbone: Backbone) -> dict[str, Callable[[], Any
         "onnxruntime, all threads per batch": all_threads,
         "onnxruntime, one thread per batch": one_thread_each,
     }
+
+
+def by_step(files: list[str], backbone: Backbone) -> dict[str, float]:
+    """Milliseconds of CPU that each step takes for a photograph, on one thread; medians."""
+    sides = {"min_side": backbone.min_side}
+    contents = [read_bytes(file) for file in files]
+    pixels = [decode(data, **sides) for data in contents]
+    squares = [backbone.prepare(part) for part in pixels]
+    alone = session(1)
+
+    def network(square: np.ndarray) -> None:
+        alone.run(None, {"pixels": np.stack([square] * IN_BATCH)})
+
+    return {
+        "read": _milliseconds(read_bytes, files),
+        "hash": _milliseconds(content_digest, contents),
+        "decode": _milliseconds(lambda data: decode(data, **sides), contents),
+        "resize": _milliseconds(backbone.prepare, pixels),
+        "network": _milliseconds(network, squares) / IN_BATCH,
+    }
+
+
+def _milliseconds(step: Callable[[Any], Any], inputs: list[Any]) -> float:
+    """CPU that a step takes for one of its inputs, the median over all of them."""
+    step(inputs[0])
+    taken = []
+    for one in inputs:
+        cpu = time.process_time()
+        step(one)
+        taken.append(1e3 * (time.process_time() - cpu))
+    return float(np.median(taken))
 
 
 def by_scale(file: str) -> dict[str, float]:
@@ -152,7 +183,8 @@ def measure() -> dict[str, Any]:
             "cores": CORES,
             "backbone": backbone.name,
             "small": measure_files(small, backbone),
-            "large": measure_files(large, backbone) | {"by_scale": by_scale(large[0])},
+            "large": measure_files(large, backbone)
+            | {"by_scale": by_scale(large[0]), "by_step": by_step(large[:8], backbone)},
         }
 
 

@@ -17,6 +17,7 @@ from benchmarks import cost_model
 from benchmarks.against_peers import DOUBLE, PEERS
 from benchmarks.process import ROOT
 from benchmarks.report_catalogue import catalogue_section
+from benchmarks.report_features import features_section
 from benchmarks.report_kinds import LIMITS, kinds_section
 from benchmarks.report_review import live_section, review_section, scrolling_section
 from benchmarks.report_scale import distributed_section, gpu_section, scale_section
@@ -41,7 +42,7 @@ def page(results: dict[str, Any]) -> str:
         _tags_section(results["tags"]),
         learning_section(results.get("learning")),
         commands_section(results.get("commands")),
-        _features_section(results.get("features")),
+        features_section(results.get("features"), results.get("kinds", {})),
         threads_section(results.get("threads")),
         scale_section(results.get("scale")),
         distributed_section(results.get("distributed")),
@@ -268,55 +269,6 @@ in the χ² view. Peak memory of the process, including the features, is
 
 A label matrix of 100,000 images × 5,000 tags, built from lists of words, takes
 {found["vocabulary"]:.1f} s."""
-
-
-def _features_section(found: dict[str, Any] | None) -> str:
-    if found is None:  # not measured yet
-        return ""
-    lines = []
-    for kind, title in (("small", "small JPEGs"), ("large", "JPEGs of 12 megapixels")):
-        row = found[kind]
-        for name, times in row["seconds"].items():
-            ours = name == "extract"
-            cpu = float(np.median(row["cpu_seconds"][name])) / row["photographs"]
-            lines.append(
-                [
-                    f"**`{name}`**" if ours else name,
-                    f"{row['photographs']} {title}, {row['mean_bytes'] / 1024:,.0f} KiB each",
-                    f"{row['photographs'] / float(np.median(times)):.1f}",
-                    f"**{100 * row['of_upper_bound']:.0f} %**" if ours else "",
-                    f"{1000 * cpu:.0f} ms",
-                ]
-            )
-    header = ["", "photographs", "per second", "of the upper bound", "CPU per photograph"]
-    table = _table(header, lines)
-    again = found["small"]["photographs"] / found["small"]["second_run_seconds"]
-    return f"""## Photographs to features
-
-{found["backbone"]} on {found["cores"]} cores. `extract` reads, hashes, decodes and resizes the
-files and runs the network; onnxruntime alone runs the same network on prepared pixels, and its
-better mode is the upper bound. Medians over alternating repeats.
-
-{table}
-{_of_both(found["large"])}
-
-A second run takes the features from the cache without reading the files: {again:,.0f}
-photographs per second."""
-
-
-def _of_both(row: dict[str, Any]) -> str:
-    """What decoding leaves of the upper bound, where it was measured."""
-    if "of_network_and_decoding" not in row:
-        return ""
-    scales = row.get("by_scale", {})
-    parts = ", ".join(f"{scales[n]:.0f} ms at 1/{n}" for n in ("2", "4", "8") if n in scales)
-    profile = f" (one takes {scales['1']:.0f} ms whole, {parts} of its size)" if scales else ""
-    return f"""
-Most of the time for a large JPEG goes into its Huffman code, of which decoding it at a part of its
-size saves nothing{profile}: of the rate that the network and libjpeg-turbo's decoding allow
-together, `extract` reaches {100 * row["of_network_and_decoding"]:.0f} % with JPEGs of 12
-megapixels.
-"""
 
 
 def draw_growth(rows: list[dict[str, Any]], path: Path) -> None:

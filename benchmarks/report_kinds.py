@@ -3,12 +3,13 @@
 import statistics
 from typing import Any
 
+from benchmarks.report_features import TARGET, bound
 from benchmarks.tables import table
 
 LIMITS = {(20_000, 1280, 1024): 2.0, (100_000, 256, 2048): 1.5, (20_000, 1280, 4096): 1.8}
 """Images, features and landmarks of a fit, and how many times its products' time it may take."""
 
-KEPT = ("space", "search")
+KEPT = ("space", "search", "features")
 _PEERS = {"mvlearn": "mvlearn KMCCA", "cca-zoo": "cca-zoo KCCA"}
 _AT_LEAST = 100  # times as fast as other kernel CCA, where every image is a landmark
 
@@ -19,9 +20,9 @@ def note(results: dict[str, Any], kind: str, section: str, found: dict[str, Any]
         results.setdefault("kinds", {}).setdefault(kind, {})[section] = found
 
 
-def note_part(results: dict[str, Any], kind: str, found: dict[str, Any]) -> None:
-    """Keep a part of the section `space`, measured alone; the tables below the columns stay."""
-    results.setdefault("kinds", {}).setdefault(kind, {}).setdefault("space", {}).update(found)
+def note_part(results: dict[str, Any], kind: str, section: str, found: dict[str, Any]) -> None:
+    """Keep what was measured for the columns alone; the tables of the section stay."""
+    results.setdefault("kinds", {}).setdefault(kind, {}).setdefault(section, {}).update(found)
 
 
 def kinds_section(kinds: dict[str, dict[str, Any]]) -> str:
@@ -36,9 +37,9 @@ def kinds_section(kinds: dict[str, dict[str, Any]]) -> str:
     ]
     return f"""## Each kind of processor
 
-What should hold on all of them; `python -m benchmarks space search` measures the column of the
-processor that it runs on, and leaves the others (`limits` and `peers` are what of `space` is in
-this table). The sections below are of the latest run.
+What should hold on all of them; `python -m benchmarks space search features` measures the column
+of the processor that it runs on, and leaves the others (`limits`, `peers` and `jpegs` are what of
+them is in this table). The sections below are of the latest run.
 
 {table(["ratio", "target", *reached], rows)}"""
 
@@ -64,4 +65,11 @@ def _ratios(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
         if name != "tagkin":
             times = seconds[name] / seconds["tagkin"]
             ratios[f"{name} over exact neighbours"] = f"{times:.2f}", "≥ 1"
+    large = found.get("features", {}).get("features", {}).get("large")
+    if large is not None:
+        name = "`extract` over the network alone, JPEGs of 12 megapixels"
+        ratios[name] = f"{large['of_upper_bound']:.2f}", f"≥ {TARGET:.2f}"
+        if "of_network_and_decoding" in large:
+            most = f"{bound(large):.2f}"
+            ratios["the same, with all free but network and decoding"] = most, ""
     return ratios

@@ -7,6 +7,7 @@ import pytest
 from benchmarks import report, report_kinds, report_waiting
 from benchmarks.__main__ import main
 from benchmarks.process import ROOT, environment
+from benchmarks.report_features import features_section
 from benchmarks.tables import table, wrapped
 
 
@@ -61,6 +62,31 @@ def test_an_unknown_section_is_named():
         main("speed")
 
 
+def test_what_bounds_large_photographs_is_told_by_its_steps():
+    large = {
+        "photographs": 2,
+        "mean_bytes": 2048.0,
+        "seconds": {"extract": [1.0], "onnxruntime, one thread per batch": [0.25]},
+        "cpu_seconds": {"extract": [1.0], "onnxruntime, one thread per batch": [0.25]},
+        "of_upper_bound": 0.25,
+        "of_network_and_decoding": 0.8,
+        "by_scale": {"1": 80.0, "2": 50.0, "4": 45.0, "8": 40.0},
+        "by_step": {"read": 1.0, "hash": 2.0, "decode": 30.0, "resize": 5.0, "network": 10.0},
+    }
+    small = {**large, "second_run_seconds": 0.01}
+    kinds = {}
+    report_kinds.note_part({"kinds": kinds}, "riscv64", "features", {"features": {"large": large}})
+    found = {"backbone": "b", "cores": 2, "small": small, "large": large}
+    page = features_section(found, kinds | {"other": {}})
+    assert "| for one JPEG of 12 megapixels, on one thread | CPU, riscv64 |" in page
+    assert "| decoding it, at a part of its size | 30.0 ms |" in page
+    assert "| **most of the upper bound** | **31 %** |" in page
+    assert "one thread | CPU" not in features_section(found, {"other": {}})
+    section = report_kinds.kinds_section(kinds)
+    assert "| ≥ 0.70 | 0.25 |" in section
+    assert "| the same, with all free but network and decoding |  | 0.31 |" in section
+
+
 def test_one_kind_of_processor_does_not_wipe_the_others():
     results = report.stored()
     before = json.loads(json.dumps(results["kinds"]))
@@ -82,7 +108,7 @@ def test_a_part_of_a_section_changes_its_column_and_no_table():
     results = report.stored()
     before = json.loads(json.dumps(results))
     row = {**results["limit"][0], "ratio": 1.25}
-    report_kinds.note_part(results, "aarch64", {"limit": [row]})
+    report_kinds.note_part(results, "aarch64", "space", {"limit": [row]})
     assert (
         results["kinds"]["aarch64"]["space"]["peers"]
         == before["kinds"]["aarch64"]["space"]["peers"]
