@@ -61,8 +61,8 @@ def _of_both(row: dict[str, Any]) -> str:
     parts = ", ".join(f"{scales[n]:.0f} ms at 1/{n}" for n in ("2", "4", "8") if n in scales)
     profile = f" (one takes {scales['1']:.0f} ms whole, {parts} of its size)" if scales else ""
     return f"""Most of the time for a large JPEG goes into its Huffman code, of which decoding it at
-a part of its size saves nothing{profile}: of the rate that the network and libjpeg-turbo's decoding allow
-together, `extract` reaches {100 * row["of_network_and_decoding"]:.0f} % with JPEGs of 12
+a part of its size saves nothing{profile}: of the rate that the network and libjpeg-turbo's decoding
+allow together, `extract` reaches {100 * row["of_network_and_decoding"]:.0f} % with JPEGs of 12
 megapixels.
 
 """
@@ -82,6 +82,7 @@ def _steps(kinds: dict[str, dict[str, Any]]) -> str:
         [title, *(f"{row['by_step'][name]:.1f} ms" for row in found.values())]
         for name, title in STEPS.items()
     ]
+    rows.insert(3, [HUFFMAN, *(f"{row['by_scale']['8']:.1f} ms" for row in found.values())])
     rows.append(
         [
             "**most of the upper bound**",
