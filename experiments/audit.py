@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse
 from matplotlib.figure import Figure
 from sklearn.metrics import average_precision_score
+from sklearn.model_selection import KFold, cross_val_predict
 
 from benchmarks.process import environment_for, run_python
 from experiments.problem import dataset_folder
@@ -35,6 +36,7 @@ SEED = 0
 HEADER = ["dataset", "kind", "injected", "n at 80 %", "said", "held"]
 HEADER += ["n from 50 to 80 %", "said", "held"]
 PEERS = ["kind", "injected", "tagkin", "cleanlab with tagkin's", "cleanlab with logistic"]
+PEERS += ["cleanlab with the audit's"]
 Case = tuple[str, str, float]
 
 
@@ -124,14 +126,24 @@ def judged(name: str, kind: str, share: float, results: Path) -> dict[str, Judge
 
 
 def cleanlabs(name: str, kind: str, share: float, results: Path) -> dict[str, float]:
-    """Average precision of cleanlab, by the best of its scores: with ours and with a regression."""
+    """Average precision of cleanlab, by the best of its scores, with three kinds of probabilities.
+
+    "predicted" are what `FeatureAnnotator.predict_proba` says of images that it has not seen, and
+    "logistic" those of a logistic regression. "audited" are the audit's own, in which the other
+    labels of the image count.
+    """
     path = results / "audit" / f"cleanlab-{name}-{kind}-{share:g}.npz"
     X, truth = data(name)
     Y = injected(truth, kind, share)
     if not path.exists():
         python = environment_for("cleanlab")
         with np.load(results / "audit" / f"{name}-{kind}-{share:g}.npz") as ours:
-            inputs = {"own": {"P": np.clip(ours["held_out"], 1e-7, 1 - 1e-7)}, "logistic": {"X": X}}
+            audited = ours["held_out"]
+        inputs = {
+            "predicted": {"P": np.clip(predicted(X, Y), 1e-7, 1 - 1e-7)},
+            "audited": {"P": np.clip(audited, 1e-7, 1 - 1e-7)},
+            "logistic": {"X": X},
+        }
         answers = {}
         for which, given in inputs.items():
             source, target = (path.with_suffix(f".{which}.{end}.npz") for end in ("in", "out"))
@@ -151,6 +163,14 @@ def cleanlabs(name: str, kind: str, share: float, results: Path) -> dict[str, fl
         np.savez(path, **answers)
     with np.load(path) as found:
         return {which: 100 * float(found[which]) for which in found.files}
+
+
+def predicted(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Probabilities (N×D) of labels, each image's by an annotator that has not seen it."""
+    annotator = FeatureAnnotator(denoise=False, random_state=SEED)
+    folds = KFold(3, shuffle=True, random_state=SEED)
+    P: np.ndarray = cross_val_predict(annotator, X, Y, cv=folds, method="predict_proba")
+    return P
 
 
 def run(results: Path, target: Path) -> None:
@@ -173,7 +193,8 @@ def run(results: Path, target: Path) -> None:
         for share in AGAINST_CLEANLAB:
             peers = cleanlabs("coco", kind, share, results)
             ours = found["coco", kind, share][kind].precision()
-            rows.append([kind, share, ours, peers["own"], peers["logistic"]])
+            given = [peers[which] for which in ("predicted", "logistic", "audited")]
+            rows.append([kind, share, ours, *given])
             print(*rows[-1], flush=True)
             _write("audit-precision", PEERS, rows, target)
     _figure(found).savefig(target / "audit-reliability.svg", metadata={"Date": None})
