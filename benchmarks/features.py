@@ -55,7 +55,7 @@ def session(threads: int) -> Any:
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    return onnxruntime.InferenceSession(build_model("efficientnet-lite0"), options)
+    return onnxruntime.InferenceSession(build_model(get_backbone().name), options)
 
 
 def ready(files: list[str], backbone: Backbone) -> np.ndarray:

@@ -79,7 +79,7 @@ class Person:
 def put_features(catalogue: Catalogue, cache: Path) -> None:
     """Features that have to do with the tags, for every photograph."""
     rng = np.random.default_rng(2)
-    backbone = get_backbone("efficientnet-lite0")
+    backbone = get_backbone()
     every = carried_tags(catalogue)
     of_tag: dict[str, np.ndarray] = {}
     with FeatureCache(cache) as kept:

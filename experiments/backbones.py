@@ -32,18 +32,21 @@ ROOT = Path(__file__).parent.parent
 FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data")) / "photos"
 SETTINGS = (
     "efficientnet-lite0",
+    "efficientnet-lite0-whole",
     "efficientnet-lite0-gem",
     "efficientnet-lite0@2",
     "efficientnet-lite0@3",
     "efficientnet-lite2",
     "efficientnet-lite2-gem",
+    "efficientnet-lite2-whole",
     "efficientnet-lite0+lite2",
+    "efficientnet-lite0+lite2-whole",
     "efficientnet-lite0+lite2-gem",
     "efficientnet-lite0+lite2@2",
     "efficientnet-lite0+lite2-gem@2",
 )
 METHODS = ("TagProp", "kernel ridge", "KinReadout")
-SIZES, DRAWS, RESAMPLES, TIMED = (100, 800), 4, 200, 30
+SIZES, DRAWS, RESAMPLES, TIMED = (100, 600), 12, 200, 30
 
 
 def scores(X: np.ndarray, Y: scipy.sparse.csr_array, known: np.ndarray, new: np.ndarray) -> list:

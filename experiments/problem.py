@@ -49,7 +49,7 @@ def open_data(config: Config, cache: Path) -> Dataset:
 
 
 def with_features(data: Dataset, folder: Path, cache: Path) -> Dataset:
-    """Add features of the default backbone to a dataset of photographs."""
+    """Add features of EfficientNet-Lite0 to a dataset of photographs, as other stand-ins have."""
     assert data.files is not None
     with FeatureCache(cache) as kept:
         found = extract(

@@ -275,10 +275,10 @@ def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
         model.look([tmp_path / "photo.png"])
         model.suggest(seen(synthetic.X[300:303], first=300))
         model.similar(seen(synthetic.X[300:303], first=300))
-    assert opened == ["efficientnet-lite0"]
+    assert opened == ["efficientnet-lite0-whole"]
     for other in (copy.deepcopy(model), Annotator.load(model.save(tmp_path / "again"))):
         other.suggest(seen(synthetic.X[300:303], first=300))
-    assert opened == 3 * ["efficientnet-lite0"]
+    assert opened == 3 * ["efficientnet-lite0-whole"]
     model.backbone = str(write_encoder(tmp_path))
     assert model.look([tmp_path / "photo.png"]).features.shape != looked.features.shape
     with pytest.raises(InvalidInput, match="another version of"):
@@ -295,7 +295,7 @@ def test_a_model_of_another_backbone_is_refused(fitted, synthetic, tmp_path):
     other = Annotator.load(fitted.save(tmp_path / "model"))
     other.fingerprint_ = "0" * 64
     for use in (other.suggest, other.similar):
-        with pytest.raises(InvalidInput, match="another version of 'efficientnet-lite0'"):
+        with pytest.raises(InvalidInput, match="another version of 'efficientnet-lite0-whole'"):
             use(seen(synthetic.X[:3]))
     with pytest.raises(InvalidInput, match="another version"):
         other.add(seen(synthetic.X[:3]), synthetic.tags[:3])

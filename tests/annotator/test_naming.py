@@ -232,7 +232,7 @@ def test_features_from_elsewhere_have_no_names(synthetic):
 
     annotator = Annotator().fit(seen(synthetic.X[:60]), synthetic.tags[:60])
     assert annotator.estimator_.names_ is None
-    assert "not the features of efficientnet-lite0" in annotator.names_note_
+    assert "not the features of efficientnet-lite0-whole" in annotator.names_note_
 
 
 @needs_wordnet

@@ -47,7 +47,7 @@ def test_help_imports_nothing_heavy(environment):
 def test_backbones_are_completed(environment):
     asked = {
         "_TAGKIN_COMPLETE": "complete_bash",
-        "COMP_WORDS": "tagkin train --backbone efficientnet-lite0",
+        "COMP_WORDS": "tagkin train --backbone efficientnet-lite0+",
         "COMP_CWORD": "3",
     }
     said = subprocess.run(
@@ -57,7 +57,7 @@ def test_backbones_are_completed(environment):
         env=environment | asked,
         check=False,
     )
-    assert said.stdout.split() == ["efficientnet-lite0", "efficientnet-lite0+lite2"]
+    assert said.stdout.split() == ["efficientnet-lite0+lite2-whole", "efficientnet-lite0+lite2"]
 
 
 # --- what cannot be done -----------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_models_that_cannot_be_used(run, world, tmp_path):
     tagkin.save(other, tmp_path / "other")
     for command in (("suggest", photo), ("explain", photo), ("similar", photo)):
         said = run(*command, "--model", tmp_path / "other")
-        fails(said, "learned with another version of 'efficientnet-lite0'")
+        fails(said, "learned with another version of 'efficientnet-lite0-whole'")
     tagkin.save(other.space_, tmp_path / "space")
     fails(run("info", "space"), "holds a SemanticSpace")
 

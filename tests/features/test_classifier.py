@@ -21,7 +21,7 @@ def softmax(logits):
 
 def test_it_is_the_networks_own_last_layer():
     backbone = get_backbone()
-    batch = np.random.default_rng(0).integers(0, 256, (2, 224, 224, 3), dtype=np.uint8)
+    batch = np.random.default_rng(0).integers(0, 256, (2, 288, 288, 3), dtype=np.uint8)
     logits = open_session(build_model(backbone.name, ["logits"])).run(None, {"pixels": batch})[0]
     features = backbone(batch)
     np.testing.assert_allclose(

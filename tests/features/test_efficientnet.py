@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import BACKBONES, efficientnet, get_backbone
@@ -18,6 +19,7 @@ from tagkin.onnx_sessions import import_onnxruntime, open_session
 
 MODEL = Path(__file__).parent.parent / "annotator" / "model-0.1"
 NAMES = ("efficientnet-lite0", "efficientnet-lite2")
+ALL_NAMES = (*NAMES, *(f"{name}-whole" for name in NAMES))
 
 
 def needs(name):
@@ -28,7 +30,7 @@ def needs(name):
 
 @pytest.fixture(scope="module")
 def lite0():
-    return get_backbone()
+    return get_backbone("efficientnet-lite0")
 
 
 def photograph(name):
@@ -41,7 +43,7 @@ def photograph(name):
 
 
 # classes of ImageNet: tabby, tiger cat, Persian, Siamese and Egyptian cat; espresso; palace
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_NAMES)
 @pytest.mark.parametrize(
     ("picture", "classes"),
     [("chelsea", {281, 282, 283, 284, 285}), ("coffee", {967}), ("china", {698})],
@@ -51,16 +53,20 @@ def test_it_recognises_pictures(name, picture, classes):
     backbone = EfficientNetLite(name)
     batch = backbone.prepare(photograph(picture))[None]
     logits = open_session(build_model(name, ["logits"])).run(None, {"pixels": batch})[0]
-    assert int(logits.argmax()) in classes
+    # squeezed into the square, a palace is a bell cote first
+    n_best = 3 if backbone.preprocessing.resize == "warp" else 1
+    assert classes & set(np.argsort(-logits[0])[:n_best].tolist())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_NAMES)
 def test_every_layer_is_torchs(name):
     """Largest difference within 2e-5 of the largest value, at every layer."""
     needs(name)
     torch = pytest.importorskip("torch")
     reference = pytest.importorskip("efficientnet_lite_pytorch").EfficientNet.from_pretrained(
-        name, weights_path=str(efficientnet._weights_file(efficientnet._VERSIONS[name]))
+        name.removesuffix("-whole"),
+        weights_path=str(efficientnet._weights_file(efficientnet._VERSIONS[name])),
+        image_size=efficientnet._VERSIONS[name].size,
     )
     reference.eval()
     backbone = EfficientNetLite(name)
@@ -146,6 +152,29 @@ def test_both_networks_with_generalised_means():
         np.testing.assert_allclose(values, single / np.linalg.norm(single), atol=1e-6)
 
 
+def test_all_of_a_photograph_in_more_pixels(lite0):
+    whole = get_backbone()
+    assert (whole.name, whole.dimension) == ("efficientnet-lite0-whole", 1280)
+    picture = photograph("china")
+    resized = Image.fromarray(picture).resize((288, 288), Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(whole.prepare(picture), resized)
+    assert whole.min_side == 432
+    assert whole.fingerprint != lite0.fingerprint
+    np.testing.assert_array_equal(whole.classifier.weight, lite0.classifier.weight)
+
+
+def test_the_whole_photograph_by_both_networks():
+    needs(NAMES[1])
+    both = get_backbone("efficientnet-lite0+lite2-whole")
+    assert both.name == "efficientnet-lite0+lite2-whole"
+    picture = photograph("chelsea")
+    found = both(both.prepare(picture)[None])[0].reshape(2, 1280)
+    for values, name in zip(found, NAMES, strict=True):
+        part = get_backbone(f"{name}-whole")
+        single = part(part.prepare(picture)[None])[0]
+        np.testing.assert_allclose(values, single / np.linalg.norm(single), atol=1e-6)
+
+
 def test_the_fingerprint_stays(lite0):
     assert lite0.fingerprint == EfficientNetLite().fingerprint
     saved = json.loads((MODEL / "model.json").read_text())["content"]["state"]
@@ -155,7 +184,7 @@ def test_the_fingerprint_stays(lite0):
     assert again == hashlib.sha256(build_model(lite0.name)).hexdigest()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_NAMES)
 @pytest.mark.parametrize("pooling", ["mean", "gem"])
 def test_the_fingerprints_that_are_known_are_those_of_the_networks(name, pooling):
     """They are known without building the network: features are looked up by them."""
@@ -196,6 +225,6 @@ def test_a_missing_package_names_its_install_command(monkeypatch):
 def test_unknown_names_get_a_list():
     with pytest.raises(InvalidInput, match=r"no backbone 'resnet'.*efficientnet-lite0.*\.onnx"):
         get_backbone("resnet")
-    assert BACKBONES[0] == "efficientnet-lite0"
+    assert BACKBONES[0] == "efficientnet-lite0-whole"
     with pytest.raises(InvalidInput, match=r"pooling is one of mean, gem; found 'max'"):
         EfficientNetLite(pooling="max")

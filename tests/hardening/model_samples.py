@@ -128,7 +128,7 @@ def use(model: Any, folder: Path) -> None:
             model.describe()
         if isinstance(model, Annotator):
             read_summary(folder)
-            if model.backbone == "efficientnet-lite0":
+            if model.backbone == "efficientnet-lite0-whole":
                 model._opened = model.backbone, _opened_backbone()
             new = seen(PHOTOS.X[115:125], first=115)
             model.suggest(new, n=3)

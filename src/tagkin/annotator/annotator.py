@@ -65,7 +65,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
 
     Parameters
     ----------
-    backbone : str, default "efficientnet-lite0"
+    backbone : str, default "efficientnet-lite0-whole"
         What makes features of photographs: a name or a path, see `tagkin.features.get_backbone`.
     space : SemanticSpace, optional
         Another space than the usual one.
@@ -128,7 +128,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
 
     def __init__(
         self,
-        backbone: str = "efficientnet-lite0",
+        backbone: str = "efficientnet-lite0-whole",
         space: SemanticSpace | None = None,
         method: NeighborTransfer | None = None,
         denoise: bool = True,

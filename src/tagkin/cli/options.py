@@ -221,8 +221,9 @@ Backbone = Annotated[
         "--backbone",
         metavar="NAME|PATH",
         autocompletion=_complete_backbone,
-        help=f"The network that makes features of photographs: {', '.join(BACKBONES)} (each also "
-        "with -gem), vgg16:PATH with torchvision's weights, or the path of an .onnx file.",
+        help=f"The network that makes features of photographs: {', '.join(BACKBONES[:3])} (each "
+        "also without -whole: quicker, for the middle of a photograph; or with -gem at its end), "
+        "vgg16:PATH with torchvision's weights, or the path of an .onnx file.",
     ),
 ]
 Views = Annotated[

@@ -25,7 +25,7 @@ _AHEAD = 4  # tasks that wait for each thread of the cluster
 
 def extract(
     files: Sequence[str | os.PathLike[str]],
-    backbone: Backbone | str = "efficientnet-lite0",
+    backbone: Backbone | str = "efficientnet-lite0-whole",
     *,
     client: Any = None,
     cache: FeatureCache | None = None,

