@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tagkin.server import Review
 from tests.catalogue.photographs import sidecar_text
 
 from .browser import Browser, Running
+from .window import chromium
 
 MARKUP = "<script>alert(1)</script>"
 TAGS = {"a.jpg": ["beach", "sea"], "b.jpg": ["beach"], "2024/c.jpg": ["dog"], "2024/d.jpg": []}
@@ -101,6 +103,13 @@ def running(review: Review) -> Iterator[Running]:
     found = Running(review)
     yield found
     found.stop()
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    """A real browser, for one module: while it is there, no other loop of events can run."""
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tagkin.catalogue import Catalogue
 from tagkin.server import Review
 
 from .browser import Running
-from .window import NARROW, TAGS, Window, chromium, make_catalogue
+from .window import NARROW, TAGS, Window, make_catalogue
 
 MODES = [
     "/tags",
@@ -23,13 +23,7 @@ MODES = [
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[SimpleNamespace]:
+def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
     """One review for all tests; each takes back what it has done."""
     home = tmp_path_factory.mktemp("review")
     catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite")
@@ -62,9 +56,9 @@ def decided(served: SimpleNamespace, verdict: int) -> set[tuple[int, str]]:
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Any, served: SimpleNamespace) -> Iterator[Window]:
+def opened(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
     """One window for all tests: each new one is a process that compiles the page's code anew."""
-    found = Window(browser, served.address)
+    found = Window(chrome, served.address)
     yield found
     found.close()
 

@@ -14,7 +14,7 @@ from tagkin.server import Review
 from tagkin.server.mapping import map_path
 
 from .browser import Running
-from .window import Window, chromium, make_catalogue
+from .window import Window, make_catalogue
 
 N = 24
 Check = Callable[[Window, Any, SimpleNamespace], None]
@@ -39,12 +39,6 @@ def put_map(catalogue: Catalogue) -> None:
 
 
 @pytest.fixture(scope="module")
-def chrome() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
     home = tmp_path_factory.mktemp("keys")
     catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", N)
@@ -58,6 +52,14 @@ def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[Si
     )
     running.stop()
     review.close()
+
+
+@pytest.fixture(scope="module")
+def window(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
+    """One for all tests, as each new one is a process of its own."""
+    found = Window(chrome, served.address)
+    yield found
+    found.close()
 
 
 def there(page: Any, selector: str) -> None:
@@ -360,9 +362,9 @@ CHECKS: dict[str, tuple[str, dict[str, Check]]] = {
 
 @pytest.mark.parametrize("section", CHECKS)
 def test_every_key_does_what_the_overlay_says(
-    section: str, chrome: Any, served: SimpleNamespace
+    section: str, window: Window, served: SimpleNamespace
 ) -> None:
-    window = Window(chrome, served.address)
+    window.start_again()
     start, checks = CHECKS[section]
     page = window.open(start.format(beach=served.beach))
     window.press("?")
@@ -374,5 +376,4 @@ def test_every_key_does_what_the_overlay_says(
         check(window, page, served)
         while served.review.undo().run is not None:
             pass
-    window.close()
     assert window.faults == []

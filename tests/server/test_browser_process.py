@@ -15,7 +15,7 @@ from benchmarks.catalogue import make_folder, put_everything
 from tagkin.catalogue import open_for_scan, scan
 from tests.fork_server import Start
 
-from .window import NARROW, Window, chromium, make_catalogue
+from .window import NARROW, Window, make_catalogue
 
 N_MANY = int(os.environ.get("TAGKIN_BROWSER_PHOTOGRAPHS", "400"))  # 100000 takes minutes
 
@@ -52,18 +52,12 @@ def process(start: Start, catalogue: Path, home: Path) -> Iterator[Process]:
             found.end(signal.SIGKILL)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed so here")
-def test_killed_in_the_middle(browser: Any, forked: Start, tmp_path: Path) -> None:
+def test_killed_in_the_middle(chrome: Any, forked: Start, tmp_path: Path) -> None:
     path = tmp_path / "catalogue.sqlite"
     make_catalogue(tmp_path / "photos", path, 70).close()
     with process(forked, path, tmp_path) as first:
-        window = Window(browser, first.address)
+        window = Window(chrome, first.address)
         page = window.page
         page.locator("#tags a", has_text="beach").click()
         page.locator("#grid .tile").nth(2).click()
@@ -76,7 +70,7 @@ def test_killed_in_the_middle(browser: Any, forked: Start, tmp_path: Path) -> No
         assert page.locator("#grid .tile[aria-pressed=true]").count() == 1
         window.close()
     with process(forked, path, tmp_path) as second:
-        window = Window(browser, second.address)
+        window = Window(chrome, second.address)
         page = window.open("/overview")
         assert "59 accepted, 1 rejected" in page.locator(".facts").inner_text()
         window.press("u")
@@ -87,7 +81,7 @@ def test_killed_in_the_middle(browser: Any, forked: Start, tmp_path: Path) -> No
         second.end()
 
 
-def test_many_photographs(browser: Any, forked: Start, tmp_path: Path) -> None:
+def test_many_photographs(chrome: Any, forked: Start, tmp_path: Path) -> None:
     """Every mode opens; a long grid is scrolled through, and grows without moving."""
     path = tmp_path / "catalogue.sqlite"
     make_folder(tmp_path / "photos", N_MANY)
@@ -95,7 +89,7 @@ def test_many_photographs(browser: Any, forked: Start, tmp_path: Path) -> None:
         scan(catalogue)
         put_everything(catalogue)
     with process(forked, path, tmp_path) as running:
-        window = Window(browser, running.address)
+        window = Window(chrome, running.address)
         page = window.open("/question")
         page.locator("#grid .tile").first.wait_for()
         window.press("Enter")
