@@ -113,6 +113,7 @@ def test_a_little_of_flickr8k(tmp_path, monkeypatch):
     monkeypatch.setenv("TAGKIN_DATA", str(DATA))
     config = tmp_path / "little.toml"
     smoke = (CONFIGS / "smoke.toml").read_text().replace('"synthetic"', '"flickr8k"')
+    smoke = smoke.replace("penalties = [0.1]", "penalties = [100.0]")  # soon found
     config.write_text(smoke + "n_known = 250\nn_new = 100\nsub_known = 150\nsub_new = 50\n")
     study = Study(find_config(str(config)), tmp_path / "results")
     for step in all_steps(study):
