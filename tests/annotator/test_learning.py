@@ -107,11 +107,11 @@ def test_tuning_takes_the_best_of_the_grid():
     assert steps == [("Cross-validating", i, 72) for i in range(1, 73)]
     assert found.method.n_neighbors in (20, 50, 100, 200)
     assert found.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
-    assert isinstance(tuned(X, Y, usual_recipe(None, TwoPassKNN(), False, 0), 0).method, TwoPassKNN)
-    assert tuned(X, Y, usual_recipe(None, TagProp(), False, 0), 0).method.weights in (
-        "rank",
-        "distance",
-    )
+    some, of_some = X[:30], Y[:30]
+    two_pass = usual_recipe(None, TwoPassKNN(), False, 0)
+    assert isinstance(tuned(some, of_some, two_pass, 0).method, TwoPassKNN)
+    tagprop = usual_recipe(None, TagProp(sigmoids=False), False, 0)
+    assert tuned(some, of_some, tagprop, 0).method.weights in ("rank", "distance")
 
 
 def test_folds_leave_two_and_more_in_each():
