@@ -3,8 +3,9 @@
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -51,7 +52,10 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "photos"
+    return put_photographs(tmp_path / "photos")
+
+
+def put_photographs(folder: Path) -> Path:
     for colour, (name, tags) in enumerate(TAGS.items()):
         put_photograph(folder / name, 40 * colour + 20, tags)
     (folder / f"{MARKUP.replace('/', '_')}.jpg").write_bytes(b"\xff\xd8 no picture \xff\xd9")
@@ -68,6 +72,12 @@ def tag(catalogue: Catalogue, name: str) -> int:
 
 @pytest.fixture
 def catalogue(root: Path) -> Iterator[Catalogue]:
+    with with_suggestions(root) as opened:
+        yield opened
+
+
+@contextmanager
+def with_suggestions(root: Path) -> Iterator[Catalogue]:
     """Open for writing, with suggestions and doubts; the review closes it."""
     opened = open_for_scan(root, command="review")
     scan(opened)
@@ -103,6 +113,28 @@ def running(review: Review) -> Iterator[Running]:
     found = Running(review)
     yield found
     found.stop()
+
+
+class Shared(NamedTuple):
+    """A review that runs, and its catalogue."""
+
+    catalogue: Catalogue
+    review: Review
+    running: Running
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """One for all tests of a module, which change nothing or take it back."""
+    home = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGKIN_CATALOGUES", str(home / "data"))
+        with with_suggestions(put_photographs(home / "photos")) as catalogue:
+            review = Review(catalogue, home / "cache", fits=False)
+            running = Running(review)
+            yield Shared(catalogue, review, running)
+            running.stop()
+            review.close()
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,20 @@ from PIL import Image
 from tagkin.catalogue import Catalogue
 from tagkin.server.thumbnails import SIZES
 
-from .browser import Browser
-from .conftest import MARKUP, content, tag
+from .browser import Browser, Running
+from .conftest import MARKUP, Shared, content, tag
 
 PAGES = ["/tags", "/photographs", "/doubtful", "/doubtful?kind=wrong", "/search", "/overview"]
+
+
+@pytest.fixture
+def catalogue(shared: Shared) -> Catalogue:
+    return shared.catalogue
+
+
+@pytest.fixture
+def running(shared: Shared) -> Running:
+    return shared.running
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -12,7 +12,7 @@ from tagkin.server.security import MAX_BODY
 from tests.catalogue.suggested import decisions
 
 from .browser import Browser, Running
-from .conftest import content, tag
+from .conftest import Shared, content, tag
 
 EVERYWHERE = [
     "/",
@@ -27,6 +27,21 @@ EVERYWHERE = [
     "/thumbnails/256/1-0000000000000000.jpg",
     "/nowhere",
 ]
+
+
+@pytest.fixture
+def catalogue(shared: Shared) -> Catalogue:
+    return shared.catalogue
+
+
+@pytest.fixture
+def review(shared: Shared) -> Review:
+    return shared.review
+
+
+@pytest.fixture
+def running(shared: Shared) -> Running:
+    return shared.running
 
 
 # --- the secret ----------------------------------------------------------------------------
@@ -164,6 +179,8 @@ def test_own_pages_do(browser: Browser, running: Running, catalogue: Catalogue) 
     body = {"accept": [[content(catalogue, "a.jpg"), "holiday"]]}
     own = {"Origin": f"http://127.0.0.1:{running.port}", "Sec-Fetch-Site": "same-origin"}
     assert browser.post("/api/decisions", body, **own).status == 200
+    assert browser.post("/api/undo", **own).json["decisions"] == 1
+    assert decisions(catalogue) == {}
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
