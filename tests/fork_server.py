@@ -120,9 +120,10 @@ def _look_after(child: int, asked: socket.socket) -> NoReturn:
     """Pass signals on, or kill it where nobody waits for it any more; tell how it ended."""
 
     def listen() -> None:
-        while number := asked.recv(1):
-            os.kill(child, number[0])
-        os.kill(child, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            while number := asked.recv(1):
+                os.kill(child, number[0])
+            os.kill(child, signal.SIGKILL)
 
     threading.Thread(target=listen, daemon=True).start()
     _, status = os.waitpid(child, 0)
