@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from tests.hardening import fuzzers, guided
-from tests.hardening.fuzzers import Report
+from tests.hardening.fuzzers import Effort, Report
 
 ROOT = Path(__file__).parents[2]
 KEEP = ROOT / "build" / "fuzz"
@@ -30,9 +30,9 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(fuzzers.__path__))
 
 
-def run_here(name: str, seconds: float, seed: int, keep: Path) -> Report:
+def run_here(name: str, effort: Effort, seed: int, keep: Path) -> Report:
     """Run a fuzzer in this process."""
-    return importlib.import_module(f"{fuzzers.__name__}.{name}").fuzz(seconds, seed, keep)
+    return importlib.import_module(f"{fuzzers.__name__}.{name}").fuzz(effort, seed, keep)
 
 
 def run_apart(name: str, seconds: float, seed: int, keep: Path) -> Report:
@@ -64,7 +64,7 @@ def _child(name: str, seconds: float, seed: int, keep: Path) -> None:
         pass
     else:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    report = run_here(name, seconds, seed, keep)
+    report = run_here(name, Effort(seconds), seed, keep)
     print(json.dumps(vars(report) | {"failures": [str(path) for path in report.failures]}))
 
 

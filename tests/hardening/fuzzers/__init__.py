@@ -2,25 +2,27 @@
 
 A module here is a fuzzer. It has
 
-``fuzz(seconds: float, seed: int, keep: Path) -> Report``
-    Tries inputs for about so many seconds, the same ones for the same seed. An input for which
-    something does not hold is written to `keep`, with the traceback beside it, and the run goes on.
+``fuzz(effort: Effort, seed: int, keep: Path) -> Report``
+    Tries inputs, the same ones for the same seed, for about so many seconds or so many of them. An
+    input for which something does not hold is written to `keep`, with the traceback beside it, and
+    the run goes on.
 
 ``python -m tests.hardening.fuzz`` runs them.
 """
 
 import hashlib
+import math
 import random
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import hypothesis
 
-__all__ = ["Report", "try_inputs", "try_structured"]
+__all__ = ["Effort", "Report", "try_inputs", "try_structured"]
 
 MAX_FAILURES = 20  # of one run: the first ones say enough
 
@@ -45,16 +47,40 @@ class Report:
     failures: list[Path] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Effort:
+    """How much is tried: inputs until a time is over, or so many; at least one."""
+
+    seconds: float = math.inf
+    n_inputs: float = math.inf
+
+    def half(self) -> Self:
+        """Half of it."""
+        return replace(self, seconds=self.seconds / 2, n_inputs=self.n_inputs / 2)
+
+    def begin(self) -> Callable[[Report], bool]:
+        """From now on: whether another input is tried."""
+        end = time.monotonic() + self.seconds
+
+        def goes_on(report: Report) -> bool:
+            if not report.n_tried:
+                return True
+            within = report.n_tried < self.n_inputs and time.monotonic() < end
+            return within and len(report.failures) < MAX_FAILURES
+
+        return goes_on
+
+
 def try_inputs(
     name: str,
     make: Callable[[random.Random], bytes],
     check: Callable[[bytes], object],
-    seconds: float,
+    effort: Effort,
     seed: int,
     keep: Path,
     suffix: str = ".bin",
 ) -> Report:
-    """Make inputs and check each, until the time is over; at least one.
+    """Make inputs and check each, as long as the effort lasts.
 
     Parameters
     ----------
@@ -71,12 +97,8 @@ def try_inputs(
     signal, it is still there.
     """
     keep.mkdir(parents=True, exist_ok=True)
-    report, at_hand, end = (
-        Report(name),
-        keep / f"{name}-at-hand{suffix}",
-        time.monotonic() + seconds,
-    )
-    while not report.n_tried or (time.monotonic() < end and len(report.failures) < MAX_FAILURES):
+    report, at_hand, goes_on = Report(name), keep / f"{name}-at-hand{suffix}", effort.begin()
+    while goes_on(report):
         data = make(random.Random(f"{seed} {report.n_tried}"))
         report.n_tried += 1
         at_hand.write_bytes(data)
@@ -94,21 +116,21 @@ def try_structured(
     name: str,
     inputs: Any,
     check: Callable[[bytes], object],
-    seconds: float,
+    effort: Effort,
     seed: int,
     keep: Path,
     suffix: str = ".bin",
 ) -> Report:
     """As `try_inputs`, for bytes that a strategy of Hypothesis makes; it shrinks what fails."""
     keep.mkdir(parents=True, exist_ok=True)
-    report, last, end = Report(name), [b""], time.monotonic() + seconds
+    report, last, goes_on = Report(name), [b""], effort.begin()
     quick = hypothesis.settings(
         max_examples=30,
         deadline=None,
         database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    while not report.n_tried or (time.monotonic() < end and len(report.failures) < MAX_FAILURES):
+    while goes_on(report):
 
         @hypothesis.seed(hash((seed, report.n_tried)))
         @quick

@@ -28,7 +28,7 @@ from tagkin.errors import InvalidInput, StorageError
 from tests.catalogue.conftest import Folder
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import offer
-from tests.hardening.fuzzers import Report, try_inputs
+from tests.hardening.fuzzers import Effort, Report, try_inputs
 from tests.hardening.mutations import mutated
 
 _DATABASE = b"SQLite"
@@ -103,7 +103,7 @@ def _take_in(catalogue: Catalogue, data: bytes) -> None:
     check_invariants(catalogue)
 
 
-def fuzz(seconds: float, seed: int, keep: Path) -> Report:
+def fuzz(effort: Effort, seed: int, keep: Path) -> Report:
     """Changed databases and changed lines."""
     database, lines = samples()
 
@@ -112,7 +112,7 @@ def fuzz(seconds: float, seed: int, keep: Path) -> Report:
             return _DATABASE + mutated(rng, [database])[len(_DATABASE) :]
         return _changed_lines(rng, lines)
 
-    return try_inputs("catalogue", make, check, seconds, seed, keep)
+    return try_inputs("catalogue", make, check, effort, seed, keep)
 
 
 def _changed_lines(rng: random.Random, lines: bytes) -> bytes:

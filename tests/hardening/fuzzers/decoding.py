@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tagkin.images import UnreadableImage, decode
-from tests.hardening.fuzzers import Report, try_inputs
+from tests.hardening.fuzzers import Effort, Report, try_inputs
 from tests.hardening.mutations import mutated
 from tests.hardening.samples import photographs, photographs_in
 
@@ -37,7 +37,7 @@ def check(data: bytes) -> None:
     assert time.process_time() - start < MAX_CPU_SECONDS, "too slow"
 
 
-def fuzz(seconds: float, seed: int, keep: Path) -> Report:
+def fuzz(effort: Effort, seed: int, keep: Path) -> Report:
     """Changed photographs; of TAGKIN_FUZZ_IMAGES as well, where that names a folder."""
     samples = list(photographs().values())
     if folder := os.environ.get("TAGKIN_FUZZ_IMAGES"):
@@ -46,4 +46,4 @@ def fuzz(seconds: float, seed: int, keep: Path) -> Report:
     def make(rng: random.Random) -> bytes:
         return mutated(rng, samples)
 
-    return try_inputs("decoding", make, check, seconds, seed, keep)
+    return try_inputs("decoding", make, check, effort, seed, keep)

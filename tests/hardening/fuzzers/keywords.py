@@ -10,7 +10,7 @@ from tagkin.collection import locate_keywords, read_capture
 from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.errors import UnreadableImage
 from tests.collection import xmp_samples
-from tests.hardening.fuzzers import Report, try_inputs
+from tests.hardening.fuzzers import Effort, Report, try_inputs
 from tests.hardening.fuzzers.decoding import check_reason
 from tests.hardening.hostile_metadata import jpeg_with_xmp, png_with_text
 from tests.hardening.mutations import mutated
@@ -49,7 +49,7 @@ def _check_file(path: Path) -> None:
     read_capture(path)
 
 
-def fuzz(seconds: float, seed: int, keep: Path) -> Report:
+def fuzz(effort: Effort, seed: int, keep: Path) -> Report:
     """Changed photographs, and changed packets in photographs that are whole."""
     texts = (xmp_samples.LIGHTROOM, xmp_samples.DIGIKAM, xmp_samples.DARKTABLE)
     packets = [xmp_packet("sea", "größe", "a;b"), *(text.encode() for text in texts)]
@@ -64,4 +64,4 @@ def fuzz(seconds: float, seed: int, keep: Path) -> Report:
             return packet
         return jpeg_with_xmp(packet) if kind == 2 else png_with_text(zlib.compress(packet))
 
-    return try_inputs("keywords", make, check, seconds, seed, keep)
+    return try_inputs("keywords", make, check, effort, seed, keep)

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import load
 from tagkin.errors import StorageError, TagkinError
-from tests.hardening.fuzzers import Report, try_inputs
+from tests.hardening.fuzzers import Effort, Report, try_inputs
 from tests.hardening.model_mutations import mutated
 from tests.hardening.model_samples import KINDS, saved, use
 
@@ -44,7 +44,7 @@ def check_folder(folder: Path) -> str:
     return "used"
 
 
-def fuzz(seconds: float, seed: int, keep: Path) -> Report:
+def fuzz(effort: Effort, seed: int, keep: Path) -> Report:
     """Saved models of every kind with something changed, and all checksums redone."""
 
     def make(rng: random.Random) -> bytes:
@@ -62,4 +62,4 @@ def fuzz(seconds: float, seed: int, keep: Path) -> Report:
                 files.write(path, path.name)
         return target.getvalue()
 
-    return try_inputs("models", make, check, seconds, seed, keep, ".zip")
+    return try_inputs("models", make, check, effort, seed, keep, ".zip")

@@ -11,7 +11,7 @@ from tagkin.collection.sidecars.fields import has_tag
 from tagkin.errors import SidecarError
 from tests.collection.sidecars.forms import PROGRAMS
 from tests.collection.sidecars.test_editing_at_random import sidecars
-from tests.hardening.fuzzers import Report, together, try_inputs, try_structured
+from tests.hardening.fuzzers import Effort, Report, together, try_inputs, try_structured
 from tests.hardening.fuzzers.decoding import check_reason
 from tests.hardening.mutations import mutated
 
@@ -38,8 +38,8 @@ def check(data: bytes) -> None:
     assert time.process_time() - start < MAX_CPU_SECONDS, "too slow"
 
 
-def fuzz(seconds: float, seed: int, keep: Path) -> Report:
-    """Changed sidecars of programs for half of the time, made ones for the other."""
+def fuzz(effort: Effort, seed: int, keep: Path) -> Report:
+    """Changed sidecars of programs by half of the effort, made ones by the other."""
     samples = [data for data in PROGRAMS.values() if data]
 
     def make(rng: random.Random) -> bytes:
@@ -47,6 +47,6 @@ def fuzz(seconds: float, seed: int, keep: Path) -> Report:
 
     return together(
         "sidecars",
-        try_inputs("sidecars", make, check, seconds / 2, seed, keep, ".xmp"),
-        try_structured("sidecars", sidecars(), check, seconds / 2, seed, keep, ".xmp"),
+        try_inputs("sidecars", make, check, effort.half(), seed, keep, ".xmp"),
+        try_structured("sidecars", sidecars(), check, effort.half(), seed, keep, ".xmp"),
     )

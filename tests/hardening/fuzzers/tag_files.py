@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tagkin.collection import read_tags, write_tags
 from tagkin.errors import InvalidInput, StorageError
-from tests.hardening.fuzzers import Report, together, try_inputs, try_structured
+from tests.hardening.fuzzers import Effort, Report, together, try_inputs, try_structured
 from tests.hardening.mutations import mutated
 
 SAMPLES = [
@@ -65,14 +65,14 @@ def tables(draw: st.DrawFn) -> bytes:
     return "\n".join(lines).encode()
 
 
-def fuzz(seconds: float, seed: int, keep: Path) -> Report:
-    """Changed bytes for half of the time, made tables for the other."""
+def fuzz(effort: Effort, seed: int, keep: Path) -> Report:
+    """Changed bytes by half of the effort, made tables by the other."""
 
     def make(rng: random.Random) -> bytes:
         return mutated(rng, SAMPLES)
 
     return together(
         "tag_files",
-        try_inputs("tag_files", make, check, seconds / 2, seed, keep),
-        try_structured("tag_files", tables(), check, seconds / 2, seed, keep),
+        try_inputs("tag_files", make, check, effort.half(), seed, keep),
+        try_structured("tag_files", tables(), check, effort.half(), seed, keep),
     )
