@@ -8,10 +8,10 @@ from threadpoolctl import threadpool_limits
 from tagkin import memory_budget
 from tagkin.arrays import threads
 from tagkin.errors import InvalidInput
-from tagkin.kernels import RBF, ArcCosine
+from tagkin.kernels import RBF, ArcCosine, Linear
 from tagkin.space import moments
 from tagkin.space.landmarks import Landmarks
-from tagkin.space.moments import Moments
+from tagkin.space.moments import Moments, first_sums
 
 N, D, R, Q = 230, 12, 20, 7
 SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
@@ -31,9 +31,9 @@ def shares(monkeypatch):
     """How many shares the rows were divided into, for each time that threads had some."""
     found = []
 
-    def noted(tasks, n_threads):
+    def noted(tasks, n_threads, beside):
         found.append(len(tasks))
-        threads.side_by_side(tasks, n_threads)
+        threads.side_by_side(tasks, n_threads, beside)
 
     monkeypatch.setattr(moments, "side_by_side", noted)
     return found
@@ -99,3 +99,28 @@ def test_a_thread_names_the_row_that_is_not_finite(eager):
     X[201, 3] = np.nan
     with pytest.raises(InvalidInput, match="201"):
         Moments.of(X, text, landmarks, shift)
+
+
+@pytest.mark.parametrize("duplicates", [0, 3])
+def test_first_sums_are_by_independent_landmarks(duplicates, eager, shares):
+    X, text, landmarks, _ = problem(np.float32, ArcCosine())
+    points = np.concatenate([landmarks.points, landmarks.points[:duplicates]])
+    given = Landmarks(ArcCosine(), points[::-1].copy(), np.arange(len(points)))
+    kept, gram, found = first_sums(X, text, given)
+    assert shares == [3, 3]
+    assert len(kept.points) == R
+    assert len(np.unique(kept.points, axis=0)) == R
+    np.testing.assert_allclose(gram, ArcCosine()(kept.points.astype(np.float64)), atol=1e-6)
+    K = ArcCosine()(X.astype(np.float64), kept.points.astype(np.float64)) - found.shift
+    np.testing.assert_allclose(found.kernel_gram, K.T @ K, atol=1e-4)
+    np.testing.assert_allclose(found.cross, K.T @ text, atol=1e-4)
+    np.testing.assert_allclose(found.kernel_mean, (K + found.shift).mean(axis=0), atol=1e-6)
+    np.testing.assert_array_equal(points[::-1][kept.indices], kept.points)
+
+
+def test_landmarks_beyond_the_rank_of_a_kernel_are_left_out_first(eager):
+    X, text, _, _ = problem(np.float64, Linear())
+    given = Landmarks(Linear(), X[:R].copy(), None)
+    kept, gram, found = first_sums(X, text, given)
+    assert kept.points.shape == (D, D)
+    assert gram.shape == found.kernel_gram.shape == (D, D)

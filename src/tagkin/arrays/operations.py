@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _TILE = 256
-_PANEL = 128  # columns that a factorisation takes together, about
+_MEETINGS = 16  # columns that a factorisation does between two meetings of its threads, about
 _OF_A_VECTOR = 16  # times as long for each multiplication
 _MANY_ENTRIES = 2**21  # of a matrix, from which on several threads pay
 _SMALL = 512  # up to this size a processor finds eigenvectors sooner than an accelerator
@@ -216,8 +216,12 @@ def eigh(A: Array) -> tuple[Array, Array]:
 
 
 def _threads_to_factor(A: Array) -> contextlib.AbstractContextManager[None]:
-    """A factorisation is a row of products of the matrix with a few columns, one by one."""
-    return blas_threads_for(math.prod(A.shape) * min(_PANEL, A.shape[0]))
+    """A factorisation is a row of products of the matrix with a few columns, one by one.
+
+    Between them threads wait for each other: on a busy machine, two took ten times as long for
+    4,096 rows as one, which takes half a second.
+    """
+    return blas_threads_for(math.prod(A.shape) * min(_MEETINGS, A.shape[0]))
 
 
 def mirror_lower(A: Array) -> Array:

@@ -19,7 +19,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeAlias
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
@@ -36,6 +36,8 @@ __all__ = [
     "run_in_threads",
     "side_by_side",
 ]
+
+Task: TypeAlias = Callable[[], None]
 
 ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
 
@@ -188,19 +190,20 @@ def n_threads_for(multiplications: int) -> int:
     return max(1, min(multiplications // ENOUGH, _n_blas_threads()))
 
 
-def side_by_side(tasks: Sequence[Callable[[], None]], n_threads: int) -> None:
-    """Do all tasks, on so many threads.
+def side_by_side(tasks: Sequence[Task], n_threads: int, beside: Sequence[Task] = ()) -> None:
+    """Do all tasks, on so many threads, and those `beside` on one more each.
 
     Each thread gets its share of the memory budget and one thread of BLAS: the work between
     matrix products, which BLAS does not spread, is spread as well.
     """
+    tasks = [*beside, *tasks]
     with memory_budget(max(1, bytes_allowed() // n_threads)):
         contexts = [contextvars.copy_context() for _ in tasks]  # the budget goes along
 
-    def do(context: contextvars.Context, task: Callable[[], None]) -> None:
+    def do(context: contextvars.Context, task: Task) -> None:
         with blas_threads(1):
             context.run(task)
 
-    with blas_threads(1), ThreadPoolExecutor(n_threads) as pool:
+    with blas_threads(1), ThreadPoolExecutor(n_threads + len(beside)) as pool:
         for _ in pool.map(do, contexts, tasks):
             pass

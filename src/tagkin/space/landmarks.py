@@ -167,6 +167,11 @@ class Landmarks:
         A landmark is left out if nothing but rounding remains of it after the others:
         duplicates, zero vectors, more landmarks than the kernel has rank.
         """
+        kept, gram = self.independent_rows()
+        return self.some(kept), gram
+
+    def independent_rows(self) -> tuple[np.ndarray | None, Array]:
+        """Which of them are `independent`, None for all, and their k(S, S)."""
         if isinstance(self.points, np.ndarray) and self.points.dtype == np.float32:
             # as precise as the kernel's columns, for less than half the work; where so much is
             # left of each landmark, rounding does not matter
@@ -176,11 +181,23 @@ class Landmarks:
             largest = single.diagonal().max()
             L = cholesky(single, overwrite=True, lower_only=True)
             if L is not None and np.diagonal(L).min() ** 2 > 0.01 * largest:
-                return self, mirror_lower(gram)
-        return self.factored()[:2]
+                return None, mirror_lower(gram)
+        return self._independent_part()[:2]
+
+    def some(self, rows: np.ndarray | None) -> Landmarks:
+        """Some of the landmarks, or all for None."""
+        if rows is None:
+            return self
+        index = namespace(self.points).asarray(rows, device=self.points.device)
+        indices = None if self.indices is None else self.indices[rows]
+        return replace(self, points=self.points[index], indices=indices)
 
     def factored(self) -> tuple[Landmarks, Array, Any]:
         """Those `independent` of each other, their k(S, S), and its Cholesky factor L."""
+        kept, gram, L = self._independent_part()
+        return self.some(kept), gram, L
+
+    def _independent_part(self) -> tuple[np.ndarray | None, Array, Any]:
         gram = self.gram()
         xp = namespace(gram)
         largest = float(xp.max(xp.linalg.diagonal(gram)))
@@ -189,17 +206,12 @@ class Landmarks:
         bound = max(self.rounding, gram.shape[0] * float(xp.finfo(xp.float64).eps)) * largest
         L = cholesky(gram)
         if L is not None and float(xp.min(xp.linalg.diagonal(L))) ** 2 > bound:
-            return self, gram, L
+            return None, gram, L
         pivots, rank = pivoted_cholesky(to_numpy(gram), bound)
         kept = np.sort(pivots[:rank])
         index = xp.asarray(kept, device=gram.device)
-        fewer = replace(
-            self,
-            points=self.points[index],
-            indices=None if self.indices is None else self.indices[kept],
-        )
         gram = gram[index][:, index]
-        return fewer, gram, cholesky(gram)
+        return kept, gram, cholesky(gram)
 
 
 def _n_candidates(n: int, n_landmarks: int, selection: str) -> int:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,14 +20,12 @@ from tagkin.arrays import (
     Array,
     add_gram,
     as_block,
-    bytes_allowed,
     diagonal_of,
     each_tile,
     in_tf32,
     like,
     matmul,
     mirror_lower,
-    n_threads_for,
     namespace,
     on_accelerator,
     row_blocks,
@@ -35,10 +33,11 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.deferring import Deferring
+from tagkin.space.columns import ColumnBlocks
 from tagkin.space.gram import LONGEST, LONGEST_THERE, LowerGram, gram, take_lower, tall_product
 from tagkin.space.landmarks import Landmarks
 
-__all__ = ["Moments"]
+__all__ = ["Moments", "first_sums"]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
@@ -89,10 +88,18 @@ class Moments(Deferring):
 
     @classmethod
     @smaller_blocks_when_full
-    def of(cls, X: Array, text: Any, landmarks: Landmarks, shift: Array) -> Moments:
+    def of(
+        cls,
+        X: Array,
+        text: Any,
+        landmarks: Landmarks,
+        shift: Array,
+        beside: Callable[[], None] | None = None,
+    ) -> Moments:
         """Sums over the rows of X (n×d) and text (n×q), in blocks.
 
-        A block is float32 where the features are; its products are added up in float64.
+        A block is float32 where the features are; its products are added up in float64. `beside`
+        is called once, meanwhile where several threads are at work.
         """
         r, d = landmarks.points.shape
 
@@ -101,23 +108,32 @@ class Moments(Deferring):
             return landmarks.columns(X[rows], rows=numbers, less=shift, memory=memory)
 
         dtype = namespace(X).result_type(as_block(X[:1], finite=False), landmarks.points)
-        return cls._summed(_Blocks(columns, X, (X.shape[0], r), dtype, 8 * (r + d)), text, shift)
+        blocks = ColumnBlocks(columns, X, (X.shape[0], r), dtype, 8 * (r + d))
+        return cls._summed(blocks, text, shift, beside)
 
     @classmethod
     def of_columns(cls, columns: Array, text: Any, shift: Array) -> Moments:
         """As `of`, given the kernel columns (n×r) less the shift."""
         n, r = columns.shape
-        given = _Blocks(lambda rows, _: columns[rows], columns, (n, r), columns.dtype, 0)
+        given = ColumnBlocks(lambda rows, _: columns[rows], columns, (n, r), columns.dtype, 0)
         return cls._summed(given, text, shift)
 
     @classmethod
-    def _summed(cls, blocks: _Blocks, text: Any, shift: Array) -> Moments:
+    def _summed(
+        cls,
+        blocks: ColumnBlocks,
+        text: Any,
+        shift: Array,
+        beside: Callable[[], None] | None = None,
+    ) -> Moments:
         moments = cls.zeros(shift, text.shape[1])
         text = _sparse_where_it_pays(text)
         n_lanes = blocks.n_lanes(text)
         if n_lanes > 1:
-            moments._add_in_lanes(blocks, text, n_lanes)
+            moments._add_in_lanes(blocks, text, n_lanes, [] if beside is None else [beside])
         else:
+            if beside is not None:
+                beside()
             lower = LowerGram(moments.kernel_gram)
             for rows, K in blocks.of(slice(0, blocks.shape[0])):
                 lower.add(K)
@@ -129,11 +145,13 @@ class Moments(Deferring):
                 moments._add_sparse_text(text[rows].astype(np.float64))
         return moments
 
-    def _add_in_lanes(self, blocks: _Blocks, text: Any, n_lanes: int) -> None:
+    def _add_in_lanes(
+        self, blocks: ColumnBlocks, text: Any, n_lanes: int, beside: list[Callable[[], None]]
+    ) -> None:
         """Add all rows, each thread its share: products, and what is done to them in between.
 
-        Each lane has sums of its own, which are added in their order: the same number of threads
-        gives the same sums, whichever is first.
+        What is done beside has a thread of its own. Each lane has sums of its own, which are added
+        in their order: the same number of threads gives the same sums, whichever is first.
         """
         n, r = blocks.shape
         lanes = [Moments.zeros(self.shift, text.shape[1]) for _ in range(n_lanes)]
@@ -154,8 +172,9 @@ class Moments(Deferring):
 
         for first in range(0, n_parts, n_lanes):
             pairs = zip(lanes, shares[first:], strict=False)
-            side_by_side([partial(sum_up, *pair) for pair in pairs], n_lanes)
+            side_by_side([partial(sum_up, *pair) for pair in pairs], n_lanes, beside)
             each_tile(collect, r)
+            beside = []
         mirror_lower(self.kernel_gram)
         for lane in lanes:
             self._combine(lane, 1, but="kernel_gram")
@@ -202,6 +221,18 @@ class Moments(Deferring):
         sums = tall_product(K, xp.concat([text, ones], axis=1), LONGEST_THERE)
         self.cross += sums[:, :q]
         self.kernel_sum += sums[:, q]
+
+    def some(self, rows: np.ndarray | None) -> Moments:
+        """The sums by some of the landmarks alone, or by all for None."""
+        if rows is None:
+            return self
+        return replace(
+            self,
+            shift=self.shift[rows],
+            kernel_sum=self.kernel_sum[rows],
+            kernel_gram=self.kernel_gram[rows][:, rows],
+            cross=self.cross[rows],
+        )
 
     def add(self, other: Moments) -> None:
         """Add the sums over other images (with the same shift)."""
@@ -270,40 +301,26 @@ class Moments(Deferring):
         return self.text_gram - t[:, None] * (t[None, :] / self.count)
 
 
-@dataclass(frozen=True)
-class _Blocks:
-    """Kernel columns (n×r), less the shift, a block of rows at a time.
+def first_sums(X: Array, text: Any, landmarks: Landmarks) -> tuple[Landmarks, Array, Moments]:
+    """Sums over the first images, whose kernel columns give the shift of all to come.
 
-    `columns` makes those of some rows, perhaps in the memory that it is given; `where` is an array
-    on whose device they are, and `bytes_per_row` what they take beside their features.
+    They are by those landmarks that are independent of each other, which come first, with their
+    k(S, S). On several threads, which they are is found meanwhile.
     """
-
-    columns: Callable[[slice, np.ndarray | None], Array]
-    where: Array
-    shape: tuple[int, int]
-    dtype: Any
-    bytes_per_row: int
-
-    def of(self, rows: slice) -> Iterator[tuple[slice, Array]]:
-        """The columns of all of these rows, within the memory budget."""
-        start, memory = rows.start, None
-        for block in row_blocks(rows.stop - start, self.bytes_per_row, self.where):
-            n = block.stop - block.start
-            if memory is None and self.bytes_per_row and isinstance(self.where, np.ndarray):
-                memory = np.empty((n, self.shape[1]), dtype=self.dtype)
-            block = slice(start + block.start, start + block.stop)
-            yield block, self.columns(block, None if memory is None else memory[:n])
-
-    def n_lanes(self, text: Any) -> int:
-        """Threads that can each have sums of their own, one where memory would not do for all."""
-        n, r = self.shape
-        if not isinstance(self.where, np.ndarray):
-            return 1
-        n_threads = n_threads_for(n * r * r // 2)
-        q = text.shape[1]
-        among_text = 0 if scipy.sparse.issparse(text) else 8 * q * q
-        largest = max(r * r * np.dtype(self.dtype).itemsize, 8 * r * q, among_text)
-        return n_threads if n_threads * largest <= bytes_allowed() else 1
+    shared = isinstance(X, np.ndarray) and landmarks.kernel.max_rank(X.shape[1]) == math.inf
+    if not shared:  # of a kernel of low rank, they may be far fewer
+        landmarks, gram = landmarks.independent()
+        return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X))
+    found: list[tuple[np.ndarray | None, Array]] = []
+    sums = Moments.of(
+        X,
+        text,
+        landmarks,
+        landmarks.mean_columns(X),
+        beside=lambda: found.append(landmarks.independent_rows()),
+    )
+    ((kept, gram),) = found
+    return landmarks.some(kept), gram, sums.some(kept)
 
 
 def _sparse_where_it_pays(text: Any) -> Any:

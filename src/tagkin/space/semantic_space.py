@@ -28,7 +28,7 @@ from tagkin.arrays import (
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
-from tagkin.space.moments import Moments
+from tagkin.space.moments import Moments, first_sums
 from tagkin.space.parts import SOLVING, SpaceParts
 from tagkin.space.provenance import remember
 from tagkin.space.refitting import Refits
@@ -167,8 +167,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             solution, kept_text = solve_exactly(landmarks, text, **self._solving())
             self._keep(X, view, landmarks, None, kept_text, solution)
         else:
-            landmarks, gram = landmarks.independent()
-            moments = self._first_sums(features, text, landmarks)
+            landmarks, gram, moments = first_sums(features, text, landmarks)
             solution = solve(landmarks, moments, gram, **self._solving())
             self._keep(X, view, landmarks, moments, None, solution)
         return self
@@ -196,8 +195,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         features, labels = self._validated(X, y, first=first)
         if first:
             view, text, landmarks = self._begin(features, labels)
-            landmarks, _ = landmarks.independent()
-            moments = self._first_sums(features, text, landmarks)
+            landmarks, _, moments = first_sums(features, text, landmarks)
             self._keep(X, view, landmarks, moments, None, None)
         else:
             self.add_moments(self._sums_of(features, labels))
@@ -279,10 +277,6 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         validate_data(self, X, skip_check_array=True, reset=True)
         self.text_view_, self.landmarks_ = view, landmarks
         self._moments, self._exact_text, self._solution = moments, exact_text, solution
-
-    def _first_sums(self, X: Array, text: Array, landmarks: Landmarks) -> Moments:
-        """Sums over the first images, whose kernel columns give the shift of all to come."""
-        return Moments.of(X, text, landmarks, landmarks.mean_columns(X))
 
     def landmarks_pay(self, n_images: int) -> bool:
         """Whether a fit of so many images goes by landmarks, not by the kernel of all pairs."""
