@@ -257,3 +257,36 @@ def test_an_error_in_a_thread_comes_out_and_blas_gets_its_threads_back():
         with pytest.raises(RuntimeError, match="as it should"):
             arrays.run_in_threads(work, 10, 1, most_rows=2)
         assert [info["num_threads"] for info in threadpool_info()] == before
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 8])
+def test_results_come_in_their_order_whichever_is_ready_first(n_threads):
+    """With two threads the second task has to be done before the first one is."""
+    ready, budgets = threading.Event(), []
+
+    def first():
+        assert n_threads != 2 or ready.wait(60)
+        budgets.append(arrays.block_rows(1))
+        return 1
+
+    def second():
+        ready.set()
+        return 2
+
+    with threadpool_limits(n_threads, "blas"), arrays.memory_budget(300):
+        found = list(arrays.results_of([first, second, lambda: 3]))
+    assert found == [1, 2, 3]
+    assert budgets == [150 if n_threads == 2 else 300]
+
+
+def test_an_error_of_a_task_comes_out():
+    def fails():
+        raise RuntimeError("as it should")
+
+    with threadpool_limits(2, "blas"):
+        before = [info["num_threads"] for info in threadpool_info()]
+        found = arrays.results_of([lambda: 1, fails, lambda: 3])
+        assert next(found) == 1
+        with pytest.raises(RuntimeError, match="as it should"):
+            next(found)
+        assert [info["num_threads"] for info in threadpool_info()] == before

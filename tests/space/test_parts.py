@@ -52,6 +52,19 @@ def test_embeddings_are_those_of_the_space_whether_columns_are_kept(monkeypatch,
         assert some.dtype == every.dtype == np.float32
 
 
+def test_fewer_landmarks_are_the_first_of_them(as_array):
+    """Against a fit with those, in float64."""
+    X, Y, X_new = make_collection(n=90)
+    parts = SemanticSpace(selection=as_array(X[:40])).by_parts(as_array(X), as_array(Y), PARTS)
+    known = np.setdiff1d(np.arange(90), PARTS[1])
+    expected = SemanticSpace(2.0, selection=X[:25]).fit(X[known], Y[known])
+    space = parts.without(1, n_landmarks=25, regularization=2.0)
+    found = cosines(np.asarray(space.transform(as_array(X_new))))
+    np.testing.assert_allclose(found, cosines(expected.transform(X_new)), atol=1e-8)
+    (embeddings,) = parts.embeddings(space, [slice(None)])
+    assert_same(embeddings, space.transform(as_array(X)), 1e-8)
+
+
 def test_labels_of_the_part_leave_no_trace():
     X, Y, X_new = make_collection(n=90)
     other = Y.copy()

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 
-from tagkin.annotator.blending import REGULARIZATIONS, Blended, blended
+from tagkin.annotator.blending import REGULARIZATIONS, Blended, blended, outcomes
 from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
@@ -205,23 +205,38 @@ def learn(
     if part := sampling.part_of(Y, memory):
         known = groups, rejected, naming, decisions
         return sampling.learn_by_part(X, Y, recipe, random_state, step, *known, part)
-    names = None
     with blas_threads_for(largest_product(X, Y)):
         candidates = recipe.candidates(X, Y, groups)
         n_steps = len(candidates) * n_folds(X.shape[0]) + 1
         fold_done = counted(step, "Learning", n_steps)
         best, scores = best_of(candidates, X, Y, random_state, fold_done, groups, rejected)
-        if naming is not None:
-            names, scores = naming.weighed(X, Y, scores)
+        names, (space, method), scores = _named(naming, X, Y, scores, best, rejected, groups)
         calibrator = LabelCalibrator().fit(scores, Y)
         errors, held_out = judged(best, scores, names is not None, calibrator, Y, groups)
-        space, method = best.fit(X, Y, rejected, groups)
         unsaid = None
         if decisions is not None:
             unsaid = decisions.unsaid(calibrator, scores, space, method, naming, names)
         fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
     return Learned(space, method, calibrator, blend, errors, held_out, names, unsaid)
+
+
+def _named(
+    naming: Naming | None,
+    X: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    scores: np.ndarray,
+    recipe: Recipe,
+    rejected: scipy.sparse.csr_array | None,
+    groups: np.ndarray | None,
+) -> tuple[LearnedNames | None, tuple[Any, Any], np.ndarray]:
+    """How much names count, the fitted recipe, and held-out scores (N×D) in which names count."""
+    fit = partial(recipe.fit, X, Y, rejected, groups)
+    if naming is None:
+        return None, fit(), scores
+    tasks: list[Callable[[], Any]] = [partial(naming.weighed, X, Y, scores), fit]
+    (names, by_name), fitted = outcomes(tasks, X.shape[0])
+    return names, fitted, by_name
 
 
 def largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:

@@ -17,7 +17,8 @@ import numpy as np
 
 from tagkin.arrays import Array
 from tagkin.collection import Capture, read_capture
-from tagkin.model_selection import Links, linked_groups, near_duplicates, near_pairs
+from tagkin.model_selection import Links, linked_groups
+from tagkin.model_selection.groups import NearImages
 
 __all__ = ["find_series"]
 
@@ -43,11 +44,11 @@ def find_series(files: Sequence[str], features: Array, n_folds: int) -> np.ndarr
     features : array of shape (N, d)
     n_folds : int
     """
-    n = len(files)
+    n, near = len(files), NearImages(features)
     links = [
         _links_by_time([read_capture(file) for file in files]),
-        near_duplicates(features),
-        near_pairs(features, *_following(files), closeness=_NAMED_CLOSENESS),
+        near.duplicates(),
+        near.pairs(*_following(files), closeness=_NAMED_CLOSENESS),
     ]
     return linked_groups(n, links, max_size=max(1, n // n_folds))
 

@@ -68,6 +68,7 @@ from tagkin.arrays.threads import (
     each_in_threads,
     n_threads_for,
     one_thread,
+    results_of,
     run_in_threads,
     side_by_side,
 )
@@ -118,6 +119,7 @@ __all__ = [
     "one_thread",
     "pivoted_cholesky",
     "pivoted_factor",
+    "results_of",
     "round_to_tf32",
     "row_blocks",
     "run_in_threads",

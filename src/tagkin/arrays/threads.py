@@ -19,7 +19,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
@@ -33,10 +33,12 @@ __all__ = [
     "find_libraries_again",
     "n_threads_for",
     "one_thread",
+    "results_of",
     "run_in_threads",
     "side_by_side",
 ]
 
+T = TypeVar("T")
 Task: TypeAlias = Callable[[], None]
 
 ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
@@ -196,14 +198,38 @@ def side_by_side(tasks: Sequence[Task], n_threads: int, beside: Sequence[Task] =
     Each thread gets its share of the memory budget and one thread of BLAS: the work between
     matrix products, which BLAS does not spread, is spread as well.
     """
-    tasks = [*beside, *tasks]
+    for _ in _in_threads([*beside, *tasks], n_threads, len(beside)):
+        pass
+
+
+def results_of(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """What each task returns, in their order; they run side by side where that pays.
+
+    That is with as many tasks as BLAS uses threads, or more. With fewer, one after the other has
+    all threads. For work on NumPy arrays.
+    """
+    n_threads = _n_blas_threads()
+    if n_threads > 1 and len(tasks) >= n_threads:
+        yield from _in_threads(tasks, n_threads)
+    else:
+        for task in tasks:
+            yield task()
+
+
+def _in_threads(tasks: Sequence[Callable[[], T]], n_threads: int, n_more: int = 0) -> Iterator[T]:
+    """What each task returns, in their order; see `side_by_side`."""
     with memory_budget(max(1, bytes_allowed() // n_threads)):
         contexts = [contextvars.copy_context() for _ in tasks]  # the budget goes along
 
-    def do(context: contextvars.Context, task: Task) -> None:
+    def do(context: contextvars.Context, task: Callable[[], T]) -> T:
         with blas_threads(1):
-            context.run(task)
+            return context.run(task)
 
-    with blas_threads(1), ThreadPoolExecutor(n_threads + len(beside)) as pool:
-        for _ in pool.map(do, contexts, tasks):
-            pass
+    with blas_threads(1), ThreadPoolExecutor(n_threads + n_more) as pool:
+        running = [pool.submit(do, *one) for one in zip(contexts, tasks, strict=True)]
+        try:
+            for one in running:
+                yield one.result()
+        finally:  # where one failed, or nobody wants the others
+            for one in running:
+                one.cancel()

@@ -155,7 +155,8 @@ class HeldOutFold:
             known, held_out = self.refits.embeddings(tags, view)
         except InvalidInput:
             return None
-        neighbors = to_numpy(nearest(held_out, known, min(max(_VOTERS), len(known))).indices)
+        k = min(max(_VOTERS), len(known))
+        neighbors = to_numpy(nearest(held_out, known, k, by_pairs=False).indices)
         passed_on = self.tags if self.passed_on == "raw" else tags
         wanted = passed_on[:, self.measured]
         precisions = []

@@ -8,6 +8,7 @@ or from elsewhere, such as the time at which photographs were taken; `linked_gro
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,14 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
 
-__all__ = ["Links", "find_groups", "linked_groups", "near_duplicates", "near_pairs"]
+__all__ = [
+    "Links",
+    "NearImages",
+    "find_groups",
+    "linked_groups",
+    "near_duplicates",
+    "near_pairs",
+]
 
 # How near near-duplicates are, as a share of the distance within which a quarter of all images
 # lie. With features of EfficientNet-Lite0, a photograph saved again, brightened, mirrored or
@@ -30,6 +38,7 @@ _QUARTER = 0.25
 _SAMPLE = 512  # images that the distance of a quarter is estimated from
 _DIMENSIONS = 64  # leading directions, in which candidates are searched
 _CANDIDATES = 6  # nearest images that are looked at
+_SHORTEST = 1e-15  # of a row whose squares are still numbers in float32
 
 
 class Links(NamedTuple):
@@ -81,18 +90,7 @@ def near_duplicates(X: Array, closeness: float = CLOSENESS) -> Links:
     Two images are near-duplicates where 1 − cosine is at most `closeness` times the distance
     within which a quarter of all images lie, seen from either of them.
     """
-    features = check_features(X)
-    n = features.shape[0]
-    if n < 2:
-        return Links.none()
-    searched = _leading_directions(features, _sample(n))
-    index = ExactNeighbors("euclidean").fit(searched)
-    found = index.kneighbors(searched, min(_CANDIDATES, n - 1), exclude=np.arange(n))
-    second = to_numpy(found.indices).ravel()
-    first = np.repeat(np.arange(n), len(second) // n)
-    # directions that are left out only add to a distance: 1 − cosine is at least this
-    at_least = to_numpy(found.distances).ravel() ** 2 / 2
-    return _near(features, first, second, closeness, at_least * (1 - 1e-3) - 1e-6)
+    return NearImages(X).duplicates(closeness)
 
 
 def near_pairs(X: Array, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
@@ -100,24 +98,50 @@ def near_pairs(X: Array, first: np.ndarray, second: np.ndarray, closeness: float
 
     For images that something else brings together: there `closeness` may be larger.
     """
-    return _near(check_features(X), first, second, closeness, np.zeros(len(first)))
+    return NearImages(X).pairs(first, second, closeness)
 
 
-def _near(
-    features: Array,
-    first: np.ndarray,
-    second: np.ndarray,
-    closeness: float,
-    at_least: np.ndarray,
-) -> Links:
-    """Pairs that are near enough; of those further apart than that `at_least` no more is asked."""
-    quarter = _distances_of_a_quarter(features, _sample(features.shape[0]))
-    near = np.minimum(quarter[first], quarter[second]) * closeness
-    possible = at_least <= near
-    first, second, near = first[possible], second[possible], near[possible]
-    distances = _pair_distances(features, first, second)
-    linked = (distances <= near) & (near > 0)
-    return Links(first[linked], second[linked], distances[linked] / near[linked])
+class NearImages:
+    """Images (N×d) that hardly differ, of all of them or among given pairs: `near_duplicates` and
+    `near_pairs` of the same images.
+    """
+
+    def __init__(self, X: Array):
+        self._features = check_features(X)
+
+    @cached_property
+    def _quarter(self) -> np.ndarray:
+        features = self._features
+        return _distances_of_a_quarter(features, _sample(features.shape[0]))
+
+    def duplicates(self, closeness: float = CLOSENESS) -> Links:
+        """As `near_duplicates`."""
+        n = self._features.shape[0]
+        if n < 2:
+            return Links.none()
+        searched = _leading_directions(self._features, _sample(n))
+        index = ExactNeighbors("euclidean").fit(searched)
+        found = index.kneighbors(searched, min(_CANDIDATES, n - 1), exclude=np.arange(n))
+        second = to_numpy(found.indices).ravel()
+        first = np.repeat(np.arange(n), len(second) // n)
+        # directions that are left out only add to a distance: 1 − cosine is at least this
+        at_least = to_numpy(found.distances).ravel() ** 2 / 2
+        return self._near(first, second, closeness, at_least * (1 - 1e-3) - 1e-6)
+
+    def pairs(self, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
+        """As `near_pairs`."""
+        return self._near(first, second, closeness, np.zeros(len(first)))
+
+    def _near(
+        self, first: np.ndarray, second: np.ndarray, closeness: float, at_least: np.ndarray
+    ) -> Links:
+        """Pairs near enough; of those further apart than that `at_least` no more is asked."""
+        near = np.minimum(self._quarter[first], self._quarter[second]) * closeness
+        possible = at_least <= near
+        first, second, near = first[possible], second[possible], near[possible]
+        distances = _pair_distances(self._features, first, second)
+        linked = (distances <= near) & (near > 0)
+        return Links(first[linked], second[linked], distances[linked] / near[linked])
 
 
 def _sample(n: int) -> np.ndarray:
@@ -125,7 +149,14 @@ def _sample(n: int) -> np.ndarray:
 
 
 def _unit(features: Array, rows: np.ndarray | slice) -> np.ndarray:
-    return np.asarray(to_numpy(unit_rows(features[rows], "X")), dtype=np.float32)
+    """Some of the images at unit length, in float32; a zero row stays zero."""
+    some = features[rows]
+    if isinstance(some, np.ndarray) and some.dtype == np.float32:
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.sqrt(np.einsum("nd,nd->n", some, some))
+        if lengths.min(initial=1) > _SHORTEST and lengths.max(initial=1) < np.inf:
+            return some / lengths[:, None]
+    return np.asarray(to_numpy(unit_rows(some, "X")), dtype=np.float32)
 
 
 def _distances_of_a_quarter(features: Array, sample: np.ndarray) -> np.ndarray:

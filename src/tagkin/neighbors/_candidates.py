@@ -14,11 +14,11 @@ from array_api_compat import device
 from tagkin.arrays import Array, bincount, kth_largest, namespace
 from tagkin.neighbors._scorer import Scorer
 
-__all__ = ["SampledCutoff", "candidates_among_all", "candidates_by_group_maxima"]
+__all__ = ["FEW_POINTS", "SampledCutoff", "candidates_among_all", "candidates_by_group_maxima"]
 
 _GROUP = 32  # scores that share one maximum
 _TILE_COLUMNS = 1024  # with 512 queries, scores that stay in the cache
-_FEW_POINTS = 16_384  # with no more, all scores of a query are kept
+FEW_POINTS = 16_384  # with no more, all scores of a query are kept
 _SAMPLED = 24  # with more, one point in so many sets the score that candidates must reach
 
 
@@ -101,7 +101,7 @@ class SampledCutoff:
         self.rank = math.ceil(expected + 4 * math.sqrt(expected) + 4)
         self.width = min(4 * self.rank * self.stride, n_points)
         self.columns = self.sampled + 2 * _TILE_COLUMNS + 4 * self.width
-        self.useful = n_points > _FEW_POINTS and 4 * self.rank < self.sampled
+        self.useful = n_points > FEW_POINTS and 4 * self.rank < self.sampled
 
     def candidates(self, scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
         """Candidates from tiles of scores; undecided are also queries with fewer than k."""

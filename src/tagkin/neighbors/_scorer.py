@@ -61,6 +61,14 @@ class Scorer:
         zero = self.is_zero[candidates] | xp.all(queries == 0, axis=1)[:, None]
         return xp.where(zero, xp.ones_like(squares), squares / 2)
 
+    def distances_by_score(self, queries: Array, scores: Array) -> Array:
+        """Distances (n×k) that scores (n×k) of queries (n×m) stand for, with their rounding."""
+        xp = namespace(scores)
+        if not self.euclidean:
+            return xp.clip(1 - scores, 0, None)
+        half_squares = xp.sum(queries * queries, axis=1, keepdims=True) / 2
+        return xp.sqrt(xp.clip(2 * (half_squares - scores), 0, None))
+
 
 def _sums_of_squares(values: Array) -> Array:
     """Sums of squares over the last axis of an array (n×w×m), which may be overwritten.

@@ -111,7 +111,12 @@ class ExactNeighbors(BaseEstimator):
         return int(self.points_.shape[0])
 
     def kneighbors(
-        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
+        self,
+        queries: Array,
+        n_neighbors: int,
+        *,
+        exclude: Array | None = None,
+        by_pairs: bool = True,
     ) -> Neighbors:
         """The nearest points of each query, nearest first; of equal ones the lower index first.
 
@@ -121,6 +126,9 @@ class ExactNeighbors(BaseEstimator):
         n_neighbors : int
         exclude : int array of shape (n,), optional
             One index per query that is left out, such as its own; −1 for none.
+        by_pairs : bool, default True
+            Without it, distances may be those of a matrix product, with its rounding, and equal
+            points come in any order: for many neighbours of each query in half the time.
         """
         self._check_fitted()
         queries = check_queries(queries, self.points_.shape[1])
@@ -128,9 +136,9 @@ class ExactNeighbors(BaseEstimator):
         check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
         rows = searchable_rows(queries, self._center, "queries")
         if exclude is None:
-            return search(rows, self._scorer(), int(n_neighbors))
+            return search(rows, self._scorer(), int(n_neighbors), by_pairs=by_pairs)
         exclude = check_excluded(exclude, queries.shape[0], self.n_points_)
-        found = search(rows, self._scorer(), int(n_neighbors) + 1)
+        found = search(rows, self._scorer(), int(n_neighbors) + 1, by_pairs=by_pairs)
         return without_excluded(found, exclude)
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
@@ -191,13 +199,15 @@ def nearest(
     *,
     metric: str = "cosine",
     exclude: Array | None = None,
+    by_pairs: bool = True,
 ) -> Neighbors:
     """The nearest `points` (N×m) of each of the `queries` (n×m), exactly.
 
     ``nearest(Z, Z, k, exclude=np.arange(len(Z)))`` gives the neighbours of each image among the
-    others.
+    others. `by_pairs` is that of `ExactNeighbors.kneighbors`.
     """
-    return ExactNeighbors(metric).fit(points).kneighbors(queries, n_neighbors, exclude=exclude)
+    index = ExactNeighbors(metric).fit(points)
+    return index.kneighbors(queries, n_neighbors, exclude=exclude, by_pairs=by_pairs)
 
 
 def searchable_rows(rows: Array, center: Array | None, name: str) -> Array:

@@ -124,6 +124,11 @@ class Landmarks:
             return replace(self, points=as_block(self.points, double=True))
         return self
 
+    def first(self, n: int | None) -> Landmarks:
+        """The first n of these, which pivots chose before the others; all of them with None."""
+        indices = None if self.indices is None else self.indices[:n]
+        return replace(self, points=self.points[:n], indices=indices)
+
     @property
     def rounding(self) -> float:
         """Relative precision of kernel values against these landmarks."""

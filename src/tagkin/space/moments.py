@@ -222,7 +222,7 @@ class Moments(Deferring):
         self.cross += sums[:, :q]
         self.kernel_sum += sums[:, q]
 
-    def some(self, rows: np.ndarray | None) -> Moments:
+    def some(self, rows: np.ndarray | slice | None) -> Moments:
         """The sums by some of the landmarks alone, or by all for None."""
         if rows is None:
             return self

@@ -52,19 +52,23 @@ class SpaceParts:
         self._columns: np.ndarray | None = None
         self._sums: list[Moments] = []
         if plain and space.landmarks_pay(X.shape[0]):
-            self._base = clone(space).prepare(X, y)
+            self._base = clone(space)
+            self._gram = self._base.prepared(X, y)  # once for all parts and all κ
             self._columns = self._kept_columns(self._base)
             self._sums = [self._sums_of(part) for part in parts]
-            self._gram = self._base.landmarks_.gram()  # once for all parts and all κ
 
-    def without(self, part: int, **solving: Any) -> SemanticSpace:
-        """The space of all images but those of a part, with other values for `SOLVING`."""
+    def without(self, part: int, n_landmarks: int | None = None, **solving: Any) -> SemanticSpace:
+        """The space of all images but those of a part, with other values for `SOLVING`.
+
+        With `n_landmarks`, by no more than so many of the landmarks, the first ones: a space to
+        try things in. To solve for it takes the cube of their number.
+        """
         if self._base is None:
             known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
             known.sort()
             space: SemanticSpace = clone(self._space).set_params(**solving)
             return space.fit(self._X[known], self._y[known])
-        return self._solved_from(part, solving)
+        return self._solved_from(part, solving, n_landmarks)
 
     def whole(self, **solving: Any) -> SemanticSpace | None:
         """The space of all images, from the same sums; None where there are none."""
@@ -79,9 +83,10 @@ class SpaceParts:
             return [space.transform(self._X[rows]) for rows in wanted]
         solution = space.solution()
         coefficients = to_numpy(solution.coefficients)
-        psi = matmul(self._columns, coefficients.astype(self._columns.dtype))
+        columns = self._columns[:, : len(coefficients)]
+        psi = matmul(columns, coefficients.astype(columns.dtype))
         off = to_numpy(solution.kernel_mean) - to_numpy(space.moments_.shift)
-        psi -= (off @ coefficients).astype(self._columns.dtype)
+        psi -= (off @ coefficients).astype(columns.dtype)
         dtype = as_block(self._X[:1], finite=False).dtype  # of the features, as `transform` does
         return [namespace(psi).astype(psi[rows], dtype, copy=False) for rows in wanted]
 
@@ -106,13 +111,17 @@ class SpaceParts:
         text = self._base.text_view_.transform(self._y[part])
         return Moments.of_columns(self._columns[part], text, self._base.moments_.shift)
 
-    def _solved_from(self, left_out: int | None, solving: dict[str, Any]) -> SemanticSpace:
+    def _solved_from(
+        self, left_out: int | None, solving: dict[str, Any], n_landmarks: int | None = None
+    ) -> SemanticSpace:
         assert self._base is not None
-        base, shift = self._base, self._base.moments_.shift
+        landmarks, gram = self._base.landmarks_.first(n_landmarks), self._gram
+        r = landmarks.points.shape[0]
         space: SemanticSpace = clone(self._space).set_params(**solving)
         n_text = self._sums[0].text_sum.shape[0]
-        space.begin(base.landmarks_, base.text_view_, shift, n_text)
+        shift = self._base.moments_.shift[:r]
+        space.begin(landmarks, self._base.text_view_, shift, n_text)
         for i, sums in enumerate(self._sums):
             if i != left_out:
-                space.add_moments(sums)
-        return space.solve(self._gram)
+                space.add_moments(sums.some(slice(0, r)))
+        return space.solve(gram[:r, :r])

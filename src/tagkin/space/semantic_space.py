@@ -177,12 +177,17 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         For collections that come in parts, where the first part does not stand for all.
         """
+        self.prepared(X, y)
+        return self
+
+    def prepared(self, X: Array, y: Array) -> Array:
+        """As `prepare`, and k(S, S) of the landmarks, shape (r, r)."""
         features, labels = self._validated(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
-        landmarks, _ = landmarks.independent()
+        landmarks, gram = landmarks.independent()
         moments = Moments.zeros(landmarks.mean_columns(features), text.shape[1])
         self._keep(X, view, landmarks, moments, None, None)
-        return self
+        return gram
 
     def partial_fit(self, X: Array, y: Any = None) -> Self:
         """Add images. The first call chooses the landmarks among its images.
@@ -286,13 +291,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Spaces like this one of all images (N×d, N×D) but those of one part, from one pass.
 
         For cross-validation: `SpaceParts.without` solves for the space that has not seen a part.
-
-        Parameters
-        ----------
-        X : array of shape (N, d)
-        y : array or sparse matrix of shape (N, D)
-        parts : list of int arrays
-            Rows of X; every image is in one of them.
+        The `parts` are rows of X; every image is in one of them.
         """
         features, labels = self._validated(X, y, first=True)
         return SpaceParts(self, features, labels, parts)

@@ -6,7 +6,7 @@ For each label t it minimises, over w and an intercept b that is not regularised
 
 C (N×r) being kernel columns of the images against r landmarks, and C T features whose inner
 products are the kernel. Labels are independent problems, solved side by side by conjugate
-gradients: two products with C per step, whatever the number of labels.
+gradients: two products with these features per step, whatever the number of labels.
 
 A label belongs on an image with probability σ(m). Where it does, it was forgotten with
 probability e, unless somebody looked. So ℓ is
@@ -21,7 +21,7 @@ said, σ(m + log e). With e = 0 this is logistic regression.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -47,10 +47,11 @@ _LABEL_BYTES = 2**28  # of each of the few N×labels arrays: labels beyond are s
 _LINE_STEPS = 2
 _CACHED = 2**17  # pairs of images and labels
 _GO_ON = 0.75  # share of labels not yet done, from which on the others are put aside
+_HELD = 2**30  # bytes of features that are kept while learning; more are made anew for each product
 
 
 class Columns(Protocol):
-    """Kernel columns (N×r), a block of images at a time, in the same blocks every time."""
+    """Kernel columns (N×r), a block of images at a time, made anew every time."""
 
     n_images: int
     dtype: Any
@@ -129,14 +130,82 @@ def fit_logistic(
     share = np.bincount(labels.indices, minlength=d) / n
     coef, intercept, n_steps = np.zeros((r, d)), np.log(share) - np.log1p(-share), 0
     width = max(1, _LABEL_BYTES // (4 * n))
+    features = _Features(columns, basis)
     for some in (slice(start, start + width) for start in range(0, d, width)):
         refused = None if rejected is None or forgotten == 0 else rejected[:, some].tocsr()
-        problem = _Problem(columns, basis, labels[:, some], refused, regularization, forgotten)
+        problem = _Problem(features, labels[:, some], refused, regularization, forgotten)
         coef[:, some], intercept[some], steps = problem.solved(
             intercept[some], tolerance, max_steps
         )
         n_steps = max(n_steps, steps)
     return LogisticFit(coef, intercept, n_steps)
+
+
+class _Features:
+    """(C − c̄) T, shape (N, p): kept where memory allows, for they are fewer than the columns.
+
+    Else products are with the columns, and with T before or after.
+    """
+
+    def __init__(self, columns: Columns, basis: Basis):
+        self.n_images, self._columns, self.squares = columns.n_images, columns, basis.squares
+        xp = namespace(basis.directions)
+        # the columns are no more precise than that
+        self._directions = xp.astype(basis.directions, columns.dtype)
+        self._mean = like(basis.mean, self._directions)
+        self._exact = to_numpy(basis.directions).astype(np.float64), to_numpy(basis.mean)
+        size = 4 * self.n_images * self._directions.shape[1]
+        self._kept: list[tuple[slice, Array]] | None = None
+        if size <= _HELD or on_accelerator(self._directions):
+            self._kept = [
+                (rows, matmul(C - self._mean, self._directions)) for rows, C in columns.blocks()
+            ]
+
+    @property
+    def reference(self) -> Array:
+        """An array of the kind, on the device and in the precision of the features."""
+        return self._directions
+
+    def margins(self, w: np.ndarray, b: np.ndarray) -> Array:
+        """(C − c̄) T w + b, shape (N, B)."""
+        xp = namespace(self.reference)
+        coef, offset = like(w, self.reference), like(b, self.reference)
+        if self._kept is None:
+            coef = matmul(self._directions, coef)
+            offset = offset - matmul(self._mean[None], coef)[0]
+        shape = self.n_images, coef.shape[1]
+        out = xp.empty(shape, dtype=coef.dtype, device=device(coef))
+        for rows, block in self._blocks():
+            matmul(block, coef, out=out[rows])
+            out[rows] += offset
+        return out
+
+    def gradient(
+        self, errors: Callable[[slice], tuple[Array, np.ndarray]], n_labels: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sums (p×B) of errors times features, and those (B,) of errors.
+
+        `errors` gives those of some images (n×B), and their sums.
+        """
+        n_columns = self._directions.shape[0 if self._kept is None else 1]
+        by_column, total = np.zeros((n_columns, n_labels)), np.zeros(n_labels)
+        for rows, block in self._blocks():
+            those, sums = errors(rows)
+            by_column += to_numpy(matmul(block.T, those))
+            total += sums
+        if self._kept is not None:
+            return by_column, total
+        centred = by_column - np.outer(to_numpy(self._mean), total)
+        return to_numpy(matmul(self._directions.T, like(centred, self.reference))), total
+
+    def of_columns(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (r×B) and intercepts (B,) for the columns themselves."""
+        directions, mean = self._exact
+        coef = directions @ w
+        return coef, b - mean @ coef
+
+    def _blocks(self) -> Iterable[tuple[slice, Array]]:
+        return self._columns.blocks() if self._kept is None else self._kept
 
 
 @dataclass(frozen=True)
@@ -180,24 +249,20 @@ class _Problem:
 
     def __init__(
         self,
-        columns: Columns,
-        basis: Basis,
+        features: _Features,
         labels: scipy.sparse.csr_array,
         rejected: scipy.sparse.csr_array | None,
         regularization: float,
         forgotten: float,
     ):
-        self.columns, self.basis = columns, basis
+        self.features, self.reference = features, features.reference
         self.labels, self.rejected = labels.tocsr(), rejected
         self.regularization, self.forgotten = regularization, forgotten
-        # the columns are no more precise than that
-        self.reference = namespace(basis.directions).astype(basis.directions, columns.dtype)
-        self.mean = like(basis.mean, self.reference)
         self.said = _Said.of(self.labels, rejected, self.reference)
         self.bends: Any = None  # d²ℓ/dm² (N×B) at the margins of the last gradient, at most
         share = np.bincount(labels.indices, minlength=labels.shape[1]) / labels.shape[0]
         spread = share * (1 - share)
-        self.metric = spread * basis.squares[:, None] + regularization  # (p, B)
+        self.metric = spread * features.squares[:, None] + regularization  # (p, B)
         self.metric_b = labels.shape[0] * spread
 
     def solved(
@@ -206,7 +271,7 @@ class _Problem:
         """Coefficients (r×B) for the columns, intercepts (B,), and how many steps it took."""
         p, width = self.metric.shape
         w, b = np.zeros((p, width)), intercept.copy()
-        margins = self._margins(w, b)
+        margins = self.features.margins(w, b)
         direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
         before, first, old = np.ones(width), None, None
         done_w, done_b, left = np.zeros_like(w), np.zeros_like(b), np.arange(width)
@@ -236,7 +301,7 @@ class _Problem:
             direction_w[:, uphill], direction_b[uphill] = -zw[:, uphill], -zb[uphill]
             direction_w[:, ~open_], direction_b[~open_] = 0, 0
             old, before = (gw, gb), np.maximum(size, 1e-300)
-            along = self._margins(direction_w, direction_b)
+            along = self.features.margins(direction_w, direction_b)
             uphill_by = (direction_w * gw).sum(axis=0) + direction_b * gb
             length = self._line_minimum(margins, along, w, direction_w, uphill_by)
             w += length * direction_w
@@ -244,10 +309,7 @@ class _Problem:
             for rows in self._rows():
                 margins[rows] += like(length, margins) * along[rows]
         done_w[:, left], done_b[left] = w, b
-        w, b = done_w, done_b
-        directions, mean = to_numpy(self.basis.directions), to_numpy(self.basis.mean)
-        coef = directions.astype(np.float64) @ w
-        return coef, b - mean.astype(np.float64) @ coef, step
+        return *self.features.of_columns(done_w, done_b), step
 
     def _keep(self, some: np.ndarray, margins: Array) -> Array:
         """Go on with some of the labels; their columns of the margins (N×B)."""
@@ -260,36 +322,21 @@ class _Problem:
         self.bends = xp.take(self.bends, index, axis=1)
         return xp.take(margins, index, axis=1)
 
-    def _margins(self, w: np.ndarray, b: np.ndarray) -> Array:
-        """(C − c̄) T w + b, shape (N, B), in the columns' precision."""
-        xp = namespace(self.reference)
-        coef = matmul(self.reference, like(w, self.reference))
-        offset = like(b, self.reference) - matmul(self.mean[None], coef)[0]
-        out = None
-        for rows, C in self.columns.blocks():
-            if out is None:
-                shape = (self.columns.n_images, coef.shape[1])
-                out = xp.empty(shape, dtype=C.dtype, device=C.device)
-            matmul(C, coef, out=out[rows])
-            out[rows] += offset
-        assert out is not None, "there are images"
-        return out
-
     def _gradient(self, margins: Array, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         xp = namespace(margins)
-        by_column, total = np.zeros((self.basis.mean.shape[0], w.shape[1])), np.zeros(w.shape[1])
         if self.bends is None:
             self.bends = xp.empty_like(margins)
-        for rows, C in self.columns.blocks():
-            errors = xp.empty_like(margins[rows])
+
+        def errors_of(rows: slice) -> tuple[Array, np.ndarray]:
+            errors, total = xp.empty_like(margins[rows]), np.zeros(w.shape[1])
             for some in self._rows(rows):
                 here = slice(some.start - rows.start, some.stop - rows.start)
                 errors[here], p = self._errors(margins[some], some)
                 self.bends[some] = p * (1 - p)
                 total += _column_sums(errors[here])
-            by_column += to_numpy(matmul(C.T, errors))
-        centred = by_column - np.outer(to_numpy(self.basis.mean), total)
-        gradient = to_numpy(matmul(self.reference.T, like(centred, self.reference)))
+            return errors, total
+
+        gradient, total = self.features.gradient(errors_of, w.shape[1])
         return gradient + self.regularization * w, total
 
     def _line_minimum(

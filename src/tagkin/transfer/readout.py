@@ -18,7 +18,6 @@ from tagkin.arrays import (
     like,
     matmul,
     namespace,
-    on_accelerator,
     row_blocks,
 )
 from tagkin.arrays.labels import label_names
@@ -32,10 +31,12 @@ __all__ = ["LogisticReadout"]
 
 _KERNEL = ArcCosine()
 _JITTER = 1e-6  # on the diagonal of k(S, S), which is 1: float32 columns are no more precise
-_HELD = 2**30  # bytes of kernel columns that are kept while learning; more are made anew
 _SAMPLE = 2  # images per landmark from which directions are estimated
 _MOST_LABELS = 4096  # that are learned; rarer ones keep their share of all images
-_WEAKEST = 1e-4  # of λ: directions in which the images say less are left out
+# Directions are left out along which the features' sum of squares over the images is below so many
+# times `tol` λ: with the usual tol below λ, which a label on half of the images outweighs by a
+# quarter of its sum of squares, and a rarer one by less.
+_WEAKEST = 50.0
 
 
 class LogisticReadout(LabelTransfer):
@@ -54,10 +55,12 @@ class LogisticReadout(LabelTransfer):
     regularization : float, default 0.25
         λ > 0.
     n_landmarks : int, default 2048
-        Images that the kernel is expressed by, at most; an eighth of the images where those are
+        Images that the kernel is expressed by, at most; a twelfth of the images where those are
         few, but no fewer than 256.
-    tol : float, default 0.01
+    tol : float, default 0.02
         A label is learned when the gradient has come down to this share of what it was at first.
+        Directions of the features along which λ says more than the images do are left out; the
+        less `tol`, the fewer.
     random_state : int, RandomState or None, default 0
         Seed for choosing landmarks.
     forgotten : float, default 0.0
@@ -107,7 +110,7 @@ class LogisticReadout(LabelTransfer):
         self,
         regularization: float = 0.25,
         n_landmarks: int = 2048,
-        tol: float = 0.01,
+        tol: float = 0.02,
         random_state: Any = 0,
         forgotten: float = 0.0,
     ):
@@ -172,13 +175,13 @@ class LogisticReadout(LabelTransfer):
             jitter *= 10
         step = max(1, columns.n_images // (_SAMPLE * gram.shape[0]))
         sample = xp.astype(columns.of(columns.embeddings[::step]), xp.float64)
-        least = _WEAKEST * self.regularization
+        least = min(1.0, _WEAKEST * self.tol) * self.regularization
         return orthogonal_basis(sample, factor, columns.n_images, least)
 
     def _landmarks(self, embeddings: Array) -> tuple[Array, float]:
         """Embeddings of some images (r×m), and the mean length of embeddings."""
         n = embeddings.shape[0]
-        r = min(n, self.n_landmarks, max(256, n // 8))
+        r = min(n, self.n_landmarks, max(256, n // 12))
         rng = check_random_state(self.random_state)
         rows = np.sort(rng.choice(n, size=r, replace=False))
         # other rows are found by position, and a device cannot be asked by a host's array
@@ -200,7 +203,7 @@ class LogisticReadout(LabelTransfer):
         shape = (embeddings.shape[0], self.n_labels_)
         scores = xp.empty(shape, dtype=one.dtype, device=one.device)
         learned = on_device_of(self.learned_, one)
-        for rows, C in columns.made_blocks():
+        for rows, C in columns.blocks():
             scores[rows] = intercept
             if len(self.learned_) == self.n_labels_:
                 scores[rows] += matmul(C, coef)
@@ -222,14 +225,13 @@ class LogisticReadout(LabelTransfer):
 
 
 class _KernelColumns:
-    """Kernel columns of embeddings against landmarks; kept in memory where they are small."""
+    """Kernel columns of embeddings against landmarks."""
 
     def __init__(self, embeddings: Array, landmarks: Array, length: float):
         self.embeddings, self.length = embeddings, length
         self.points = _with_length(landmarks, length)
         self.dtype = self.points.dtype
         self.n_images = embeddings.shape[0]
-        self._kept: list[tuple[slice, Array]] | None = None
 
     def between_landmarks(self) -> Array:
         """Kernel values (r×r) between the landmarks."""
@@ -240,22 +242,7 @@ class _KernelColumns:
         return _KERNEL(_with_length(as_block(embeddings, finite=False), self.length), self.points)
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Rows and their columns (n×r), the same every time."""
-        if self._kept is not None:
-            yield from self._kept
-            return
-        size = self.points.dtype.itemsize if hasattr(self.points.dtype, "itemsize") else 4
-        keep = self.n_images * self.points.shape[0] * size <= _HELD or on_accelerator(self.points)
-        kept = []
-        for rows, C in self.made_blocks():
-            if keep:
-                kept.append((rows, C))
-            yield rows, C
-        if keep:
-            self._kept = kept
-
-    def made_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Rows and their columns, made anew."""
+        """Consecutive rows and their columns (n×r)."""
         r, m = self.points.shape
         for rows in row_blocks(self.n_images, 16 * r + 16 * m, self.embeddings):
             yield rows, self.of(self.embeddings[rows])
