@@ -12,8 +12,6 @@ from tagkin.arrays import Array
 
 __all__ = ["LogisticProbe", "MLkNN"]
 
-_BLOCK = 8192
-
 
 class MLkNN:
     """ML-kNN: for each label, Bayes' rule on how many of the K neighbours have it.
@@ -70,8 +68,9 @@ class LogisticProbe:
     It minimises the mean over images of Σₜ log(1 + exp(−yₜ fₜ)) plus penalty/2 ‖W‖², by L-BFGS.
     """
 
-    def __init__(self, penalty: float = 1e-3, max_iterations: int = 40):
+    def __init__(self, penalty: float = 1e-3, max_iterations: int = 40, block: int = 8192):
         self.penalty = penalty
+        self.block = block  # rows at a time, so that memory does not grow with the images
         self.max_iterations = max_iterations
 
     def fit(
@@ -89,7 +88,7 @@ class LogisticProbe:
         found = scipy.optimize.minimize(
             _logistic_loss,
             start,
-            (Z, Y, self.penalty),
+            (Z, Y, self.penalty, self.block),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": self.max_iterations, "ftol": 1e-6, "gtol": 1e-7},
@@ -105,16 +104,16 @@ class LogisticProbe:
 
 
 def _logistic_loss(
-    flat: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, penalty: float
+    flat: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, penalty: float, block: int
 ) -> tuple[float, np.ndarray]:
-    """Loss and gradient, in blocks of rows, so that memory does not grow with the images."""
+    """Loss and gradient, in blocks of rows."""
     (n, d), D = Z.shape, Y.shape[1]
     W = flat[: d * D].reshape(d, D).astype(np.float32)
     b = flat[d * D :].astype(np.float32)
     value = 0.5 * penalty * float(flat[: d * D] @ flat[: d * D])
     by_w, by_b = penalty * flat[: d * D].reshape(d, D), np.zeros(D)
-    for first in range(0, n, _BLOCK):
-        z, y = Z[first : first + _BLOCK], Y[first : first + _BLOCK].toarray()
+    for first in range(0, n, block):
+        z, y = Z[first : first + block], Y[first : first + block].toarray()
         f = z @ W + b
         small = np.exp(-np.abs(f))
         losses = np.log1p(small) + np.maximum(f, 0) - y * f

@@ -16,7 +16,6 @@ from tagkin.evaluation import average_precision, evaluate, top_labels
 
 __all__ = ["Difference", "compare", "interval", "measure", "resample_weights", "weighted_map"]
 
-_ENTRIES = 2**18  # per block of weights, so that a block fits in the CPU cache
 MEASURES = ("MAP", "macro_precision", "macro_recall", "n_plus")
 
 
@@ -75,14 +74,17 @@ class _Ranking:
 
 
 def weighted_map(
-    truth: scipy.sparse.csr_array, scores: np.ndarray, weights: np.ndarray
+    truth: scipy.sparse.csr_array, scores: np.ndarray, weights: np.ndarray, n_entries: int = 2**18
 ) -> np.ndarray:
-    """MAP of each resample, shape (n_resamples,), for weights (n_resamples×n)."""
+    """MAP of each resample, shape (n_resamples,), for weights (n_resamples×n).
+
+    Of the weights, `n_entries` are taken at a time, so that they fit in the cache of a core.
+    """
     n, D = scores.shape
     most = int(weights.sum(axis=1, dtype=np.int64).max())
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, most + 1))])
     by_label = scipy.sparse.csc_array(truth)
-    rows = max(1, _ENTRIES // n)
+    rows = max(1, n_entries // n)
     precision = np.full((len(weights), D), np.nan)
     for t in range(D):
         carries = np.zeros(n, dtype=bool)

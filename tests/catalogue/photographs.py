@@ -1,7 +1,11 @@
-"""Sidecars, and what a catalogue says of tags."""
+"""Pictures with sidecars, and what a catalogue says of tags."""
 
 import json
 from html import escape
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
 
 from tagkin.catalogue import Catalogue
 
@@ -15,6 +19,23 @@ def sidecar_text(tags: list[str]) -> str:
         f"<dc:subject><rdf:Bag>{items}</rdf:Bag></dc:subject>"
         "</rdf:Description></rdf:RDF></x:xmpmeta>"
     )
+
+
+WORDS = ("red", "blue")
+
+
+def put_red_and_blue(folder: Path) -> Path:
+    """Sixteen red and sixteen blue pictures, of which ten each are tagged."""
+    folder.mkdir(exist_ok=True)
+    rng = np.random.default_rng(0)
+    for i in range(32):
+        pixels = rng.integers(0, 120, (48, 48, 3)).astype(np.uint8)
+        pixels[..., 2 * (i % 2)] = 255
+        path = folder / f"{i:02}.png"
+        Image.fromarray(pixels).save(path)
+        if i < 20:
+            path.with_name(f"{path.name}.xmp").write_text(sidecar_text([WORDS[i % 2]]))
+    return folder
 
 
 def found_tags(catalogue: Catalogue) -> dict[str, dict[str, list[list[str]]]]:

@@ -2,9 +2,7 @@
 
 import threading
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from tagkin.annotator import Annotator
 from tagkin.catalogue import (
@@ -28,23 +26,12 @@ from tagkin.catalogue import (
 from tagkin.catalogue.live_review import LiveReview
 from tagkin.errors import InvalidInput
 
-from .photographs import sidecar_text
-
-WORDS = ("red", "blue")
+from .photographs import WORDS, put_red_and_blue
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """Sixteen red and sixteen blue pictures; ten of each are tagged."""
-    folder, rng = tmp_path_factory.mktemp("photos"), np.random.default_rng(0)
-    for i in range(32):
-        pixels = rng.integers(0, 120, (48, 48, 3)).astype(np.uint8)
-        pixels[..., 2 * (i % 2)] = 255
-        path = folder / f"{i:02}.png"
-        Image.fromarray(pixels).save(path)
-        if i < 20:
-            path.with_name(f"{path.name}.xmp").write_text(sidecar_text([WORDS[i % 2]]))
-    return folder
+    return put_red_and_blue(tmp_path_factory.mktemp("photos"))
 
 
 @pytest.fixture(scope="module")

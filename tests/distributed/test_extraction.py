@@ -53,13 +53,14 @@ def test_workers_send_no_telemetry(client, photographs):
     assert set(client.run(lambda: os.environ.get("ORT_DISABLE_TELEMETRY")).values()) == {"1"}
 
 
-def test_features_are_those_of_one_machine(client, photographs, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("tagkin.distributed.extraction._FILES", 4)
+def test_features_are_those_of_one_machine(client, photographs, expected, tmp_path):
     told = []
+
+    def progress(done, total):
+        told.append((done, total))
+
     with FeatureCache(tmp_path) as cache:
-        found = extract(
-            photographs, NAME, cache=cache, progress=lambda done, total: told.append((done, total))
-        )
+        found = extract(photographs, NAME, cache=cache, progress=progress, n_per_task=4)
     assert_same(found, expected)
     assert (found.n_cached, found.n_computed) == (0, 10)
     assert told[0] == (0, 13)
@@ -76,8 +77,7 @@ def test_features_are_those_of_one_machine(client, photographs, expected, tmp_pa
     assert here.n_cached == 11  # what workers found serves this machine
 
 
-def test_a_worker_killed_while_it_looks(client, photographs, expected, monkeypatch):
-    monkeypatch.setattr("tagkin.distributed.extraction._FILES", 1)
+def test_a_worker_killed_while_it_looks(client, photographs, expected):
     killed = []
 
     def kill_one(done, total):
@@ -85,7 +85,7 @@ def test_a_worker_killed_while_it_looks(client, photographs, expected, monkeypat
             killed.append(sorted(client.run(os.getpid).values())[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    assert_same(extract(photographs, NAME, progress=kill_one), expected)
+    assert_same(extract(photographs, NAME, progress=kill_one, n_per_task=1), expected)
     assert killed
 
 
@@ -126,14 +126,11 @@ def test_a_photograph_that_ends_processes_is_a_failure(
     assert "ended" in found.failures[0].reason
 
 
-def test_what_was_found_is_kept_when_the_cluster_goes(
-    client, photographs, expected, tmp_path, monkeypatch
-):
+def test_what_was_found_is_kept_when_the_cluster_goes(client, photographs, expected, tmp_path):
     import distributed
 
     from tests.distributed.conftest import local_cluster
 
-    monkeypatch.setattr("tagkin.distributed.extraction._FILES", 1)
     with local_cluster(1) as mortal, distributed.Client(mortal, set_as_default=False) as lost:
         lost.wait_for_workers(1, timeout=60)
 
@@ -142,7 +139,7 @@ def test_what_was_found_is_kept_when_the_cluster_goes(
                 threading.Thread(target=mortal.close).start()
 
         with FeatureCache(tmp_path) as cache, pytest.raises(ClusterLost, match="in the cache"):
-            extract(photographs, NAME, client=lost, cache=cache, progress=close)
+            extract(photographs, NAME, client=lost, cache=cache, progress=close, n_per_task=1)
     with FeatureCache(tmp_path) as cache:
         found = extract(photographs, NAME, client=client, cache=cache)
     assert_same(found, expected)

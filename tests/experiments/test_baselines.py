@@ -53,11 +53,12 @@ def test_logistic_regression_is_scikit_learns():
         np.testing.assert_allclose(found[:, t], expected, atol=0.02)
 
 
-def test_logistic_regression_in_blocks(monkeypatch):
+def test_logistic_regression_in_blocks():
     X, Y, X_new = make_collection(200)
-    whole = LogisticProbe(0.1).fit(X, scipy.sparse.csr_array(Y)).decision_function(X_new)
-    monkeypatch.setattr("experiments.baselines._BLOCK", 37)
-    parts = LogisticProbe(0.1).fit(X, scipy.sparse.csr_array(Y)).decision_function(X_new)
+    whole, parts = (
+        probe.fit(X, scipy.sparse.csr_array(Y)).decision_function(X_new)
+        for probe in (LogisticProbe(0.1), LogisticProbe(0.1, block=37))
+    )
     np.testing.assert_allclose(parts, whole, atol=1e-2)
 
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from tagkin.errors import InvalidInput
-from tagkin.pages import _layout, draw_map, lay_out
+from tagkin.pages import draw_map, lay_out
 from tagkin.pages._layout import leading_directions, placed_among
 
 # private: the geometry of the picture, without which nobody knows where on it to look
@@ -71,10 +71,9 @@ def test_photographs_that_are_all_the_same():
         np.testing.assert_array_equal(lay_out(X), np.zeros((30, 2)))
 
 
-def test_of_many_some_are_laid_out_and_the_rest_put_among_them(monkeypatch):
-    monkeypatch.setattr(_layout, "_N_LAID_OUT", 60)
+def test_of_many_some_are_laid_out_and_the_rest_put_among_them():
     X, which = clusters(n_each=60)
-    positions = lay_out(X)
+    positions = lay_out(X, n_laid_out=60)
     assert positions.shape == (180, 2)
     assert share_of_like_neighbours(positions, which) == 1
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.catalogue import Catalogue, Suggested, open_for_scan, put_suggestions, scan
+from tagkin.catalogue import Catalogue, open_for_scan, scan
 from tagkin.server import Review
 from tests.catalogue.photographs import sidecar_text
+from tests.catalogue.suggested import content, offer
 
 from .browser import Browser, Running
 from .window import chromium
@@ -62,10 +63,6 @@ def put_photographs(folder: Path) -> Path:
     return folder
 
 
-def content(catalogue: Catalogue, path: str) -> int:
-    return catalogue.value("SELECT content FROM photographs WHERE path = ?", (path,))
-
-
 def tag(catalogue: Catalogue, name: str) -> int:
     return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
 
@@ -81,22 +78,16 @@ def with_suggestions(root: Path) -> Iterator[Catalogue]:
     """Open for writing, with suggestions and doubts; the review closes it."""
     opened = open_for_scan(root, command="review")
     scan(opened)
-    kin = [(content(opened, "a.jpg"), 0.75), (content(opened, "b.jpg"), 0.25)]
-    with opened.run("suggest", model="f" * 64) as run:
-        each = [
-            (content(opened, path), [Suggested(t, p, kin, 0.1, 0.3) for t, p in tags.items()])
-            for path, tags in OFFERED.items()
-        ]
-        put_suggestions(opened, run.id, each)
-        with opened.transaction() as connection:
-            for path, name, kind, sure in (
-                ("a.jpg", "sea", "wrong", 0.9),
-                ("2024/d.jpg", "beach", "missing", 0.8),
-            ):
-                pair = content(opened, path), tag(opened, name)
-                connection.execute(
-                    "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, x'')", (*pair, run.id, kind, sure)
-                )
+    run = offer(opened, OFFERED)
+    with opened.transaction() as connection:
+        for path, name, kind, sure in (
+            ("a.jpg", "sea", "wrong", 0.9),
+            ("2024/d.jpg", "beach", "missing", 0.8),
+        ):
+            pair = content(opened, path), tag(opened, name)
+            connection.execute(
+                "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, x'')", (*pair, run, kind, sure)
+            )
     yield opened
     opened.close()
 

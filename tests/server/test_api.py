@@ -6,10 +6,10 @@ import pytest
 
 from tagkin.catalogue import Catalogue
 from tests.catalogue.photographs import check_invariants
-from tests.catalogue.suggested import decisions, open_suggestions
+from tests.catalogue.suggested import content, decisions, open_suggestions
 
 from .browser import Browser, Running
-from .conftest import OFFERED, content, tag
+from .conftest import OFFERED, tag
 
 N_OFFERED = sum(map(len, OFFERED.values()))
 

@@ -1,32 +1,19 @@
 """The order that follows decisions, opened from a catalogue with a model in earnest."""
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from tagkin.annotator import Annotator
 from tagkin.catalogue import decide_batch, open_for_scan, refit, scan, verdicts_of
 from tagkin.server.answers import doubts_answer, suggestions_answer, tags_answer
 from tagkin.server.live_order import LiveOrder
-from tests.catalogue.photographs import sidecar_text
+from tests.catalogue.photographs import put_red_and_blue
 
-WORDS = ("red", "blue")
 PATIENCE = 300.0
 
 
 @pytest.fixture
 def catalogue(tmp_path):
-    """Sixteen red and sixteen blue pictures, of which ten each are tagged."""
-    folder, rng = tmp_path / "photos", np.random.default_rng(0)
-    folder.mkdir()
-    for i in range(32):
-        pixels = rng.integers(0, 120, (48, 48, 3)).astype(np.uint8)
-        pixels[..., 2 * (i % 2)] = 255
-        path = folder / f"{i:02}.png"
-        Image.fromarray(pixels).save(path)
-        if i < 20:
-            path.with_name(f"{path.name}.xmp").write_text(sidecar_text([WORDS[i % 2]]))
-    with open_for_scan(folder) as opened:
+    with open_for_scan(put_red_and_blue(tmp_path / "photos")) as opened:
         scan(opened)
         refit(opened, Annotator(names=False))
         yield opened

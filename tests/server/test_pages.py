@@ -9,9 +9,10 @@ from PIL import Image
 
 from tagkin.catalogue import Catalogue
 from tagkin.server.thumbnails import SIZES
+from tests.catalogue.suggested import content
 
 from .browser import Browser, Running
-from .conftest import MARKUP, Shared, content, tag
+from .conftest import MARKUP, Shared, tag
 
 PAGES = ["/tags", "/photographs", "/doubtful", "/doubtful?kind=wrong", "/search", "/overview"]
 

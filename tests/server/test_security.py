@@ -9,10 +9,10 @@ from tagkin.catalogue import Catalogue
 from tagkin.errors import InvalidInput
 from tagkin.server import Access, Review, Server
 from tagkin.server.security import MAX_BODY
-from tests.catalogue.suggested import decisions
+from tests.catalogue.suggested import content, decisions
 
 from .browser import Browser, Running
-from .conftest import Shared, content, tag
+from .conftest import Shared, tag
 
 EVERYWHERE = [
     "/",

@@ -19,7 +19,6 @@ from tagkin.images import Failure
 
 __all__ = ["extract", "opened_backbone", "see"]
 
-_FILES = 32  # a task: long beside what a task costs, short beside what a lost worker costs
 _AHEAD = 4  # tasks that wait for each thread of the cluster
 
 
@@ -30,6 +29,7 @@ def extract(
     client: Any = None,
     cache: FeatureCache | None = None,
     progress: Callable[[int, int], None] | None = None,
+    n_per_task: int = 32,
 ) -> Extraction:
     """Features of photographs that workers can read, as `tagkin.features.extract` gives them.
 
@@ -49,6 +49,8 @@ def extract(
         On this machine; workers need none.
     progress : callable or None
         Called with the number of files done and the number of all.
+    n_per_task : int
+        Files that a worker looks at in one go, and that are looked at again where it is lost.
     """
     if isinstance(files, (str, bytes, os.PathLike)):
         raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")
@@ -61,7 +63,8 @@ def extract(
     done, total = len(run.files) - len(unknown), len(run.files)
     report(done, total)
     try:
-        for batch, found in _seen(run.files, unknown, backbone.name, backbone.fingerprint, client):
+        batches = [unknown[i : i + n_per_task] for i in range(0, len(unknown), n_per_task)]
+        for batch, found in _seen(run.files, batches, backbone.name, backbone.fingerprint, client):
             _keep(run, batch, found)
             done += len(batch)
             report(done, total)
@@ -74,10 +77,9 @@ def extract(
 
 
 def _seen(
-    files: list[str], unknown: list[int], name: str, fingerprint: str, client: Any
+    files: list[str], batches: list[list[int]], name: str, fingerprint: str, client: Any
 ) -> Iterator[tuple[list[int], Extraction]]:
     """Batches of files and what workers found, as they come; a few at a time are under way."""
-    batches = [unknown[i : i + _FILES] for i in range(0, len(unknown), _FILES)]
     batches.reverse()
     suspects: list[list[int]] = []  # one file each, looked at alone so that no other is blamed
     ahead = _AHEAD * max(1, sum(client.nthreads().values()))

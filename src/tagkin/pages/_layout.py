@@ -12,17 +12,16 @@ from tagkin.errors import InvalidInput
 
 __all__ = ["lay_out", "leading_directions", "placed_among"]
 
-_N_LAID_OUT = 5000  # by t-SNE; others are placed among them
 _N_DIRECTIONS = 50
 _N_NEAREST = 3
 _N_STEPS = 500  # of descent; a map to look at has converged by then
 
 
-def lay_out(X: Array, random_state: int = 0) -> np.ndarray:
+def lay_out(X: Array, random_state: int = 0, *, n_laid_out: int = 5000) -> np.ndarray:
     """Positions in the plane, near each other where photographs are near by cosine (t-SNE).
 
     The rows are scaled to unit length and projected onto their 50 leading directions; t-SNE
-    starts from the first two of them. Of more than 5,000 photographs, 5,000 chosen without
+    starts from the first two of them. Of more than `n_laid_out` photographs, so many chosen without
     replacement are laid out so, and every other one is put in the middle of the three of those
     that are nearest to it. It runs in one thread: the same input gives the same positions.
 
@@ -31,6 +30,8 @@ def lay_out(X: Array, random_state: int = 0) -> np.ndarray:
     X : array of shape (n, d)
         Features, or embeddings in the semantic space.
     random_state : int, default 0
+    n_laid_out : int, default 5000
+        The time of t-SNE grows with them.
 
     Returns
     -------
@@ -41,7 +42,7 @@ def lay_out(X: Array, random_state: int = 0) -> np.ndarray:
     if len(X.shape) != 2:
         raise InvalidInput(f"X must have the shape (n, d), a row per photograph; found {X.shape}.")
     n, d = X.shape
-    few = np.sort(np.random.default_rng(random_state).permutation(n)[:_N_LAID_OUT])
+    few = np.sort(np.random.default_rng(random_state).permutation(n)[:n_laid_out])
     with one_thread():
         leading = leading_directions(X, few, random_state) if n and d else np.zeros((n, 0))
         if n < 5 or not np.ptp(leading[few], axis=0).any():
