@@ -20,10 +20,12 @@ def stand_for(address: str, command: list[str]) -> NoReturn:
     text = json.dumps(request).encode()
     asked = socket.socket(socket.AF_UNIX)
     asked.connect(address)
-    socket.send_fds(asked, [len(text).to_bytes(LENGTH)], [0, 1, 2])
-    asked.sendall(text)
     for number in PASSED_ON:
         signal.signal(number, lambda number, _: asked.sendall(bytes([number])))
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # what comes now is passed on after it
+    socket.send_fds(asked, [len(text).to_bytes(LENGTH)], [0, 1, 2])
+    asked.sendall(text)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     for stream in (0, 1, 2):
         os.close(stream)  # the command's alone: who reads sees when it has ended
     code = int.from_bytes(asked.recv(4), signed=True)
