@@ -86,7 +86,7 @@ class SpaceParts:
         columns = self._columns[:, : len(coefficients)]
         psi = matmul(columns, coefficients.astype(columns.dtype))
         off = to_numpy(solution.kernel_mean) - to_numpy(space.moments_.shift)
-        psi -= (off @ coefficients).astype(columns.dtype)
+        psi -= to_numpy(matmul(off, coefficients)).astype(columns.dtype)
         dtype = as_block(self._X[:1], finite=False).dtype  # of the features, as `transform` does
         return [namespace(psi).astype(psi[rows], dtype, copy=False) for rows in wanted]
 

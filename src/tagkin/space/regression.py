@@ -310,7 +310,7 @@ def _largest_value(A: Array) -> float:
     xp = namespace(A)
     v = xp.ones(A.shape[1], dtype=A.dtype, device=A.device)
     for _ in range(20):
-        v = A.T @ (A @ (v / xp.clip(xp.linalg.vector_norm(v), 1e-300, None)))
+        v = matmul(A.T, matmul(A, v / xp.clip(xp.linalg.vector_norm(v), 1e-300, None)))
     return float(xp.linalg.vector_norm(v)) ** 0.5
 
 
