@@ -107,9 +107,9 @@ def test_with_landmarks_the_images_are_summed_up_once_for_all_folds_and_settings
     of, of_columns = Moments.of.__func__, Moments.of_columns.__func__
 
     def counted(by):
-        def sums(cls, X, *args):
+        def sums(cls, X, *args, **options):
             summed.append(len(X))
-            return by(cls, X, *args)
+            return by(cls, X, *args, **options)
 
         return classmethod(sums)
 
