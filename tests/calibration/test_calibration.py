@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.optimize import isotonic_regression
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -17,6 +18,7 @@ from tagkin.calibration import LabelCalibrator, expected_calibration_error, reli
 from tagkin.calibration.pooling import (
     Prior,
     ScoreTable,
+    _increasing,
     derivatives,
     fit_link,
     fit_sigmoids,
@@ -443,3 +445,15 @@ def test_a_stored_link_of_later_labels_is_whole(tmp_path):
     del calibrator.later_link_log_odds_
     with pytest.raises(InvalidInput, match="without later_link_log_odds_"):
         calibrator.check_stored()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_are_those_of_isotonic_regression(seed):
+    """Against SciPy's; equal values and weights among them."""
+    rng = np.random.default_rng(seed)
+    values = np.round(np.linspace(0, 1, 200) + rng.standard_normal(200) / 3, 1)
+    weights = rng.integers(1, 5, 200).astype(float)
+    levels, first = _increasing(values, weights)
+    expected = isotonic_regression(values, weights=weights)
+    np.testing.assert_allclose(np.repeat(levels, np.diff([*first, 200])), expected.x, atol=1e-12)
+    assert (np.diff(levels) > 0).all()

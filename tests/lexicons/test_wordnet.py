@@ -484,3 +484,12 @@ def test_a_synset_has_words(wordnet):
     assert wordnet.words(offset("dog")) == ("dog", "domestic_dog")
     with pytest.raises(InvalidInput, match="no noun synset 00000042"):
         wordnet.words(42)
+
+
+def test_without_counts_words_have_senses_and_no_similarity(tmp_path):
+    folder = write_wordnet(tmp_path / "wordnet")
+    bare, whole = WordNet.find(folder, information_content=None), WordNet.find(folder)
+    assert names(bare, "dogs") == names(whole, "dogs") != []
+    assert bare.information_content_source is None
+    with pytest.raises(InvalidInput, match="read without counts"):
+        bare.lin_similarity("dog", "cat")

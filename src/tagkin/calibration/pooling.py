@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts when they are asked for
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, count_below, expit, logit, row_blocks
@@ -138,11 +137,31 @@ def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
     average = (positives.sum() + 0.5) / (count.sum() + 1)
     for extra in (0, 1):  # twice, since one image more may undo the order of small steps
         rate = (positives + extra * average) / (count + extra)
-        steps = scipy.optimize.isotonic_regression(rate, weights=count + extra)
-        first = steps.blocks[:-1]
+        levels, first = _increasing(rate, count + extra)
         scores = np.add.reduceat(scores * count, first) / np.add.reduceat(count, first)
         positives, count = (np.add.reduceat(part, first) for part in (positives, count))
-    return scores, logit(steps.x[first])
+    return scores, logit(levels)
+
+
+def _increasing(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The levels (k,) of the increasing step function nearest to values, and where each begins.
+
+    Neighbours that decrease are pooled to their weighted mean, until none do: isotonic regression.
+    SciPy's takes longer to import than this to run.
+    """
+    levels: list[float] = []
+    totals: list[float] = []
+    sizes: list[int] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        level, total, size = value, weight, 1
+        while levels and levels[-1] >= level:
+            before = totals.pop()
+            level = (levels.pop() * before + level * total) / (before + total)
+            total, size = before + total, size + sizes.pop()
+        levels.append(level)
+        totals.append(total)
+        sizes.append(size)
+    return np.array(levels), np.cumsum([0, *sizes[:-1]])
 
 
 def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:

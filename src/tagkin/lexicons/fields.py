@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,7 @@ class Fields:
     @classmethod
     def of(cls, data: bytes) -> Fields:
         """The fields of a file's bytes."""
-        data = b"\n".join(line.partition(b"|")[0] for line in data.split(b"\n"))
+        data = re.sub(rb"\|[^\n]*", b"", data)
         characters = np.frombuffer(data, dtype=np.uint8)
         line_ends = np.append(np.flatnonzero(characters == _NEWLINE), len(data))
         line_starts = np.append(0, line_ends[:-1] + 1)

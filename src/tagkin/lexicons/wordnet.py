@@ -67,8 +67,9 @@ class WordNet:
 
     Attributes
     ----------
-    information_content_source : str
-        Where the counts come from: the corpus asked for, or "counts" where its file is missing.
+    information_content_source : str or None
+        Where the counts come from: the corpus asked for, or "counts" where its file is missing;
+        None where none was asked for.
     head_nouns : bool
         Whether an unknown compound means what its last word means.
 
@@ -86,12 +87,16 @@ class WordNet:
     """
 
     def __init__(
-        self, nouns: Nouns, information_content: np.ndarray, source: str, head_nouns: bool = False
+        self,
+        nouns: Nouns,
+        information_content: np.ndarray | None,
+        source: str | None,
+        head_nouns: bool = False,
     ):
         self.information_content_source = source
         self.head_nouns = head_nouns
         self._nouns = nouns
-        self._information_content = information_content
+        self._content = information_content
         self._numbers = {offset: number for number, offset in enumerate(nouns.offsets.tolist())}
         self._ancestors: dict[int, frozenset[int]] = {}  # of offsets that were asked for
         self._last_below: tuple[tuple[int, ...], dict[int, list[int]]] = ((), {})
@@ -101,7 +106,7 @@ class WordNet:
         cls,
         path: PathLike | None = None,
         *,
-        information_content: str = "brown",
+        information_content: str | None = "brown",
         head_nouns: bool = False,
     ) -> Self:
         """Read WordNet from `path`, or from where it is installed.
@@ -117,22 +122,34 @@ class WordNet:
             wordnet_ic beside it; without that file, or for "counts", the sense counts of
             WordNet's own cntlist.rev. A synset that the corpus never mentions is like nothing
             but its like (see `unattested`); the add1 forms count one more of every synset, so
-            that there is none.
+            that there is none. None reads no counts, for words and senses alone.
         head_nouns : bool, default False
             Take a compound that WordNet does not have for its last word: a "potted plant" is a
             plant. Off, since a wrong meaning is worse than none: "uncle bob" is no haircut.
         """
-        if information_content not in CORPORA:
+        if information_content is not None and information_content not in CORPORA:
             raise InvalidInput(
                 f"information_content must be one of {', '.join(CORPORA)}; found "
                 f"{information_content!r}."
             )
         files = find_files(path)
         nouns = read_nouns(files.database)
+        if information_content is None:
+            return cls(nouns, None, None, head_nouns)
         counts, total, source = corpus_counts(files, nouns, information_content)
         content = np.full(len(counts), _NEVER_SEEN)
         content[counts > 0] = -np.log(counts[counts > 0] / total)
         return cls(nouns, content, source, head_nouns)
+
+    @property
+    def _information_content(self) -> np.ndarray:
+        """Of each synset, shape (n_synsets,)."""
+        if self._content is None:
+            raise InvalidInput(
+                "This WordNet was read without counts, and knows no similarities. Read it with "
+                'WordNet.find(information_content="brown").'
+            )
+        return self._content
 
     # --- words ---------------------------------------------------------------------------
 

