@@ -24,15 +24,15 @@ COMMANDS = {
 }
 
 _OF_TRAINING = """\
-Of `tagkin train` (a profile, other programs running), learning takes 43 %, in 16 spaces and 16
-read-outs of a few hundred photographs each; imports 28 %; what the names of tags mean 23 %, half of
-it to read WordNet; series, the photographs' tags and saving the rest."""
+Of `tagkin train` (a profile, other programs running), learning takes 45 %, in 16 spaces and 16
+read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean 20 %,
+most of it to read the nouns of WordNet; series, the photographs' tags and saving the rest."""
 _WHERE = """\
-Where the time of COCO's 10,000 goes (a profile with two threads; 56 s, other programs running):
-read-outs 31 %, two thirds of it products; sums, solutions and embeddings of spaces 24 %; neighbours
-15 %, most of it for pairs of vectors; denoising 11 %; audit and confidences 8 %; mixtures and names
-7 %; series 5 %. Products alone take 16 s. So 20 s asks for fewer steps of the read-outs or fewer
-landmarks, and both change what is learned."""
+Where the processor's time of COCO's 10,000 goes (a profile with one thread; 37 s): spaces 41 %, most
+of it the sums over kernel columns and the factors of 4,096 and, in folds, 3,072 landmarks;
+read-outs 17 %; audit and confidences 9 %; neighbours and their votes 7 %; denoising 7 %; names 6 %;
+mixtures, series and tags 11 %. Products and factors alone take 15 s, on both cores half of that.
+What runs on one core is the audit, after names and confidences (4 s), and parts of the rest."""
 
 
 def learning_section(found: dict[str, Any] | None) -> str:
