@@ -28,8 +28,8 @@ Of `tagkin train` (a profile, other programs running), learning takes 45 %, in 1
 read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean 20 %,
 most of it to read the nouns of WordNet; series, the photographs' tags and saving the rest."""
 _WHERE = """\
-Where the processor's time of COCO's 10,000 goes (a profile with one thread; 37 s): spaces 41 %, most
-of it the sums over kernel columns and the factors of 4,096 and, in folds, 3,072 landmarks;
+Where the processor's time of COCO's 10,000 goes (a profile with one thread; 37 s): spaces 41 %,
+most of it sums over kernel columns and factors of 4,096 and, in folds, 3,072 landmarks;
 read-outs 17 %; audit and confidences 9 %; neighbours and their votes 7 %; denoising 7 %; names 6 %;
 mixtures, series and tags 11 %. Products and factors alone take 15 s, on both cores half of that.
 What runs on one core is the audit, after names and confidences (4 s), and parts of the rest."""
