@@ -55,7 +55,7 @@ class LogisticReadout(LabelTransfer):
     regularization : float, default 0.25
         λ > 0.
     n_landmarks : int, default 2048
-        Images that the kernel is expressed by, at most; a twelfth of the images where those are
+        Images that the kernel is expressed by, at most; an eighth of the images where those are
         few, but no fewer than 256.
     tol : float, default 0.02
         A label is learned when the gradient has come down to this share of what it was at first.
@@ -181,7 +181,7 @@ class LogisticReadout(LabelTransfer):
     def _landmarks(self, embeddings: Array) -> tuple[Array, float]:
         """Embeddings of some images (r×m), and the mean length of embeddings."""
         n = embeddings.shape[0]
-        r = min(n, self.n_landmarks, max(256, n // 12))
+        r = min(n, self.n_landmarks, max(256, n // 8))
         rng = check_random_state(self.random_state)
         rows = np.sort(rng.choice(n, size=r, replace=False))
         # other rows are found by position, and a device cannot be asked by a host's array
