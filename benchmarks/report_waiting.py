@@ -28,11 +28,11 @@ Of `tagkin train` (a profile, other programs running), learning takes 45 %, in 1
 read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean 20 %,
 most of it to read the nouns of WordNet; series, the photographs' tags and saving the rest."""
 _WHERE = """\
-Where the processor's time of COCO's 10,000 goes (a profile with one thread; 37 s): spaces 41 %,
-most of it sums over kernel columns and factors of 4,096 and, in folds, 3,072 landmarks;
-read-outs 17 %; audit and confidences 9 %; neighbours and their votes 7 %; denoising 7 %; names 6 %;
-mixtures, series and tags 11 %. Products and factors alone take 15 s, on both cores half of that.
-What runs on one core is the audit, after names and confidences (4 s), and parts of the rest."""
+Where the processor's time of COCO's 10,000 goes (a profile with one thread, other programs running;
+43 s): spaces 33 %, most of it sums over kernel columns and factors of 4,096 and, in folds, 3,072
+landmarks; read-outs 25 %; audit and confidences 8 %; denoising 7 %; neighbours and their votes 6 %;
+names 6 %; mixtures, series and tags 10 %. Products and factors alone take 20 s, half of that on
+both cores. The audit and the confidences, 3 s at the end, run on one core."""
 
 
 def learning_section(found: dict[str, Any] | None) -> str:
