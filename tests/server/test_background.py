@@ -36,11 +36,10 @@ def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
     ended = threading.Event()
     fit = BackgroundFit(catalogue.path, ended.set)
     assert fit.start(needs_of(catalogue))
-    process = fit._process
-    assert process is not None
+    assert fit.is_running
     assert not fit.start(needs_of(catalogue))
     fit.stop()
-    assert process.poll() is not None
+    assert not fit.is_running  # the process has ended
     assert not ended.is_set()
     assert not fit.start(needs_of(catalogue))
 

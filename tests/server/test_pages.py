@@ -33,6 +33,7 @@ def test_modes(browser: Browser, path: str) -> None:
     assert found.status == 200, found.text
     assert found.headers["content-type"] == "text/html; charset=utf-8"
     assert "9 suggestions left for 4 photographs, about 5 right" in found.text
+    assert '<link rel="icon" href="/static/' in found.text
     for asset in re.findall(r'(?:href|src)="(/static/[^"]+)"', found.text):
         kept = browser.get(asset)
         assert kept.status == 200
