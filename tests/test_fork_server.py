@@ -55,9 +55,12 @@ def test_an_error_ends_it_as_any_other(forked: Start) -> None:
 def test_signals_reach_it(forked: Start) -> None:
     process = forked(["-c", WAITS], **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE))
     assert process.stdout is not None
+    assert process.stderr is not None
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    assert b"KeyboardInterrupt" in process.communicate()[1]
+    said = process.stderr.read()  # to its end, and only then its input ends
+    process.communicate()
+    assert b"KeyboardInterrupt" in said
     assert process.returncode == -signal.SIGINT
 
 

@@ -14,7 +14,6 @@ import pytest
 import tagkin
 from tagkin.cli import train
 from tagkin.cli.output import relative
-from tests.fork_server import Start
 from tests.privileges import without_privileges
 
 from .synthetic import make_photographs, write_sidecar, write_tag_file
@@ -262,8 +261,8 @@ def test_a_full_disk_is_told(start, world):
 
 
 @not_windows
-def test_interrupted_it_ends_with_130_and_leaves_no_model(start_program, tmp_path):
-    process = start_training(start_program, tmp_path)
+def test_interrupted_it_ends_with_130_and_leaves_no_model(environment, tmp_path):
+    process = start_training(environment, tmp_path)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130, said
@@ -272,8 +271,8 @@ def test_interrupted_it_ends_with_130_and_leaves_no_model(start_program, tmp_pat
 
 
 @not_windows
-def test_killed_it_leaves_no_half_written_model_and_goes_on_later(start_program, run, tmp_path):
-    process = start_training(start_program, tmp_path)
+def test_killed_it_leaves_no_half_written_model_and_goes_on_later(environment, run, tmp_path):
+    process = start_training(environment, tmp_path)
     process.kill()
     process.communicate()
     assert not (tmp_path / "model").exists()
@@ -301,12 +300,20 @@ main()
 """
 
 
-def start_training(start_program: Start, tmp_path: Path) -> subprocess.Popen:
+def start_training(environment, tmp_path: Path) -> subprocess.Popen:
     """Training in a process of its own, in the middle of its photographs."""
     tags = make_photographs(tmp_path / "photos", n_each=3, seed=3)
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", tags)
     command = ["train", "photos", "--model", "model", "--cache", "fresh-cache"]
-    process = start_program("-c", HELD, *command, stdin=subprocess.PIPE)
+    process = subprocess.Popen(  # not forked elsewhere: a signal reaches it at once
+        [sys.executable, "-c", HELD, *command],
+        env=environment,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
