@@ -153,15 +153,20 @@ class Locations(Sequence[str]):
                 break
 
     def try_root(
-        self, folder: str | os.PathLike[str], digest_of: Callable[[str], str | None]
+        self,
+        folder: str | os.PathLike[str],
+        digest_of: Callable[[str], str | None],
+        prefer: bool = False,
     ) -> bool:
         """Take a folder for the root if it has the photographs that are missing now.
 
         They are looked for by name, and the content of a few is read: cheap enough for every
-        folder that a command is given anyway.
+        folder that a command is given anyway. With `prefer`, also where none is missing but all
+        are elsewhere, in a copy.
         """
         whole = os.path.abspath(folder)
-        if not self.missing() or not self._is_root(whole, digest_of):
+        wanted = self.missing() or (prefer and self.root != whole)
+        if not wanted or not self._is_root(whole, digest_of):
             return False
         self.root, self.moved = whole, {}
         return True

@@ -51,13 +51,14 @@ class Relocation:
         self._remember_paths()
         return [str(self.files_[i]) for i in self.paths_.missing()]
 
-    def meet_folder(self, folder: str | os.PathLike[str]) -> None:
+    def meet_folder(self, folder: str | os.PathLike[str], *, prefer: bool = False) -> None:
         """Take a folder for that of the photographs learned from, if it is theirs, renamed.
 
-        Nothing happens where they are all found already, or where they are not in that folder.
+        Nothing happens where they are not in that folder; nor where they are all found already,
+        unless with `prefer`, which takes this folder rather than another one with copies.
         """
         self._check_fitted()
-        if self.paths_.try_root(folder, digest_reader(None)):
+        if self.paths_.try_root(folder, digest_reader(None), prefer):
             self._remember_paths()
 
     def _place(self, paths: Sequence[str]) -> None:

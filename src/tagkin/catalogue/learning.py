@@ -185,7 +185,7 @@ def load_model(catalogue: Catalogue, cache: FeatureCache | bool = True) -> tuple
 
     annotator = Annotator.load(folder)
     annotator.cache = cache
-    annotator.meet_folder(catalogue.root)
+    annotator.meet_folder(catalogue.root, prefer=True)  # not where a copy was learned from last
     return annotator, model_fingerprint(folder)
 
 
