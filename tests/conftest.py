@@ -58,11 +58,6 @@ def pytest_configure(config: pytest.Config) -> None:
             config.add_cleanup(lambda: shutil.rmtree(root, ignore_errors=True))
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: some wait for a browser, a cluster or a server."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 

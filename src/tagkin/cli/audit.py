@@ -95,8 +95,10 @@ def run(
     only_one(json=as_json, csv=as_csv)
     check_target(report, overwrite, (".html", ".htm"))
     with progress_bar() as step:
-        folder = model or model_of_catalogue(catalogue)
-        annotator = open_model(folder, collection=collection, step=step, leaf_only=leaf_only)
+        folder, root = (model, None) if model else model_of_catalogue(catalogue)
+        annotator = open_model(
+            folder, collection=collection, step=step, leaf_only=leaf_only, root=root
+        )
         step("Judging tags", 0, 1)
         wanted = None if kind is None else kind.value
         if model is None:

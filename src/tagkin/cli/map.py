@@ -69,8 +69,8 @@ def run(
     """
     check_target(output, overwrite, (".png",))
     with progress_bar() as step:
-        model = model or model_of_catalogue(catalogue)
-        annotator = open_model(model, cache, no_cache, collection, step, photos=photos)
+        folder, root = (model, None) if model else model_of_catalogue(catalogue)
+        annotator = open_model(folder, cache, no_cache, collection, step, photos=photos, root=root)
         files, rows, problems = _chosen(annotator, photos, tags, column, n, seed, step)
         seen = annotator.look(files, progress=step)
         if not seen.files:

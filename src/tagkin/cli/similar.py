@@ -42,8 +42,8 @@ def run(
     they show, not only in how they look.
     """
     with progress_bar() as step:
-        model = model or model_of_catalogue(catalogue, photo)
-        annotator = open_model(model, cache, no_cache, collection, step)
+        folder, root = (model, None) if model else model_of_catalogue(catalogue, photo)
+        annotator = open_model(folder, cache, no_cache, collection, step, root=root)
         found = annotator.similar([photo], n)[0]
     report_missing(one.file for one in found)
     if as_json:

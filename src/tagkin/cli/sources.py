@@ -48,11 +48,13 @@ def open_model(
     step: Step | None = None,
     leaf_only: bool = False,
     photos: Sequence[Path] | None = None,
+    root: Path | None = None,
 ) -> Annotator:
     """Read a model that ``tagkin train`` wrote.
 
     The photographs that it was learned from are looked for in the folder `collection`, and one of
-    the `photos` that a command is given anyway may be their folder under another name.
+    the `photos` that a command is given anyway may be their folder under another name. Those of a
+    catalogue are in its `root`.
     """
     kept = use_cache(cache, no_cache)
     from tagkin.annotator import Annotator
@@ -60,6 +62,8 @@ def open_model(
     model = Annotator.load(folder)
     model.cache = kept
     model.vocabulary_.leaf_only |= leaf_only
+    if root is not None:
+        model.meet_folder(root, prefer=True)
     if collection is not None:
         if not collection.is_dir():
             raise InvalidInput(f"{relative(collection)} is not a folder. Check the path.")

@@ -172,8 +172,8 @@ def run(
         if model is None and words is not None:
             annotator = _without_model(cache, no_cache)
         else:
-            model = model or model_of_catalogue(catalogue, photos[0])
-            annotator = open_model(model, cache, no_cache, collection, step, leaf_only, photos)
+            own, root = (model, None) if model else model_of_catalogue(catalogue, photos[0])
+            annotator = open_model(own, cache, no_cache, collection, step, leaf_only, photos, root)
         found = photographs(photos, tags, column, step)
         if only_untagged:
             found = found.untagged()

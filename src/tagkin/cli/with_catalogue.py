@@ -113,14 +113,14 @@ def report_learned(
 # --- suggest -----------------------------------------------------------------------------
 
 
-def model_of_catalogue(catalogue: Path | None, photo: Path | None = None) -> Path:
-    """The folder of the model that was learned from a collection."""
+def model_of_catalogue(catalogue: Path | None, photo: Path | None = None) -> tuple[Path, Path]:
+    """The folder of the model that was learned from a collection, and that of its photographs."""
     from tagkin.catalogue import load_model
 
     near = photo if catalogue is None and photo is not None and photo.exists() else None
     with _near(catalogue, near) as one:
         load_model(one)  # or what to do
-        return one.model_folder
+        return one.model_folder, one.root
 
 
 def undecided(
