@@ -141,13 +141,15 @@ def test_both_networks_side_by_side(lite0):
     assert both.min_side == 438
 
 
-def test_both_networks_with_generalised_means():
+@pytest.mark.parametrize("how", ["-gem", "-whole", "-whole-gem"])
+def test_both_networks_with_other_pooling_or_more_pixels(how):
     needs(NAMES[1])
-    both = get_backbone("efficientnet-lite0+lite2-gem")
+    both = get_backbone(f"efficientnet-lite0+lite2{how}")
+    assert both.name == f"efficientnet-lite0+lite2{how}"
     picture = photograph("chelsea")
     found = both(both.prepare(picture)[None])[0].reshape(2, 1280)
     for values, name in zip(found, NAMES, strict=True):
-        part = get_backbone(f"{name}-gem")
+        part = get_backbone(f"{name}{how}")
         single = part(part.prepare(picture)[None])[0]
         np.testing.assert_allclose(values, single / np.linalg.norm(single), atol=1e-6)
 
@@ -161,18 +163,6 @@ def test_all_of_a_photograph_in_more_pixels(lite0):
     assert whole.min_side == 432
     assert whole.fingerprint != lite0.fingerprint
     np.testing.assert_array_equal(whole.classifier.weight, lite0.classifier.weight)
-
-
-def test_the_whole_photograph_by_both_networks():
-    needs(NAMES[1])
-    both = get_backbone("efficientnet-lite0+lite2-whole")
-    assert both.name == "efficientnet-lite0+lite2-whole"
-    picture = photograph("chelsea")
-    found = both(both.prepare(picture)[None])[0].reshape(2, 1280)
-    for values, name in zip(found, NAMES, strict=True):
-        part = get_backbone(f"{name}-whole")
-        single = part(part.prepare(picture)[None])[0]
-        np.testing.assert_allclose(values, single / np.linalg.norm(single), atol=1e-6)
 
 
 def test_the_fingerprint_stays(lite0):

@@ -60,17 +60,23 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
         return np.matmul(A, B, out=None if out is None else np.asarray(out))
 
 
-def add_gram(total: np.ndarray, K: np.ndarray) -> None:
+def add_gram(
+    total: Array,
+    K: Array,
+    n_columns: int | None = None,
+    product: Callable[[Array, Array], Array] = lambda A, B: matmul(A.T, B),
+) -> None:
     """Add KᵀK of K (n×r) to the lower triangle of the total (r×r), both of one dtype, in place.
 
-    In panels of columns, with some of the upper triangle: little more than half the products. A
-    rank-k update of SciPy's would be half, but other threads wait while it runs.
+    In panels of so many columns, with some of the upper triangle: little more than half the
+    products. A rank-k update of SciPy's would be half, but other threads wait while it runs.
+    `product` is AᵀB.
     """
     r = K.shape[1]
-    step = max(_PANEL, -(-r // _PANELS))
+    step = n_columns or max(_PANEL, -(-r // _PANELS))
     for start in range(0, r, step):
         stop = min(start + step, r)
-        total[start:stop, :stop] += matmul(K[:, start:stop].T, K[:, :stop])
+        total[start:stop, :stop] += product(K[:, start:stop], K[:, :stop])
 
 
 def lower_products(A: Array) -> Array:

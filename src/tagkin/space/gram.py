@@ -65,7 +65,7 @@ class LowerGram:
     def add(self, K: Array) -> None:
         """Add the rows of K (n×r)."""
         if on_accelerator(K):
-            _add_lower_gram(self._total, K)
+            add_gram(self._total, K, _PANEL, partial(tall_product, longest=LONGEST_THERE))
         elif not isinstance(K, np.ndarray):
             self._total += matmul(K.T, K)
         elif K.dtype == np.float64:
@@ -90,14 +90,3 @@ class LowerGram:
         self._flush()
         self._single = None
         mirror_lower(self._total)
-
-
-def _add_lower_gram(total: Array, K: Array) -> None:
-    """Add the lower triangle of KᵀK, and some of the upper one, on a device.
-
-    In panels of columns that is little more than half the work.
-    """
-    for start in range(0, K.shape[1], _PANEL):
-        stop = min(start + _PANEL, K.shape[1])
-        panel = tall_product(K[:, start:stop], K[:, :stop], LONGEST_THERE)
-        total[start:stop, :stop] += panel

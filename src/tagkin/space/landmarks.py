@@ -125,7 +125,7 @@ class Landmarks:
         return self
 
     def first(self, n: int | None) -> Landmarks:
-        """The first n of these, which pivots chose before the others; all of them with None."""
+        """The first n of these, in the order that they were chosen in; all of them with None."""
         indices = None if self.indices is None else self.indices[:n]
         return replace(self, points=self.points[:n], indices=indices)
 
