@@ -6,7 +6,7 @@
     python -m experiments.recipes tags             # 15 CPU minutes, COCO's noisy tags
     python -m experiments.recipes flickr8k-again coco-again      # other test images
 
-What a fit chooses, it chooses on held-out training images: the annotator's κ, temperature and
+What a fit chooses, it chooses on held-out training images: the annotator's κ, votes and
 mixture by its own folds, the penalties of the logistic regressions on one part in five, penalty
 and epochs of the MLP on one in ten. The paper's methods share a space with κ = 0.5, with usual
 settings. MAP and MiAP are of the test images, in percent; intervals (95 %) and differences come
@@ -72,11 +72,12 @@ python -m experiments.recipes flickr8k coco tags
 MAP and MiAP are of test images, in percent, with 95 % intervals of MAP from a bootstrap over these
 images. The annotator's gain is the paired difference in MAP.
 
-What a fit chooses (κ, temperature, mixture; penalties of the baselines), it chose on training
-images that were held out. The annotator's fixed defaults are another matter: the kind of read-out,
-its landmarks (an eighth of the images, at most 2,048), λ = 0.25 and the 400 neighbours were decided
-on while figures of these very test images were in view beside the held-out ones, which did not
-always tell them apart. So the annotator's rows may be somewhat too good, and its gains with them.
+What a fit chooses (κ, number and temperature of votes, mixture; penalties of the baselines), it
+chose on training images that were held out. The annotator's fixed defaults are another matter: the
+kind of read-out, its landmarks (an eighth of the images, at most 2,048), λ = 0.25 and at most 400
+neighbours were decided on while figures of these very test images were in view beside the held-out
+ones, which did not always tell them apart. So the annotator's rows may be somewhat too good, and
+its gains with them.
 The paper's methods have their usual settings and were not tuned here.
 
 The tables with other test images answer that: their test images were training images while the

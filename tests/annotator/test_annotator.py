@@ -164,7 +164,7 @@ def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch)
     def found(X, Y, recipe, random_state, step, groups, rejected):
         return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
 
-    monkeypatch.setattr("tagkin.annotator.learning.tuned", found)
+    monkeypatch.setattr("tagkin.annotator.tuning.tuned", found)
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
     annotator = Annotator(tune=True).fit(known, synthetic.tags[:100])
     monkeypatch.setattr(

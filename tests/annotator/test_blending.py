@@ -1,4 +1,4 @@
-"""What is learned from held-out images: κ, the temperature, the mixture."""
+"""What is learned from held-out images: κ, how neighbours vote, the mixture."""
 
 from dataclasses import replace
 
@@ -102,8 +102,47 @@ def test_what_is_chosen_is_what_held_out_images_say():
     chosen = blended(X, Y, replace(bad, regularizations=(0.1, 0.5, 2.0, 1e4)), folds)
     assert chosen.regularization in (0.1, 0.5, 2.0, 1e4)
     assert mean_average_precision(Y, chosen.scores) >= mean_average_precision(Y, kept.scores) - 0.01
-    assert chosen.temperature in (5.0, 10.0, 20.0)
-    assert kept.temperature == 10.0
+    assert chosen.votes.temperature in (5.0, 10.0, 20.0)
+    assert kept.votes == (30, 10.0)
+
+
+@pytest.mark.parametrize("n", [240, 2100])  # all folds decide, or the first of many images
+def test_votes_are_those_that_rank_best_with_the_read_out(n):
+    """The temperature, then the number, by spaces and methods that are fitted anew."""
+    X, Y = data(n)
+    tried = recipe(regularizations=(0.5,))
+    folds = random_folds(n, 3, 0)
+    found = blended(X, Y, tried, folds)
+    parts = SemanticSpace(n_landmarks=60).by_parts(X, Y, [fold.held_out for fold in folds])
+
+    def ranked(number, temperature):
+        ranks = []
+        for i, fold in enumerate(folds if n < 2000 else folds[:1]):
+            space = parts.without(i, n_landmarks=45)
+            method = KinReadout(number, temperature, n_landmarks=50)
+            method.fit(space.transform(X[fold.known]), Y[fold.known])
+            votes, readout = method.components(space.transform(X[fold.held_out]))
+            ranks.append(mean_average_precision(Y[fold.held_out], votes + 2 * readout))
+        return np.mean(ranks)
+
+    number, temperature = found.votes
+    # up to images that rounding puts in another order
+    best = max(ranked(30, other) for other in (5.0, 10.0, 20.0))
+    assert ranked(30, temperature) == pytest.approx(best, abs=2e-3)
+    best = max(ranked(other, temperature) for other in (8, 15, 30))
+    assert ranked(number, temperature) == pytest.approx(best, abs=2e-3)
+
+
+def test_votes_are_sharp_where_only_the_nearest_know():
+    """Six images each that alone share a label, among 200 neighbours."""
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((60, 20))
+    X = np.repeat(centres, 6, axis=0) + 0.05 * rng.standard_normal((360, 20))
+    Y = scipy.sparse.csr_array(np.repeat(np.eye(60, dtype=np.float32), 6, axis=0))
+    tried = Recipe(None, KinReadout(200, n_landmarks=20), regularizations=(0.5,))
+    found = blended(X, Y, tried, random_folds(360, 3, 0))
+    assert found.votes.temperature == 20.0
+    assert mean_average_precision(Y, found.scores) > 0.99
 
 
 def test_the_method_has_what_was_learned():
@@ -114,6 +153,10 @@ def test_the_method_has_what_was_learned():
     assert learned.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
     given = learn(X, Y, usual_recipe(SemanticSpace(3.0), None, False, 0), 0, lambda *at: None)
     assert given.space.regularization == 3.0
+    assert learned.method.n_neighbors in (100, 200, 400)
+    both = usual_recipe(SemanticSpace(3.0), KinReadout(17, 7.0), False, 0)
+    fixed = learn(X, Y, both, 0, lambda *at: None)
+    assert (fixed.method.n_neighbors, fixed.method.temperature) == (17, 7.0)
 
 
 def test_a_denoised_recipe_is_held_out_as_well():

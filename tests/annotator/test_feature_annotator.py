@@ -17,8 +17,9 @@ from tagkin import (
     Vocabulary,
 )
 from tagkin.annotator.deciding import Decisions
-from tagkin.annotator.learning import Recipe, tuned
+from tagkin.annotator.learning import Recipe
 from tagkin.annotator.suggesting import scored
+from tagkin.annotator.tuning import tuned
 from tagkin.calibration import UnsaidLabels
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision

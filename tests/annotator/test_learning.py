@@ -10,9 +10,9 @@ from tagkin.annotator.learning import (
     learn,
     n_folds,
     scores_by_fold,
-    tuned,
     usual_recipe,
 )
+from tagkin.annotator.tuning import tuned
 from tagkin.arrays import threads
 from tagkin.errors import InvalidInput
 from tests.conftest import assert_same
@@ -112,6 +112,16 @@ def test_tuning_takes_the_best_of_the_grid():
     assert isinstance(tuned(some, of_some, two_pass, 0).method, TwoPassKNN)
     tagprop = usual_recipe(None, TagProp(sigmoids=False), False, 0)
     assert tuned(some, of_some, tagprop, 0).method.weights in ("rank", "distance")
+
+
+def test_tuning_leaves_how_neighbours_vote_to_held_out_images():
+    X, Y = data(60)
+    found = tuned(X, Y, usual_recipe(None, None, False, 0), 0)
+    assert found.method.regularization in (0.1, 0.25, 1.0)
+    assert found.regularizations == (found.space.regularization,)
+    learned = learn(X, Y, found, 0, lambda *at: None)
+    assert learned.space.regularization == found.space.regularization
+    assert learned.method.regularization == found.method.regularization
 
 
 def test_folds_leave_two_and_more_in_each():

@@ -8,9 +8,9 @@ import scipy.sparse
 
 import tagkin
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
-from tagkin.annotator import sampling
+from tagkin.annotator import sampling, tuning
 from tagkin.annotator.deciding import Decisions
-from tagkin.annotator.learning import learn, tuned, usual_recipe
+from tagkin.annotator.learning import learn, usual_recipe
 from tagkin.annotator.progress import silent
 from tagkin.annotator.sampling import Part, check_memory, part_of
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, reliability_curve
@@ -292,15 +292,15 @@ def test_decisions_of_held_out_images_count(data, part):
 
 def test_tuning_looks_at_the_part(data, part, monkeypatch):
     X, Y = data[0][:N], data[1][:N]
-    monkeypatch.setattr(sampling, "part_of", lambda Y, memory=None: part)
+    monkeypatch.setattr(tuning, "part_of", lambda Y, memory=None: part)
     seen = []
     monkeypatch.setattr(
-        "tagkin.annotator.learning.grid_search",
+        "tagkin.annotator.tuning.grid_search",
         lambda pipeline, X, Y, grid, **rest: (
             seen.append((X.shape, Y.shape)) or type("Found", (), {"parameters": {}})
         ),
     )
-    tuned(X, Y, usual_recipe(None, NeighborVoting(20), False, 0), 0, groups=np.arange(N))
+    tuning.tuned(X, Y, usual_recipe(None, NeighborVoting(20), False, 0), 0, groups=np.arange(N))
     assert seen == [((300, 32), (300, FREQUENT))]
 
 

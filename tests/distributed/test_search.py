@@ -2,11 +2,14 @@ import importlib.util
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from tagkin import KinReadout, NeighborVoting
 from tagkin.distributed import compute, nearest
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, FaissNeighbors, recall
 from tagkin.neighbors import nearest as nearest_here
+from tests.conftest import make_collection
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
@@ -50,6 +53,15 @@ def test_shards_smaller_than_the_answer(client):
     np.testing.assert_array_equal(there.indices, here.indices)
     everything = compute(nearest(P[:5], cut(P, 7), 50))
     np.testing.assert_array_equal(everything.indices, nearest_here(P[:5], P, 50).indices)
+
+
+@pytest.mark.parametrize("method", [NeighborVoting(9), KinReadout(9, n_landmarks=40)])
+def test_labels_pass_between_neighbours_that_a_cluster_found(client, method):
+    X, Y, _ = make_collection(150)
+    method = clone(method).fit(X[:100], Y[:100])
+    found = compute(nearest(cut(X[100:], 30), cut(X[:100], 40), 9))
+    scores = method.score_neighbors(*found, X[100:])
+    np.testing.assert_allclose(scores, method.decision_function(X[100:]), rtol=1e-5, atol=1e-5)
 
 
 @needs_faiss

@@ -70,14 +70,14 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
     space : SemanticSpace, optional
         Another space than the usual one.
     method : method by neighbours, optional
-        One of `tagkin.transfer` with evidence. Usually `KinReadout`, whose temperature and weights
-        are learned on held-out images, and with it κ of the usual space.
+        One of `tagkin.transfer` with evidence. Usually `KinReadout`; held-out photographs teach how
+        its neighbours vote (`n_neighbors` at most), its weights, and κ of the usual space.
     denoise : bool, default True
         Whether tags may be smoothed over photographs that look alike, where that helps.
     min_count : int, default 2
         Tags on fewer photographs are not learned.
     tune : bool, default False
-        Choose κ and the number of kin by cross-validation, which takes some minutes.
+        Choose κ and the settings of the method by cross-validation, which takes some minutes.
     cache : FeatureCache or bool, default True
         Where features are kept: True for the user's cache folder, False for nowhere.
     random_state : int, default 0

@@ -56,12 +56,13 @@ class FeatureAnnotator(FeatureScores):
     space : SemanticSpace, optional
         Another space than the usual one.
     method : method by neighbours, optional
-        One of `tagkin.transfer` with evidence. Usually `KinReadout`, whose temperature and weights
-        are learned on held-out images, and with it κ of the usual space.
+        One of `tagkin.transfer` with evidence. Usually `KinReadout`, whose number of neighbours (at
+        most `n_neighbors`), temperature and weights are learned on held-out images, and with it κ
+        of the usual space. Given a space and a method, both are taken as they are but for weights.
     denoise : bool, default True
         Whether labels may be smoothed over images that look alike, where that helps.
     tune : bool, default False
-        Choose κ and the number of neighbours by cross-validation, which takes some minutes.
+        Choose κ and the settings of the method by cross-validation, which takes some minutes.
     vocabulary : Vocabulary, optional
         How lists of tags become labels; ``Vocabulary(min_count=2)`` unless another is given. A
         label matrix needs none.
@@ -184,7 +185,8 @@ class FeatureAnnotator(FeatureScores):
         scores for the labels on most images. Rarer labels then have what is usual among those,
         nothing is denoised, and `audit` is about that part.
         """
-        from tagkin.annotator.learning import check_enough, learn, n_folds, tuned
+        from tagkin.annotator.learning import check_enough, learn, n_folds
+        from tagkin.annotator.tuning import tuned
 
         step, recipe = progress or silent, self._recipe()
         features, labels = self._read(X, y)

@@ -15,16 +15,16 @@ from tagkin.annotator.blending import REGULARIZATIONS, Blended, blended, outcome
 from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
-from tagkin.annotator.progress import Progress, counted, silent
+from tagkin.annotator.progress import Progress, counted
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, with_other_labels
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.model_selection import grid_search, held_out_scores
+from tagkin.model_selection import held_out_scores
 from tagkin.model_selection.folds import Fold, make_folds
 from tagkin.space import SemanticSpace
-from tagkin.transfer import KinReadout, NeighborTransfer, TagProp, TwoPassKNN
+from tagkin.transfer import KinReadout, NeighborTransfer
 from tagkin.transfer.mixture import Mixture
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "resolved_with",
     "scores_by_fold",
     "scores_of_fold",
-    "tuned",
     "usual_recipe",
 ]
 
@@ -63,7 +62,8 @@ class Recipe:
     method: Any
     denoiser: TagDenoiser | None = None
     regularizations: tuple[float, ...] = ()
-    """Values of κ to choose from, by held-out images; without any, the space has its own."""
+    """Values of κ to choose from, by held-out images, and with it how the neighbours of a
+    `KinReadout` vote; without any, space and method are as they are."""
     mixture: Mixture | None = None
     """What votes and read-out of `KinReadout` count for, where it is known."""
     learned_space: Any = None
@@ -136,9 +136,12 @@ def usual_recipe(
     random_state: int | None,
 ) -> Recipe:
     """What is usual where nothing else is asked for."""
-    choose = space is None and (method is None or isinstance(method, KinReadout))
+    values: tuple[float, ...] = ()
     if space is None:
         space = SemanticSpace(random_state=random_state)
+        values = REGULARIZATIONS if method is None or isinstance(method, KinReadout) else ()
+    elif method is None:
+        values = (space.regularization,)
     if method is None:
         # votes and a read-out err differently: together they rank best on small and large
         # collections alike (docs/results)
@@ -148,7 +151,6 @@ def usual_recipe(
             "method must be one by neighbours, which can say which images support a label; "
             f"found {type(method).__name__}."
         )
-    values = REGULARIZATIONS if choose else ()
     if not denoise:
         return Recipe(space, method, None, values)
     trial_space = SemanticSpace(n_landmarks=_TRIAL_LANDMARKS)
@@ -279,7 +281,7 @@ def best_of(
 ) -> tuple[Recipe, np.ndarray]:
     """The recipe whose held-out scores rank best (MAP), and those scores (N×D).
 
-    It has what these images taught: κ, the temperature and the mixture of a `KinReadout`.
+    It has what these images taught: κ, the votes and the mixture of a `KinReadout`.
     """
     tried = [
         resolved_by_fold(X, Y, recipe, random_state, fold_done, groups, rejected)
@@ -333,8 +335,8 @@ def resolved_by_fold(
 
 
 def resolved_with(recipe: Recipe, found: Blended) -> Recipe:
-    """A recipe with κ, temperature and mixture that were found for it."""
-    method = clone(recipe.method).set_params(temperature=found.temperature)
+    """A recipe with κ, votes and mixture that were found for it."""
+    method = clone(recipe.method).set_params(**found.votes._asdict())
     space = recipe.space
     if found.regularization is not None:
         space = clone(space).set_params(regularization=found.regularization)
@@ -437,57 +439,3 @@ def _noted(errors: LabelErrors, Z: np.ndarray, Y: scipy.sparse.csr_array) -> sci
         found = np.where(noted, np.maximum(P, _LEAST), 0).astype(np.float32)
         parts.append(scipy.sparse.csr_array(found))
     return scipy.sparse.vstack(parts, format="csr")
-
-
-# --- choosing by cross-validation --------------------------------------------------------
-
-
-def tuned(
-    X: np.ndarray,
-    Y: scipy.sparse.csr_array,
-    recipe: Recipe,
-    random_state: int | None,
-    step: Progress = silent,
-    groups: np.ndarray | None = None,
-    rejected: scipy.sparse.csr_array | None = None,
-) -> Recipe:
-    """The recipe with the best κ and the best number of neighbours, by cross-validation on MAP.
-
-    The space of each of three folds has not seen what is held out. Of more scores than memory
-    holds, those of some images and labels decide.
-    """
-    from sklearn.pipeline import make_pipeline  # here: importing it takes half a second
-
-    from tagkin.annotator import sampling
-
-    if part := sampling.part_of(Y):
-        X, Y, groups, rejected = part.taken_of(X, Y, groups, rejected)
-
-    pipeline = make_pipeline(recipe.space, recipe.method)
-    space, method = (name for name, _ in pipeline.steps)
-    grid: dict[str, list[Any]] = {f"{space}__regularization": list(REGULARIZATIONS)}
-    grid |= {f"{method}__{name}": values for name, values in _grid_of(recipe.method).items()}
-    with blas_threads_for(largest_product(X, Y)):
-        found = grid_search(
-            pipeline,
-            X,
-            Y,
-            grid,
-            groups=groups,
-            rejected=rejected,
-            random_state=random_state,
-            progress=partial(step, "Cross-validating"),
-        )
-    best = clone(pipeline).set_params(**found.parameters)
-    return replace(recipe, space=best.steps[0][1], method=best.steps[1][1], regularizations=())
-
-
-def _grid_of(method: NeighborTransfer) -> dict[str, list[Any]]:
-    if isinstance(method, TwoPassKNN):
-        return {"n_per_label": [1, 2, 5]}
-    if isinstance(method, KinReadout):
-        return {"temperature": [5.0, 10.0, 20.0], "regularization": [0.1, 0.25, 1.0]}
-    grid: dict[str, list[Any]] = {"n_neighbors": [20, 50, 100, 200]}
-    if isinstance(method, TagProp):
-        grid["weights"] = ["rank", "distance"]
-    return grid

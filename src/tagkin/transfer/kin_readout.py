@@ -59,7 +59,7 @@ class KinReadout(NeighborTransfer):
     Parameters
     ----------
     n_neighbors : int, default 400
-        K; all images where there are fewer.
+        K; all images where there are fewer. An annotator learns how many of them vote.
     temperature : float, default 10.0
         τ: how fast the weights of neighbours fall with their distance.
     regularization : float, default 0.25
