@@ -3,6 +3,7 @@ import pytest
 import scipy.special
 
 from tagkin import arrays
+from tagkin.arrays import routines
 
 
 @pytest.mark.parametrize("n", [1, 17, 256, 600])
@@ -106,3 +107,36 @@ def test_expit_and_logit_are_those_of_scipy(dtype, rtol):
     shares = np.linspace(1e-6, 1 - 1e-6, 101)
     np.testing.assert_allclose(arrays.logit(shares), scipy.special.logit(shares), rtol=1e-9)
     assert arrays.expit(0.0) == 0.5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (1, 5), (7, 1), (40, 33)])
+def test_routines_take_matrices_however_their_rows_lie(shape, dtype):
+    """Against NumPy, for few rows, none, every second one, and columns of a wider matrix."""
+    n, r = shape
+    wide = np.random.default_rng(0).standard_normal((2 * n, 3 * r)).astype(dtype)
+    close = {"rtol": 0, "atol": 1e-4 if dtype == np.float32 else 1e-12}
+    for K in (wide[::2, :r], wide[:n, r : 2 * r], wide[:n, ::3], np.asfortranarray(wide[:n, :r])):
+        total = np.eye(r, dtype=dtype)
+        arrays.add_gram(total, K)
+        np.testing.assert_allclose(np.tril(total), np.tril(np.eye(r) + K.T @ K), **close)
+        products = np.asarray(arrays.lower_products(K))
+        np.testing.assert_allclose(np.tril(products), np.tril(K @ K.T), **close)
+        spd = (K.T @ K + r * np.eye(r)).astype(dtype)
+        L = np.asarray(arrays.cholesky(spd))
+        assert L.dtype == dtype
+        np.testing.assert_allclose(L, np.linalg.cholesky(spd), **close)
+        for triangle in (L, np.asfortranarray(L)):
+            half = arrays.solve_triangular(triangle, K.T)
+            np.testing.assert_allclose(L @ half, K.T, **close)
+            one = arrays.solve_triangular(triangle, np.ones(r, dtype=dtype), transposed=True)
+            assert one.dtype == dtype
+            np.testing.assert_allclose(L.T @ one, np.ones(r), **close)
+        np.testing.assert_allclose(spd, K.T @ K + r * np.eye(r), **close)  # still the caller's
+        np.testing.assert_allclose(routines.lower_times(np.tril(spd), K.T), spd @ K.T, **close)
+
+
+def test_whole_numbers_are_factored_as_float64():
+    A = np.array([[4, 2], [2, 5]])
+    np.testing.assert_allclose(arrays.cholesky(A), [[2, 0], [1, 2]], atol=1e-15)
+    assert A.dtype == int

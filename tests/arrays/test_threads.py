@@ -195,14 +195,14 @@ def test_products_and_factors_ask_by_their_size(asked):
 def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
     """Its steps are short: with more, threads wait longer for each other than they work."""
     seen = []
-    cholesky, eigh = operations.scipy.linalg.cholesky, operations.scipy.linalg.eigh
-    for name, function in (("cholesky", cholesky), ("eigh", eigh)):
+    for module, name in ((operations, "factor_lower"), (operations.scipy.linalg, "eigh")):
+        function = getattr(module, name)
 
         def watched(A, function=function, **options):
             seen.append(in_use())
             return function(A, **options)
 
-        monkeypatch.setattr(operations.scipy.linalg, name, watched)
+        monkeypatch.setattr(module, name, watched)
     A = np.eye(1000)
     arrays.cholesky(A)
     arrays.eigh(A[:300, :300])

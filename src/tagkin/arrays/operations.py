@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +17,12 @@ from array_api_compat import is_torch_array
 
 from tagkin.arrays.device import on_accelerator
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
+from tagkin.arrays.routines import (
+    add_lower_gram,
+    factor_lower,
+    lower_gram_of_rows,
+    solve_lower,
+)
 from tagkin.arrays.threads import blas_threads_for, each_in_threads
 
 __all__ = [
@@ -41,7 +48,6 @@ __all__ = [
 ]
 
 _TILE = 256
-_PANEL, _PANELS = 128, 8  # columns of a Gram matrix at a time, at least, and how many times at most
 _MEETINGS = 16  # columns that a factorisation does between two meetings of its threads, about
 _OF_A_VECTOR = 16  # times as long for each multiplication
 _MANY_ENTRIES = 2**21  # of a matrix, from which on several threads pay
@@ -60,32 +66,18 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
         return np.matmul(A, B, out=None if out is None else np.asarray(out))
 
 
-def add_gram(
-    total: Array,
-    K: Array,
-    n_columns: int | None = None,
-    product: Callable[[Array, Array], Array] = lambda A, B: matmul(A.T, B),
-) -> None:
-    """Add KᵀK of K (n×r) to the lower triangle of the total (r×r), both of one dtype, in place.
-
-    In panels of so many columns, with some of the upper triangle: little more than half the
-    products. A rank-k update of SciPy's would be half, but other threads wait while it runs.
-    `product` is AᵀB.
-    """
-    r = K.shape[1]
-    step = n_columns or max(_PANEL, -(-r // _PANELS))
-    for start in range(0, r, step):
-        stop = min(start + step, r)
-        total[start:stop, :stop] += product(K[:, start:stop], K[:, :stop])
+def add_gram(total: np.ndarray, K: np.ndarray) -> None:
+    """Add KᵀK of K (n×r) to the lower triangle of the total (r×r), both of one dtype, in place."""
+    with blas_threads_for(K.shape[0] * K.shape[1] ** 2 // 2):
+        add_lower_gram(total, K)
 
 
 def lower_products(A: Array) -> Array:
     """A Aᵀ (n×n) of A (n×d), of which only the lower triangle counts."""
     if not isinstance(A, np.ndarray):
         return matmul(A, A.T)
-    (syrk,) = scipy.linalg.get_blas_funcs(("syrk",), (A,))
     with blas_threads_for(A.shape[0] ** 2 * A.shape[1] // 2):
-        return syrk(1.0, np.ascontiguousarray(A).T, trans=1, lower=0).T
+        return lower_gram_of_rows(A)
 
 
 def bincount(values: Array, n: int) -> Array:
@@ -165,15 +157,25 @@ def cholesky(A: Array, *, overwrite: bool = False, lower_only: bool = False) -> 
 
         L, info = torch.linalg.cholesky_ex(A)
         return L if int(info) == 0 else None
-    # the transpose of a C-ordered matrix is in Fortran's order, in which nothing is copied
-    options = {"overwrite_a": overwrite, "check_finite": False}
-    try:
-        with _threads_to_factor(A):
-            if lower_only:
-                return scipy.linalg.cho_factor(A.T, lower=False, **options)[0].T
-            return scipy.linalg.cholesky(A.T, lower=True, **options)
-    except scipy.linalg.LinAlgError:
-        return None
+    L = _own(A, overwrite=overwrite)
+    with _threads_to_factor(A):
+        if not factor_lower(L):
+            return None
+    if not lower_only:
+        each_tile(partial(_clear_above, L), len(L))
+    return L
+
+
+def _own(A: Array, *, overwrite: bool = False) -> np.ndarray:
+    """A in floating point and C's order; a copy, unless it may be overwritten."""
+    dtype = A.dtype if A.dtype in (np.float32, np.float64) else np.float64
+    return np.require(A, dtype, ["C", "W"]) if overwrite else np.array(A, dtype=dtype, order="C")
+
+
+def _clear_above(L: np.ndarray, rows: slice) -> None:
+    """Set some rows of L above the diagonal to zero, for `each_tile`."""
+    L[rows, rows.stop :] = 0
+    L[rows, rows] = np.tril(L[rows, rows])
 
 
 def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, int]:
@@ -206,10 +208,11 @@ def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
         if transposed:
             return torch.linalg.solve_triangular(L.T, B, upper=True)
         return torch.linalg.solve_triangular(L, B, upper=False)
+    dtype = np.result_type(L, B, np.float32)
+    X = np.array(B, dtype=dtype, order="C")
     with blas_threads_for(L.shape[0] * math.prod(B.shape) // 2):
-        return scipy.linalg.solve_triangular(
-            L, B, lower=True, trans=1 if transposed else 0, check_finite=False
-        )
+        solve_lower(np.asarray(L, dtype=dtype), X if X.ndim > 1 else X[:, None], transposed)
+    return X
 
 
 def eigh(A: Array) -> tuple[Array, Array]:

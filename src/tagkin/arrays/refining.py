@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy
 
 from tagkin.arrays.namespaces import Array
 from tagkin.arrays.operations import cholesky, each_tile, solve_triangular
+from tagkin.arrays.routines import lower_times
 from tagkin.arrays.threads import blas_threads_for
 
 __all__ = ["solve_refined"]
@@ -81,8 +81,7 @@ def _solved(L: Array, B: np.ndarray, unit: float) -> np.ndarray:
 def _lower_times(A: np.ndarray, X: np.ndarray) -> np.ndarray:
     """A X of a symmetric A, of which the lower triangle is read."""
     with blas_threads_for(len(A) * X.size):
-        # in Fortran's order lower is upper
-        return scipy.linalg.blas.dsymm(1.0, A.T, X, lower=0)
+        return lower_times(A, X)
 
 
 def _norm(X: np.ndarray) -> float:

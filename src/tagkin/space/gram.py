@@ -65,7 +65,7 @@ class LowerGram:
     def add(self, K: Array) -> None:
         """Add the rows of K (n×r)."""
         if on_accelerator(K):
-            add_gram(self._total, K, _PANEL, partial(tall_product, longest=LONGEST_THERE))
+            self._add_there(K)
         elif not isinstance(K, np.ndarray):
             self._total += matmul(K.T, K)
         elif K.dtype == np.float64:
@@ -79,6 +79,12 @@ class LowerGram:
                     self._flush()
                 add_gram(self._single, rows)
                 self._rows += rows.shape[0]
+
+    def _add_there(self, K: Array) -> None:
+        """Add KᵀK on a device in panels of columns, with a little of the upper triangle."""
+        for start in range(0, K.shape[1], _PANEL):
+            rows, columns = slice(start, start + _PANEL), slice(0, start + _PANEL)
+            self._total[rows, columns] += tall_product(K[:, rows], K[:, columns], LONGEST_THERE)
 
     def _flush(self) -> None:
         if self._single is not None and self._rows:

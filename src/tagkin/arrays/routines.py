@@ -1,0 +1,105 @@
+"""Routines of BLAS and LAPACK that leave other threads running, for NumPy arrays.
+
+The functions of `scipy.linalg` keep Python's lock while a routine runs, so that other threads
+wait. These call the same routines, through the pointers that SciPy offers to Cython, and `ctypes`
+lets the lock go. All matrices are in C's order; a routine, which is Fortran's, sees each of them
+transposed: its upper triangle is the lower one here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tagkin.arrays.threads import find_libraries_again
+
+__all__ = ["add_lower_gram", "factor_lower", "lower_gram_of_rows", "lower_times", "solve_lower"]
+
+
+def add_lower_gram(total: np.ndarray, K: np.ndarray) -> None:
+    """Add KᵀK of K (n×r) to the lower triangle of the total (r×r), in place."""
+    K = _rows_together(K)
+    n, r = K.shape
+    _call("blas", "syrk", total.dtype, b"U", b"N", r, n, 1.0, K, _apart(K), 1.0, total, r)
+
+
+def lower_gram_of_rows(A: np.ndarray) -> np.ndarray:
+    """The lower triangle of A Aᵀ (n×n) of A (n×d), and zeros above it."""
+    A = _rows_together(A)
+    n, d = A.shape
+    products = np.zeros((n, n), dtype=A.dtype)
+    _call("blas", "syrk", A.dtype, b"U", b"T", n, d, 1.0, A, _apart(A), 0.0, products, n)
+    return products
+
+
+def factor_lower(A: np.ndarray) -> bool:
+    """Replace the lower triangle of A (n×n) by its Cholesky factor; False where it has none."""
+    failed = np.zeros(1, dtype=np.int64)  # 64 bits: a routine writes all of them, or half
+    _call("lapack", "potrf", A.dtype, b"U", len(A), A, _apart(A), failed)
+    return not failed.any()
+
+
+def solve_lower(L: np.ndarray, B: np.ndarray, transposed: bool) -> None:
+    """Replace B (n×q) by L⁻¹ B, or L⁻ᵀ B, for a lower triangular L (n×n)."""
+    n, q = B.shape
+    trans = b"T" if transposed else b"N"
+    L = _rows_together(L)
+    _call("blas", "trsm", B.dtype, b"R", b"U", trans, b"N", q, n, 1.0, L, _apart(L), B, q)
+
+
+def lower_times(A: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """A X (n×q) of a symmetric A (n×n), of which the lower triangle is read."""
+    X = np.ascontiguousarray(X)
+    n, q = X.shape
+    product = np.empty_like(X)
+    _call("blas", "symm", A.dtype, b"R", b"U", q, n, 1.0, A, n, X, q, 0.0, product, q)
+    return product
+
+
+def _rows_together(A: np.ndarray) -> np.ndarray:
+    """A, or a copy of it in which the entries of a row lie side by side."""
+    side_by_side = A.strides[1] == A.itemsize and A.strides[0] >= A.shape[1] * A.itemsize
+    return A if side_by_side and A.strides[0] % A.itemsize == 0 else np.ascontiguousarray(A)
+
+
+def _apart(A: np.ndarray) -> int:
+    """Entries from the beginning of a row to that of the next."""
+    return max(1, A.shape[1], A.strides[0] // A.itemsize)
+
+
+def _call(library: str, name: str, dtype: np.dtype, *arguments: Any) -> None:
+    """Call a routine for numbers of this type. It takes everything by reference."""
+    if any(isinstance(one, np.ndarray) and one.size == 0 for one in arguments):
+        return
+    routine, integer = _routine(library, ("s" if dtype == np.float32 else "d") + name)
+    real = ctypes.c_float if dtype == np.float32 else ctypes.c_double
+
+    def reference(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return value.ctypes.data
+        if isinstance(value, bytes):
+            return value
+        return ctypes.byref(integer(value) if isinstance(value, int) else real(value))
+
+    routine(*map(reference, arguments))
+
+
+@functools.cache
+def _routine(library: str, name: str) -> tuple[Callable[..., None], Any]:
+    """A routine of `scipy.linalg.cython_blas` or `cython_lapack`, and its whole numbers."""
+    capsule = importlib.import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[name]
+    find_libraries_again()  # SciPy brings a BLAS of its own
+    of_python = ctypes.PYFUNCTYPE
+    name_of = of_python(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+    pointer_in = of_python(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    signature = name_of(capsule)  # in C
+    parameters = [ctypes.c_void_p] * signature.count(b"*")
+    routine = ctypes.CFUNCTYPE(None, *parameters)(pointer_in(capsule, signature))
+    return routine, ctypes.c_int if b" int *" in signature else ctypes.c_int64
