@@ -1,3 +1,7 @@
+import sys
+import threading
+import time
+
 import numpy as np
 import pytest
 import scipy.special
@@ -134,6 +138,35 @@ def test_routines_take_matrices_however_their_rows_lie(shape, dtype):
             np.testing.assert_allclose(L.T @ one, np.ones(r), **close)
         np.testing.assert_allclose(spd, K.T @ K + r * np.eye(r), **close)  # still the caller's
         np.testing.assert_allclose(routines.lower_times(np.tril(spd), K.T), spd @ K.T, **close)
+
+
+def test_other_threads_go_on_meanwhile():
+    """While no thread has to give way, another goes on only where a routine lets it."""
+    A = np.random.default_rng(0).standard_normal((1000, 1000))
+    spd = A @ A.T + 1000 * np.eye(1000)
+    counted, enough = 0, threading.Event()
+
+    def count():
+        nonlocal counted
+        while not enough.is_set():
+            counted += 1
+            time.sleep(0)
+
+    thread, interval = threading.Thread(target=count), sys.getswitchinterval()
+    thread.start()
+    sys.setswitchinterval(1000)
+    try:
+        went_on = 0
+        for _ in range(20):
+            work = spd.copy()
+            before = counted
+            assert routines.factor_lower(work)
+            went_on += counted > before
+    finally:
+        sys.setswitchinterval(interval)
+        enough.set()
+        thread.join()
+    assert went_on > 0
 
 
 def test_whole_numbers_are_factored_as_float64():

@@ -1,4 +1,7 @@
 import contextlib
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -44,6 +47,33 @@ def test_a_limit_holds_for_every_blas_and_ends_with_its_block(four):
                 assert in_use() == {1}
         assert in_use() == {3}
     assert in_use() == {4}
+
+
+def test_a_limit_holds_for_a_blas_that_comes_later():
+    """In a command, SciPy's is loaded when the first matrix is factored."""
+    program = """
+from tagkin.cli.scikit_learn import import_scikit_learn_lightly
+import_scikit_learn_lightly()
+import numpy as np
+from tagkin import arrays
+from threadpoolctl import threadpool_info
+def in_use():
+    return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+with arrays.blas_threads(1):
+    n_before = len(in_use())
+    arrays.cholesky(np.eye(3))
+    inside = in_use()
+print(n_before, *inside, *in_use())
+"""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    n_before, *numbers = map(int, ran.stdout.split())
+    inside, after = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
+    assert len(inside) >= n_before
+    assert set(inside) == {1}
+    assert set(after) == {2}
 
 
 def test_a_limit_does_not_raise_what_was_set():
@@ -195,12 +225,12 @@ def test_products_and_factors_ask_by_their_size(asked):
 def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
     """Its steps are short: with more, threads wait longer for each other than they work."""
     seen = []
-    for module, name in ((operations, "factor_lower"), (operations.scipy.linalg, "eigh")):
+    for module, name in ((operations, "factor_lower"), (np.linalg, "eigh")):
         function = getattr(module, name)
 
-        def watched(A, function=function, **options):
+        def watched(A, function=function):
             seen.append(in_use())
-            return function(A, **options)
+            return function(A)
 
         monkeypatch.setattr(module, name, watched)
     A = np.eye(1000)
@@ -277,6 +307,30 @@ def test_results_come_in_their_order_whichever_is_ready_first(n_threads):
         found = list(arrays.results_of([first, second, lambda: 3]))
     assert found == [1, 2, 3]
     assert budgets == [150 if n_threads == 2 else 300]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_what_is_begun_goes_on_beside(n_threads):
+    """Also where a limit is in force, as while others are at work; with one thread it waits."""
+    done = threading.Event()
+
+    def task():
+        assert in_use_by_all() <= {1}
+        done.set()
+        return object()
+
+    with threadpool_limits(n_threads, "blas"), blas_threads(1):
+        wait = arrays.begun(task)
+        assert done.wait(60 if n_threads == 2 else 0.01) == (n_threads == 2)
+        assert wait() is wait()
+
+    def fails():
+        raise RuntimeError("as it should")
+
+    with threadpool_limits(n_threads, "blas"):
+        wait = arrays.begun(fails)
+        with pytest.raises(RuntimeError, match="as it should"):
+            wait()
 
 
 def test_an_error_of_a_task_comes_out():

@@ -38,7 +38,7 @@ from tagkin.annotator.suggestions import (
     TagSuggestion,
 )
 from tagkin.annotator.unseen_tags import UnseenTags, Wanted
-from tagkin.arrays import check_integer
+from tagkin.arrays import begun, check_integer
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
@@ -197,7 +197,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         estimator.check_parameters()
         seen, rows, (no, yes) = self._tagged(photographs, tags, step, rejected, accepted)
         estimator.prior, note = self._usable_prior(seen.features)
-        labels, groups = self.learnable(rows), self._series(seen, step)
+        labels, groups = self._labels_and_series(rows, seen, step)
         alone = self._rejected_alone(photographs, tags, rejected, seen, step)
         decided: dict[str, Any] = {"rejected": no, "rejected_alone": alone, "accepted": yes}
         decided |= {"said": said_before(rows, yes)}
@@ -257,14 +257,14 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
             self.space, self.method, self.denoise, self.tune, vocabulary, self.random_state
         )
 
-    @staticmethod
-    def _series(seen: Extraction, step: Progress) -> np.ndarray:
-        """The series of each photograph, which are held out as a whole."""
+    def _labels_and_series(self, rows: list[list[str]], seen: Extraction, step: Progress) -> Any:
+        """The tags that can be learned, and the series that are held out as a whole."""
         from tagkin.annotator.learning import n_folds  # what suggests does not need it
         from tagkin.annotator.series import find_series
 
         step("Finding series", 0, 1)
-        return find_series(seen.files, seen.features, n_folds(len(seen.files)))
+        series = begun(lambda: find_series(seen.files, seen.features, n_folds(len(seen.files))))
+        return self.learnable(rows), series()
 
     def learnable(self, rows: list[list[str]]) -> Labels:
         """What can be learned of photographs' tags, refused in words of photographs and tags."""
@@ -422,7 +422,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         seen, rows, (refused,) = self._tagged(photographs, tags, step, rejected)
         estimator = self._estimator()
         estimator.prior = self._usable_prior(seen.features)[0]
-        labels, groups = self.learnable(rows), self._series(seen, step)
+        labels, groups = self._labels_and_series(rows, seen, step)
         return estimator.cross_validate(
             seen.features, labels, groups=groups, rejected=refused, progress=step
         )

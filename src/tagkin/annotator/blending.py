@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.arrays import results_of, row_blocks, to_numpy
+from tagkin.arrays import begun, results_of, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold, random_folds
@@ -33,6 +33,7 @@ __all__ = [
     "TEMPERATURES",
     "Blended",
     "Votes",
+    "beside",
     "blended",
     "climbed",
     "outcomes",
@@ -75,10 +76,9 @@ class Blended(NamedTuple):
     """κ of the space; None where there is none, or where it was not to be chosen."""
     votes: Votes
     mixture: Mixture
-    space: Any
-    """The space of all images, where sums were taken of which it could be solved; else None."""
-    embeddings: Any
-    """Of all images (N×m) in that space."""
+    whole: Callable[[], tuple[Any, Any]]
+    """Returns the space of all images and their embeddings (N×m), when they are learned; None
+    twice, where no sums were taken of which it could be solved."""
     scores: np.ndarray
     """Logits (n×D) of every image that is held out, in their order, by models that had not seen
     it, the mixture's too."""
@@ -117,29 +117,25 @@ def blended(
         found = _neighbors(method, new)
         return _Learned(method, found, to_numpy(method.readout_.decision_function(new)))
 
-    best, seen = _own_votes(recipe.method), {}
+    tasks: list[Callable[[], Any]] = [partial(learned, number) for number in range(len(folds))]
+    tasks.append(partial(embeddings.whole, kappa))
+    results = outcomes(tasks, len(X))  # the first ones are looked at while others are at work
+    best, seen = _own_votes(recipe.method), []
     if recipe.regularizations:
-        first = range(len(folds) if len(X) < _MANY else 1)
-        seen = dict(enumerate(outcomes([partial(learned, number) for number in first], len(X))))
-        best = _best_votes(list(seen.values()), [Y[folds[n].held_out] for n in first], recipe)
-
-    def score(number: int) -> None:
-        fold = folds[number]
-        one = seen.pop(number) if number in seen else learned(number)
+        first = folds if len(X) < _MANY else folds[:1]
+        seen = [next(results) for _ in first]
+        best = _best_votes(seen, [Y[fold.held_out] for fold in first], recipe)
+    for fold in folds:
+        one = seen.pop(0) if seen else next(results)
         rows = np.searchsorted(held_out, fold.held_out)
         level = _level(Y) - _level(Y[fold.known])
         readout[rows] = one.readout + level
         votes[rows] = one.votes(best) + level
-
-    tasks: list[Callable[[], Any]] = [partial(score, number) for number in range(len(folds))]
-    tasks.append(partial(embeddings.whole, kappa))
-    for found in outcomes(tasks, len(X)):
-        if found is None:
-            fold_done()
-    space, of_all = found
+        fold_done()
     parts = folds if truth is Y else random_folds(len(held_out), _PARTS)
     mixture, scores = _mixed(votes, readout, truth, parts)
-    return Blended(kappa, best, mixture, space, of_all, scores, _even(votes, readout, Y))
+    whole = cache(lambda: list(results)[-1])
+    return Blended(kappa, best, mixture, whole, scores, _even(votes, readout, Y))
 
 
 class _Learned(NamedTuple):
@@ -204,6 +200,11 @@ def outcomes(tasks: Sequence[Callable[[], T]], n_images: int) -> Iterator[T]:
     if n_images <= _SIDE_BY_SIDE:
         return results_of(tasks)
     return (task() for task in tasks)
+
+
+def beside(task: Callable[[], T], n_images: int) -> Callable[[], T]:
+    """Returns what a task does, when called; it begins at once, unless of so many images."""
+    return begun(task) if n_images <= _SIDE_BY_SIDE else cache(task)
 
 
 def climbed(

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 
-from tagkin.annotator.blending import REGULARIZATIONS, Blended, blended, outcomes
+from tagkin.annotator.blending import REGULARIZATIONS, Blended, beside, blended
 from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
@@ -66,10 +66,9 @@ class Recipe:
     `KinReadout` vote; without any, space and method are as they are."""
     mixture: Mixture | None = None
     """What votes and read-out of `KinReadout` count for, where it is known."""
-    learned_space: Any = None
-    """The space of all images, where choosing the rest has learned it already."""
-    embeddings: Any = None
-    """Of all images (N×m) in that space."""
+    whole: Callable[[], tuple[Any, Any]] | None = None
+    """Returns the space of all images and their embeddings (N×m), or None twice, where choosing
+    the rest may have learned them already."""
     even_logits: np.ndarray | None = None
     """Held-out logits (n×D) of a `KinReadout` with equal weights, where they are known."""
 
@@ -88,8 +87,9 @@ class Recipe:
         """
         if self.space is None:
             return None, self._fitted_method(X, Y, rejected, groups)
-        if self.learned_space is not None:
-            return self.learned_space, self._fitted_method(self.embeddings, Y, rejected, groups)
+        space, embeddings = (None, None) if self.whole is None else self.whole()
+        if space is not None:
+            return space, self._fitted_method(embeddings, Y, rejected, groups)
         space = clone(self.space)
         labels = Y
         if self.denoiser is not None:
@@ -212,33 +212,18 @@ def learn(
         n_steps = len(candidates) * n_folds(X.shape[0]) + 1
         fold_done = counted(step, "Learning", n_steps)
         best, scores = best_of(candidates, X, Y, random_state, fold_done, groups, rejected)
-        names, (space, method), scores = _named(naming, X, Y, scores, best, rejected, groups)
+        fit = beside(partial(best.fit, X, Y, rejected, groups), X.shape[0])
+        names = None
+        if naming is not None:
+            names, scores = naming.weighed(X, Y, scores)
         calibrator = LabelCalibrator().fit(scores, Y)
         errors, held_out = judged(best, scores, names is not None, calibrator, Y, groups)
-        unsaid = None
+        (space, method), unsaid = fit(), None
         if decisions is not None:
             unsaid = decisions.unsaid(calibrator, scores, space, method, naming, names)
         fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
     return Learned(space, method, calibrator, blend, errors, held_out, names, unsaid)
-
-
-def _named(
-    naming: Naming | None,
-    X: np.ndarray,
-    Y: scipy.sparse.csr_array,
-    scores: np.ndarray,
-    recipe: Recipe,
-    rejected: scipy.sparse.csr_array | None,
-    groups: np.ndarray | None,
-) -> tuple[LearnedNames | None, tuple[Any, Any], np.ndarray]:
-    """How much names count, the fitted recipe, and held-out scores (N×D) in which names count."""
-    fit = partial(recipe.fit, X, Y, rejected, groups)
-    if naming is None:
-        return None, fit(), scores
-    tasks: list[Callable[[], Any]] = [partial(naming.weighed, X, Y, scores), fit]
-    (names, by_name), fitted = outcomes(tasks, X.shape[0])
-    return names, fitted, by_name
 
 
 def largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:
@@ -346,8 +331,7 @@ def resolved_with(recipe: Recipe, found: Blended) -> Recipe:
         method=method,
         regularizations=(),
         mixture=found.mixture,
-        learned_space=found.space,
-        embeddings=found.embeddings,
+        whole=found.whole,
         even_logits=found.even,
     )
 

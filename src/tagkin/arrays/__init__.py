@@ -63,6 +63,7 @@ from tagkin.arrays.operations import (
 )
 from tagkin.arrays.refining import solve_refined
 from tagkin.arrays.threads import (
+    begun,
     blas_threads,
     blas_threads_for,
     each_in_threads,
@@ -81,6 +82,7 @@ __all__ = [
     "any_nonzero",
     "as_block",
     "as_pairs",
+    "begun",
     "bincount",
     "blas_threads",
     "blas_threads_for",

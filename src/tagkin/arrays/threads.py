@@ -27,6 +27,7 @@ from tagkin.arrays.blocks import block_rows, bytes_allowed, memory_budget, row_b
 
 __all__ = [
     "ENOUGH",
+    "begun",
     "blas_threads",
     "blas_threads_for",
     "each_in_threads",
@@ -56,8 +57,12 @@ def _libraries(*, shared: bool) -> list[Any]:
 
 
 def find_libraries_again() -> None:
-    """Look for libraries of BLAS anew: call it after importing a package that brings its own."""
+    """Look for libraries of BLAS anew: call it after importing a package that brings its own.
+
+    Limits that are in force hold for those that are found now, too.
+    """
     _libraries.cache_clear()
+    _limits.take_in(_libraries(shared=True))
 
 
 def _n_blas_threads() -> int:
@@ -102,6 +107,21 @@ class _Limits:
             least = self._least()
             self._inside.remove(limit)
             self._change(least)
+
+    def take_in(self, libraries: list[Any]) -> None:
+        """Limit libraries that were not there when the first one came."""
+        with self._lock:
+            known = {library.filepath for library, _ in self._before}
+            for library in libraries:
+                if self._inside and library.filepath not in known:
+                    before = library.num_threads
+                    self._before.append((library, before))
+                    _set_threads(library, int(min(before, self._least())))
+
+    def n_threads_before(self) -> int | None:
+        """Threads of BLAS that were set when the first one came; None where nobody is inside."""
+        with self._lock:
+            return max((n for _, n in self._before), default=1) if self._inside else None
 
     def _least(self) -> float:
         return min(self._inside, default=math.inf)
@@ -216,17 +236,38 @@ def results_of(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
             yield task()
 
 
-def _in_threads(tasks: Sequence[Callable[[], T]], n_threads: int, n_more: int = 0) -> Iterator[T]:
-    """What each task returns, in their order; see `side_by_side`."""
-    with memory_budget(max(1, bytes_allowed() // n_threads)):
-        contexts = [contextvars.copy_context() for _ in tasks]  # the budget goes along
+def begun(task: Callable[[], T]) -> Callable[[], T]:
+    """Begin a task beside what goes on here; the function that is returned waits for its result.
 
-    def do(context: contextvars.Context, task: Callable[[], T]) -> T:
+    It has a thread of its own, and half of the memory budget. Where BLAS would use one thread
+    without the limits that are in force, it is done when it is asked for. For work on NumPy arrays.
+    """
+    if (_limits.n_threads_before() or _n_blas_threads()) == 1:
+        return functools.cache(task)
+    do = _with_one_thread(task, 2)
+    pool = ThreadPoolExecutor(1)
+    running = pool.submit(do)
+    pool.shutdown(wait=False)
+    return running.result
+
+
+def _with_one_thread(task: Callable[[], T], n_threads: int) -> Callable[[], T]:
+    """A task for one of so many threads: with its share of the memory budget, and of BLAS."""
+    with memory_budget(max(1, bytes_allowed() // n_threads)):
+        context = contextvars.copy_context()  # the budget goes along
+
+    def do() -> T:
         with blas_threads(1):
             return context.run(task)
 
+    return do
+
+
+def _in_threads(tasks: Sequence[Callable[[], T]], n_threads: int, n_more: int = 0) -> Iterator[T]:
+    """What each task returns, in their order; see `side_by_side`."""
+    alone = [_with_one_thread(task, n_threads) for task in tasks]
     with blas_threads(1), ThreadPoolExecutor(n_threads + n_more) as pool:
-        running = [pool.submit(do, *one) for one in zip(contexts, tasks, strict=True)]
+        running = [pool.submit(do) for do in alone]
         try:
             for one in running:
                 yield one.result()
