@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from tagkin.arrays.blocks import block_rows, bytes_allowed, memory_budget, row_blocks
+from tagkin.arrays.blocks import block_rows, bytes_allowed, memory_budget
 
 __all__ = [
     "ENOUGH",
@@ -197,14 +198,19 @@ def run_in_threads(
     See `side_by_side` for what each thread gets. For NumPy arrays.
     """
     n_threads = _n_blas_threads()
-    if n_threads == 1 or n_rows < 2 * n_threads:
-        for rows in row_blocks(n_rows, max(bytes_per_row, bytes_allowed() // most_rows)):
-            work(rows)
-        return
+    if n_rows < 2 * n_threads:
+        n_threads = 1
     with memory_budget(max(1, bytes_allowed() // n_threads)):
-        step = min(block_rows(bytes_per_row), most_rows, -(-n_rows // n_threads))
-    blocks = [slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step)]
-    side_by_side([functools.partial(work, rows) for rows in blocks], n_threads)
+        most_rows = min(block_rows(bytes_per_row), most_rows)
+    # as many rows in each: work on the few that were left over would be slow
+    n_blocks = n_threads * -(-n_rows // (n_threads * most_rows))
+    bounds = [n_rows * block // n_blocks for block in range(n_blocks)] + [n_rows]
+    blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
+    if n_threads == 1:
+        for rows in blocks:
+            work(rows)
+    else:
+        side_by_side([functools.partial(work, rows) for rows in blocks], n_threads)
 
 
 def n_threads_for(multiplications: int) -> int:

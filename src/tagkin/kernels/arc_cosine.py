@@ -41,7 +41,7 @@ from tagkin.kernels.base import (
 __all__ = ["ArcCosine", "arc_cosine_kernel"]
 
 _FEW_ROWS = 16
-_ROWS_AT_A_TIME = 1024
+_ROWS_AT_A_TIME = 2048
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ __all__ = [
 
 # Element-wise work on the host goes through pieces that stay in a core's cache.
 _MANY_ENTRIES = 2**20  # from which on several threads pay
-_CACHE_ENTRIES = 32 * 1024
+_CACHE_ENTRIES = 64 * 1024
 
 
 @dataclass(frozen=True)

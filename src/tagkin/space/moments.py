@@ -128,21 +128,20 @@ class Moments(Deferring):
     ) -> Moments:
         moments = cls.zeros(shift, text.shape[1])
         text = _sparse_where_it_pays(text)
+        meanwhile = [] if beside is None else [beside]
+        if scipy.sparse.issparse(text):
+            meanwhile.append(partial(moments._add_sparse_text, text))
         n_lanes = blocks.n_lanes(text)
         if n_lanes > 1:
-            moments._add_in_lanes(blocks, text, n_lanes, [] if beside is None else [beside])
+            moments._add_in_lanes(blocks, text, n_lanes, meanwhile)
         else:
-            if beside is not None:
-                beside()
+            for task in meanwhile:
+                task()
             lower = LowerGram(moments.kernel_gram)
             for rows, K in blocks.of(slice(0, blocks.shape[0])):
                 lower.add(K)
                 moments._add_block(K, text[rows])
             lower.finish()
-        if scipy.sparse.issparse(text):
-            per_row = 256 * (1 + text.nnz // text.shape[0])
-            for rows in row_blocks(text.shape[0], per_row):
-                moments._add_sparse_text(text[rows].astype(np.float64))
         return moments
 
     def _add_in_lanes(
@@ -182,7 +181,8 @@ class Moments(Deferring):
     def _add_block(self, K: Array, text: Array) -> None:
         """Add kernel columns K (n×r), less the shift, and text features (n×q).
 
-        KᵀK is for others, and what sparse text features have among themselves for `_summed`.
+        KᵀK is for others, and what sparse text features have among themselves for
+        `_add_sparse_text`.
         """
         self.count += K.shape[0]
         if not scipy.sparse.issparse(text):
@@ -197,13 +197,15 @@ class Moments(Deferring):
             self._add_cross(K, text)
 
     def _add_sparse_text(self, text: Any) -> None:
-        """Add the sums that text features (n×q) have among themselves."""
-        self.text_sum += like(np.asarray(text.sum(axis=0)).ravel(), self.text_sum)
-        gram = (text.T @ text).tocoo()
-        if isinstance(self.text_gram, np.ndarray):
-            self.text_gram[gram.row, gram.col] += gram.data  # no entry is there twice
-        else:
-            self.text_gram += like(gram, self.text_gram)
+        """Add the sums that sparse text features (n×q) have among themselves."""
+        for rows in row_blocks(text.shape[0], 256 * (1 + text.nnz // text.shape[0])):
+            some = text[rows].astype(np.float64)
+            self.text_sum += like(np.asarray(some.sum(axis=0)).ravel(), self.text_sum)
+            gram = (some.T @ some).tocoo()
+            if isinstance(self.text_gram, np.ndarray):
+                self.text_gram[gram.row, gram.col] += gram.data  # no entry is there twice
+            else:
+                self.text_gram += like(gram, self.text_gram)
 
     def _add_cross(self, K: Array, text: Any) -> None:
         few = scipy.sparse.issparse(text) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape)
@@ -330,7 +332,18 @@ def _sparse_where_it_pays(text: Any) -> Any:
     some = text[:: -(-len(text) // 4096)]
     if np.count_nonzero(some) >= _SPARSE_PAYS_BELOW * some.size:
         return text
-    return scipy.sparse.csr_array(text)
+    return _as_sparse(text)
+
+
+def _as_sparse(text: np.ndarray) -> Any:
+    """As scipy.sparse.csr_array(text), in half the time."""
+    there = text != 0
+    found, ends = np.flatnonzero(there), np.cumsum(np.count_nonzero(there, axis=1))
+    whole = scipy.sparse.get_index_dtype(maxval=max(len(found), *text.shape))
+    columns, bounds = (found % text.shape[1]).astype(whole), np.zeros(len(text) + 1, dtype=whole)
+    bounds[1:] = ends
+    values = text.reshape(-1)[found]
+    return scipy.sparse.csr_array((values, columns, bounds), shape=text.shape)
 
 
 def _less_products(

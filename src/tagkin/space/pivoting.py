@@ -12,13 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.arrays import Array, as_block, matmul, namespace, solve_triangular, to_numpy
+from tagkin.arrays import (
+    Array,
+    as_block,
+    matmul,
+    namespace,
+    run_in_threads,
+    solve_triangular,
+    to_numpy,
+)
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 
 __all__ = ["PartialGramSchmidt", "pgso", "rp_cholesky"]
 
 _PANEL = 64
+_MANY = 2**18  # kernel values, from which on several threads pay
 
 
 # --- partial Gram–Schmidt ----------------------------------------------------------------
@@ -194,21 +203,30 @@ class _Residual:
 
     def _explain(self, chosen: np.ndarray, L: np.ndarray) -> None:
         """Take further pivots, of whose residual block L is the Cholesky factor."""
-        rows = self._index(chosen)
-        columns = self.kernel(self.X, self.X[rows])
-        xp = namespace(columns)
+        rows, n = self._index(chosen), self.X.shape[0]
+        xp = namespace(self.X)
         if self._factor is None:
-            shape = self.max_rank, columns.shape[0]
-            self._factor = xp.empty(shape, dtype=columns.dtype, device=columns.device)
+            shape = self.max_rank, n
+            self._factor = xp.empty(shape, dtype=self.X.dtype, device=self.X.device)
         known = self._factor[: len(self._pivots)]
-        columns -= matmul(known.T, known[:, rows])
+        fresh = self._factor[len(known) : len(known) + len(chosen)]
+        points, known_there = self.X[rows], known[:, rows]
         # L is small and well conditioned; its inverse turns the rest into a product
-        L = xp.asarray(L, device=columns.device)
+        L = xp.asarray(L, device=self.X.device)
         inverse = solve_triangular(L, xp.eye(len(chosen), dtype=L.dtype, device=L.device))
-        new = matmul(xp.astype(inverse, columns.dtype, copy=False), columns.T)
-        self._factor[len(known) : len(known) + len(chosen)] = new
+        inverse = xp.astype(inverse, self.X.dtype, copy=False)
+
+        def explain(some: slice) -> None:
+            columns = self.kernel(self.X[some], points)
+            columns -= matmul(known[:, some].T, known_there)
+            fresh[:, some] = matmul(inverse, columns.T)
+            self.diagonal[some] -= to_numpy(xp.sum(fresh[:, some] ** 2, axis=0))
+
+        if isinstance(self.X, np.ndarray) and n * len(chosen) >= _MANY:
+            run_in_threads(explain, n, 8 * (3 * len(chosen) + self.X.shape[1]), n)
+        else:
+            explain(slice(0, n))
         self._pivots.extend(chosen.tolist())
-        self.diagonal -= to_numpy(xp.sum(new * new, axis=0))
         self.diagonal[self.diagonal <= self._floor] = 0.0
         self.diagonal[self._pivots] = 0.0
 
