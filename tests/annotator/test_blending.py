@@ -107,18 +107,20 @@ def test_what_is_chosen_is_what_held_out_images_say():
     assert kept.votes == (30, 10.0)
 
 
-@pytest.mark.parametrize("n", [240, 2100])  # all folds decide, or the first of many images
-def test_votes_are_those_that_rank_best_with_the_read_out(n):
+@pytest.mark.parametrize("many", [False, True])  # all folds decide, or the first of many images
+def test_votes_are_those_that_rank_best_with_the_read_out(many, monkeypatch):
     """The temperature, then the number, by spaces and methods that are fitted anew."""
-    X, Y = data(n)
+    if many:
+        monkeypatch.setattr("tagkin.annotator.blending._SIDE_BY_SIDE", 100)
+    X, Y = data()
     tried = recipe(regularizations=(0.5,))
-    folds = random_folds(n, 3, 0)
+    folds = random_folds(len(X), 3, 0)
     found = blended(X, Y, tried, folds)
     parts = SemanticSpace(n_landmarks=60).by_parts(X, Y, [fold.held_out for fold in folds])
 
     def ranked(number, temperature):
         ranks = []
-        for i, fold in enumerate(folds if n < 2000 else folds[:1]):
+        for i, fold in enumerate(folds[:1] if many else folds):
             space = parts.without(i, n_landmarks=45)
             method = KinReadout(number, temperature, n_landmarks=50)
             method.fit(space.transform(X[fold.known]), Y[fold.known])
@@ -127,11 +129,12 @@ def test_votes_are_those_that_rank_best_with_the_read_out(n):
         return np.mean(ranks)
 
     number, temperature = found.votes
-    # up to images that rounding puts in another order
+    # others than usual are better by a 500th; rounding puts few images in another order
     best = max(ranked(30, other) for other in (5.0, 10.0, 20.0))
-    assert ranked(30, temperature) == pytest.approx(best, abs=2e-3)
+    assert ranked(30, temperature) >= 0.998 * best - 1e-3
     best = max(ranked(other, temperature) for other in (8, 15, 30))
-    assert ranked(number, temperature) == pytest.approx(best, abs=2e-3)
+    assert ranked(number, temperature) >= 0.998 * best - 1e-3
+    assert number in (8, 15, 30)
 
 
 def test_votes_are_sharp_where_only_the_nearest_know():
@@ -140,10 +143,13 @@ def test_votes_are_sharp_where_only_the_nearest_know():
     centres = rng.standard_normal((60, 20))
     X = np.repeat(centres, 6, axis=0) + 0.05 * rng.standard_normal((360, 20))
     Y = scipy.sparse.csr_array(np.repeat(np.eye(60, dtype=np.float32), 6, axis=0))
-    tried = Recipe(None, KinReadout(200, n_landmarks=20), regularizations=(0.5,))
-    found = blended(X, Y, tried, random_folds(360, 3, 0))
-    assert found.votes.temperature == 20.0
-    assert mean_average_precision(Y, found.scores) > 0.99
+    flat = Recipe(None, KinReadout(200, temperature=0.1, n_landmarks=5), regularizations=(0.5,))
+    folds = random_folds(360, 3, 0)
+    found = blended(X, Y, flat, folds)
+    assert found.votes.temperature > 0.1
+    kept = blended(X, Y, replace(flat, regularizations=()), folds)
+    assert kept.votes == (200, 0.1)
+    assert mean_average_precision(Y, found.scores) > mean_average_precision(Y, kept.scores) + 0.05
 
 
 def test_the_method_has_what_was_learned():
