@@ -11,10 +11,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import os
+import sys
 from collections.abc import Callable
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from typing import Any
 
 import numpy as np
+import scipy
 
 from tagkin.arrays.threads import find_libraries_again
 
@@ -90,10 +95,28 @@ def _call(library: str, name: str, dtype: np.dtype, *arguments: Any) -> None:
 
 
 @functools.cache
+def _pointers(module: str) -> dict[str, Any]:
+    """What a module of `scipy.linalg` offers to Cython, by name.
+
+    It is imported by itself: all of `scipy.linalg` takes longer to import than a few hundred images
+    to learn from.
+    """
+    folders = [os.path.join(folder, "linalg") for folder in scipy.__path__]
+    spec = PathFinder.find_spec(module, folders)
+    if module in sys.modules or spec is None or spec.loader is None:
+        found = importlib.import_module(module)
+    else:
+        found = module_from_spec(spec)
+        spec.loader.exec_module(found)
+    find_libraries_again()  # SciPy brings a BLAS of its own
+    pointers: dict[str, Any] = found.__pyx_capi__
+    return pointers
+
+
+@functools.cache
 def _routine(library: str, name: str) -> tuple[Callable[..., None], Any]:
     """A routine of `scipy.linalg.cython_blas` or `cython_lapack`, and its whole numbers."""
-    capsule = importlib.import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[name]
-    find_libraries_again()  # SciPy brings a BLAS of its own
+    capsule = _pointers(f"scipy.linalg.cython_{library}")[name]
     of_python = ctypes.PYFUNCTYPE
     name_of = of_python(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
     pointer_in = of_python(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(

@@ -1,7 +1,8 @@
 """scikit-learn without what it imports and few here use: SciPy's functions, pandas and others.
 
 They are two thirds of the time that importing it takes, which is most of what a short command
-takes. Programs that use tagkin import scikit-learn as it is.
+takes. SciPy, which asks for all of NumPy, gets NumPy without its tests and its Fortran compiler.
+Programs that use tagkin import both as they are.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from typing import Any
 
 __all__ = ["import_scikit_learn_lightly"]
 
+_OF_NUMPY = ("numpy.f2py", "numpy.ma", "numpy.polynomial", "numpy.testing")
 _NOT_YET = (
-    "numpy.f2py",
-    "numpy.testing",
+    *_OF_NUMPY,
     "scipy.linalg",
     "scipy.sparse.csgraph",
     "scipy.sparse.linalg",
@@ -34,6 +35,12 @@ _NOT_YET = (
     "narwhals.stable.v2",
     "sklearn.utils.parallel",
 )
+# What is imported without which others.
+_WITHOUT = {
+    "sklearn": _NOT_YET,
+    "array_api_compat.numpy": _OF_NUMPY,
+    "scipy._lib.array_api_compat.numpy": _OF_NUMPY,
+}
 # Functions of theirs that scikit-learn takes hold of while it is imported, and calls later.
 _FUNCTIONS = {
     "joblib": ("cpu_count",),
@@ -55,19 +62,19 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != "sklearn":
+        if fullname not in _WITHOUT:
             return None
         spec = PathFinder.find_spec(fullname, path)
         if spec is not None and spec.loader is not None:
-            spec.loader = _LightLoader(spec.loader)
+            spec.loader = _LightLoader(spec.loader, _WITHOUT[fullname])
         return spec
 
 
 class _LightLoader(Loader):
     """Imports a module as its own loader does, while others are not there yet."""
 
-    def __init__(self, loader: Loader):
-        self._loader = loader
+    def __init__(self, loader: Loader, without: Sequence[str]):
+        self._loader, self._without = loader, without
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -75,16 +82,15 @@ class _LightLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
         module.__spec__.loader = module.__loader__ = self._loader
-        with _not_yet():
+        with _not_yet(self._without):
             self._loader.exec_module(module)
-            importlib.import_module("array_api_compat.numpy")  # which asks for all of NumPy
 
 
 @contextmanager
-def _not_yet() -> Iterator[None]:
-    """Whoever imports those modules gets something in their place."""
+def _not_yet(without: Sequence[str]) -> Iterator[None]:
+    """Whoever imports one of those modules gets something in its place."""
     names = []
-    for name in _NOT_YET:
+    for name in without:
         above, _, last = name.rpartition(".")
         if name in sys.modules or not (name.startswith("sklearn.") or _is_there(name)):
             continue
