@@ -11,8 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import os
-import sys
 from collections.abc import Callable
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -101,9 +99,8 @@ def _pointers(module: str) -> dict[str, Any]:
     It is imported by itself: all of `scipy.linalg` takes longer to import than a few hundred images
     to learn from.
     """
-    folders = [os.path.join(folder, "linalg") for folder in scipy.__path__]
-    spec = PathFinder.find_spec(module, folders)
-    if module in sys.modules or spec is None or spec.loader is None:
+    spec = PathFinder.find_spec(module, [f"{folder}/linalg" for folder in scipy.__path__])
+    if "linalg" in vars(scipy) or spec is None or spec.loader is None:
         found = importlib.import_module(module)
     else:
         found = module_from_spec(spec)

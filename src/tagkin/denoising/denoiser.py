@@ -292,7 +292,10 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         trials = Comparison([*known, *others], scale)
         if np.count_nonzero(trials.weights) < 2 or not trials.add(as_it_is):
             return as_it_is, []
-        for blend in _BLENDS:
+        for blend in sorted(_BLENDS, key=lambda blend: blend not in _FIRST_LOOK):
+            looked = self.passed_on == "raw" and blend not in _FIRST_LOOK
+            if looked and trials.mildest().blend == 0:
+                break  # what the first look saw in it, all folds do not
             trials.add(Setting(blend, r, 0.25))
         if trials.mildest().blend > 0:
             trials.add(replace(trials.mildest(), narrowing=1.0))

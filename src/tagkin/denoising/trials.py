@@ -137,6 +137,7 @@ class HeldOutFold:
         self.truth, self.carriers = truth[:, self.measured], counts[1][self.measured]
         n = known.shape[0]
         self.near = squared_neighbors(index, known, n_neighbors - include_self, np.arange(n))
+        self._known: dict[tuple[float, int, float, str], Any] = {}
         self.refits: Any = None
         with suppress(InvalidInput):
             self.refits = space.refits(known, held_out)
@@ -144,8 +145,15 @@ class HeldOutFold:
     def precisions(self, blend: float, n_neighbors: int, scale: float, view: str) -> Any:
         """Average precision of each measured tag, for fewer and more voters, shape (3, measured).
 
-        None where no space can be learned.
+        None where no space can be learned. What was asked before is known.
         """
+        # without blending, it does not matter with what
+        setting = (blend, n_neighbors, scale, view) if blend else (blend, 0, 0.0, view)
+        if setting not in self._known:
+            self._known[setting] = self._precisions(*setting)
+        return self._known[setting]
+
+    def _precisions(self, blend: float, n_neighbors: int, scale: float, view: str) -> Any:
         if self.refits is None:
             return None
         if not len(self.measured):
