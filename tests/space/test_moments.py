@@ -11,7 +11,8 @@ from tagkin.errors import InvalidInput
 from tagkin.kernels import RBF, ArcCosine, Linear
 from tagkin.space import moments
 from tagkin.space.landmarks import Landmarks
-from tagkin.space.moments import Moments, first_sums
+from tagkin.space.moments import Moments, first_sums, sums_and_gram
+from tagkin.space.solution import solve, solve_from_images
 
 N, D, R, Q = 230, 12, 20, 7
 SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
@@ -124,3 +125,48 @@ def test_landmarks_beyond_the_rank_of_a_kernel_are_left_out_first(eager):
     kept, gram, found = first_sums(X, text, given)
     assert kept.points.shape == (D, D)
     assert gram.shape == found.kernel_gram.shape == (D, D)
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-6), (np.float64, 1e-14)])
+def test_landmarks_among_the_images_have_their_kernel_in_the_columns(dtype, atol, eager, shares):
+    X, text, _, _ = problem(dtype, ArcCosine())
+    indices = np.random.default_rng(1).permutation(N)[:R]  # in no order
+    landmarks = Landmarks(ArcCosine(), X[indices], indices)
+    sums, gram = sums_and_gram(X, text, landmarks)
+    assert shares == [3, 3]
+    expected = ArcCosine()(X[indices].astype(np.float64))
+    np.testing.assert_allclose(gram, expected, rtol=0, atol=atol)
+    assert (gram == gram.T).all()
+    assert (np.diagonal(gram) == 1).all()
+    alone = Moments.of(X, text, landmarks, sums.shift)
+    for name in SUMS:
+        np.testing.assert_array_equal(getattr(sums, name), getattr(alone, name))
+
+
+@pytest.mark.parametrize("kernel", [ArcCosine(), ArcCosine(normalized=False), RBF(gamma=0.1)])
+@pytest.mark.parametrize("dependent", [0, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_space_is_solved_by_independent_landmarks(dtype, dependent, kernel, monkeypatch):
+    """Equal images and zeros are left out, as by looking at landmarks before summing up."""
+    X, text, _, _ = problem(dtype, kernel)
+    indices = np.arange(R)
+    X[1 : 1 + dependent] = X[0]
+    if dependent and isinstance(kernel, ArcCosine):
+        X[2] = 0
+    given = Landmarks(kernel, X[indices], indices)
+    looked = []
+    independent_rows = Landmarks.independent_rows
+    monkeypatch.setattr(
+        Landmarks, "independent_rows", lambda self: looked.append(self) or independent_rows(self)
+    )
+    kept, sums, found = solve_from_images(X, text, given, regularization=0.5)
+    assert bool(looked) == bool(dependent)
+    assert len(kept.points) == R - dependent
+    fewer, gram, few_sums = first_sums(X, text, given)
+    np.testing.assert_array_equal(kept.indices, fewer.indices)
+    expected = solve(fewer, few_sums, gram, regularization=0.5)
+    atol = 1e-4 if dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(found.correlations, expected.correlations, rtol=0, atol=atol)
+    psi, reference = (kept.columns(X) @ s.coefficients @ s.readout for s in (found, expected))
+    np.testing.assert_allclose(psi, reference, rtol=0, atol=atol)
+    assert sums.count == N

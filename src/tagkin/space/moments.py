@@ -37,7 +37,7 @@ from tagkin.space.columns import ColumnBlocks
 from tagkin.space.gram import LONGEST, LONGEST_THERE, LowerGram, gram, take_lower, tall_product
 from tagkin.space.landmarks import Landmarks
 
-__all__ = ["Moments", "first_sums"]
+__all__ = ["Moments", "first_sums", "sums_and_gram"]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
@@ -95,17 +95,22 @@ class Moments(Deferring):
         landmarks: Landmarks,
         shift: Array,
         beside: Callable[[], None] | None = None,
+        seen: Callable[[slice, Array], None] | None = None,
     ) -> Moments:
         """Sums over the rows of X (n×d) and text (n×q), in blocks.
 
         A block is float32 where the features are; its products are added up in float64. `beside`
-        is called once, meanwhile where several threads are at work.
+        is called once, meanwhile where several threads are at work, and `seen` with some rows and
+        their kernel columns, less the shift, by any of them.
         """
         r, d = landmarks.points.shape
 
         def columns(rows: slice, memory: np.ndarray | None) -> Array:
             numbers = range(rows.start, rows.stop)
-            return landmarks.columns(X[rows], rows=numbers, less=shift, memory=memory)
+            K = landmarks.columns(X[rows], rows=numbers, less=shift, memory=memory)
+            if seen is not None:
+                seen(rows, K)
+            return K
 
         dtype = namespace(X).result_type(as_block(X[:1], finite=False), landmarks.points)
         blocks = ColumnBlocks(columns, X, (X.shape[0], r), dtype, 8 * (r + d))
@@ -323,6 +328,26 @@ def first_sums(X: Array, text: Any, landmarks: Landmarks) -> tuple[Landmarks, Ar
     )
     ((kept, gram),) = found
     return landmarks.some(kept), gram, sums.some(kept)
+
+
+def sums_and_gram(X: np.ndarray, text: Any, landmarks: Landmarks) -> tuple[Moments, Array]:
+    """Sums over images that the landmarks are among, and k(S, S): rows of the kernel columns.
+
+    Whether the landmarks are independent of each other is not looked at.
+    """
+    numbers = np.asarray(landmarks.indices)
+    order = np.argsort(numbers)
+    numbers = numbers[order]
+    gram = np.empty((len(order), len(order)))
+    shift = landmarks.mean_columns(X)
+
+    def keep(rows: slice, K: Array) -> None:
+        some = slice(*np.searchsorted(numbers, (rows.start, rows.stop)))
+        gram[order[some]] = K[numbers[some] - rows.start] + shift
+
+    sums = Moments.of(X, text, landmarks, shift, seen=keep)
+    diagonal_of(gram)[...] = landmarks.kernel.diagonal(landmarks.points)
+    return sums, mirror_lower(gram)
 
 
 def _sparse_where_it_pays(text: Any) -> Any:

@@ -35,6 +35,7 @@ from tagkin.arrays import (
 from tagkin.errors import InvalidInput
 
 __all__ = [
+    "DependentLandmarks",
     "Directions",
     "Root",
     "Unrotated",
@@ -107,6 +108,10 @@ class Unrotated:
     largest: float
 
 
+class DependentLandmarks(Exception):
+    """Of some landmark, nothing but rounding may be left after the others."""
+
+
 class Root:
     """A square root A^½ of a symmetric positive definite matrix, to solve with.
 
@@ -127,15 +132,26 @@ class Root:
         return cls(inverse=vectors[:, keep] / namespace(A).sqrt(values[keep]))
 
     @classmethod
-    def of_visual(cls, kernel_gram: Array, landmark_gram: Array, regularization: float) -> Root:
+    def of_visual(
+        cls,
+        kernel_gram: Array,
+        landmark_gram: Array,
+        regularization: float,
+        rounding: float = 0.0,
+    ) -> Root:
         """Root of KᵀK + κ k(S, S), that is of Z + κI in kernel columns.
 
         Where float32 rounding in KᵀK outweighs κ k(S, S), the sum is not positive definite.
         Z itself, with its negative eigenvalues set to what they stand for, zero, always is.
+        With `rounding`, landmarks of which no more than that share is left after the others are
+        refused (`DependentLandmarks`).
         """
         xp = namespace(kernel_gram)
         whole = _regularised(kernel_gram, landmark_gram, regularization)
+        least = rounding * float(xp.max(xp.linalg.diagonal(whole)))
         factor = cholesky(whole, overwrite=True, lower_only=True)
+        if rounding and (factor is None or not _smallest(factor) ** 2 > least):
+            raise DependentLandmarks
         if factor is not None:
             return cls(factor=factor)
         landmarks = cls.of(landmark_gram)
@@ -156,7 +172,7 @@ class Root:
         # weights are a million times apart
         bound = 1e-12 * float(xp.max(xp.linalg.diagonal(gram)))
         factor = cholesky(gram, lower_only=True)
-        if factor is not None and float(xp.min(xp.linalg.diagonal(factor))) ** 2 > bound:
+        if factor is not None and _smallest(factor) ** 2 > bound:
             whole = cholesky(_plus_diagonal(gram, regularization), lower_only=True)
             if whole is not None:
                 return cls(factor=whole)
@@ -198,6 +214,7 @@ def from_moments(
     regularization: float,
     *,
     with_norms: bool = True,
+    rounding: float = 0.0,
 ) -> Directions:
     """Directions from centred sums over the images.
 
@@ -209,9 +226,11 @@ def from_moments(
     text_gram : (q, q), T̂ᵀT̂
     with_norms : bool
         Without, the norms of the projections are NaN, and a product is spared.
+    rounding : float
+        See `Root.of_visual`.
     """
     xp = namespace(kernel_gram)
-    visual = Root.of_visual(kernel_gram, landmark_gram, regularization)
+    visual = Root.of_visual(kernel_gram, landmark_gram, regularization, rounding)
     text = Root.of_text(text_gram, regularization)
     B = text.half(visual.half(cross).T).T
     U, correlations, V = _svd(B)
@@ -287,9 +306,10 @@ def unrotated_from_moments(
     cross: Array,
     text_gram: Array,
     regularization: float,
+    rounding: float = 0.0,
 ) -> Unrotated:
     """As `from_moments`, without the eigenproblem of the size of the text features."""
-    visual = Root.of_visual(kernel_gram, landmark_gram, regularization)
+    visual = Root.of_visual(kernel_gram, landmark_gram, regularization, rounding)
     # directions in which no text varies stay, and nothing but rounding lies along them
     text = Root.of(_plus_diagonal(text_gram, regularization))
     half = text.half(visual.half(cross).T).T
@@ -345,6 +365,12 @@ def _regularised(kernel_gram: Array, landmark_gram: Array, regularization: float
 
     each_tile(fill, len(total))
     return total
+
+
+def _smallest(factor: Array) -> float:
+    """The smallest entry on the diagonal."""
+    xp = namespace(factor)
+    return float(xp.min(xp.linalg.diagonal(factor)))
 
 
 def _plus_diagonal(A: Array, value: float) -> Array:

@@ -38,6 +38,7 @@ from tagkin.space.solution import (
     canonical_correlations,
     solve,
     solve_exactly,
+    solve_from_images,
 )
 from tagkin.space.views import TextView, as_text_view
 from tagkin.wording import count
@@ -167,8 +168,8 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             solution, kept_text = solve_exactly(landmarks, text, **self._solving())
             self._keep(X, view, landmarks, None, kept_text, solution)
         else:
-            landmarks, gram, moments = first_sums(features, text, landmarks)
-            solution = solve(landmarks, moments, gram, **self._solving())
+            found = solve_from_images(features, text, landmarks, **self._solving())
+            landmarks, moments, solution = found
             self._keep(X, view, landmarks, moments, None, solution)
         return self
 

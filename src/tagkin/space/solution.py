@@ -23,8 +23,9 @@ from tagkin.arrays import (
 )
 from tagkin.errors import InvalidInput
 from tagkin.space.landmarks import Landmarks
-from tagkin.space.moments import Moments
+from tagkin.space.moments import Moments, first_sums, sums_and_gram
 from tagkin.space.regression import (
+    DependentLandmarks,
     Directions,
     Unrotated,
     from_kernel,
@@ -33,10 +34,19 @@ from tagkin.space.regression import (
     unrotated_from_moments,
 )
 
-__all__ = ["SCALINGS", "Projection", "canonical_correlations", "rotates", "solve", "solve_exactly"]
+__all__ = [
+    "SCALINGS",
+    "Projection",
+    "canonical_correlations",
+    "rotates",
+    "solve",
+    "solve_exactly",
+    "solve_from_images",
+]
 
 SCALINGS = ("correlation", "unit", "none")
 _ROWS = 32  # of a matrix, which stay in a core's cache
+_ROUNDING = 2.0**-20  # of float32 sums, relative
 _ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
 
 
@@ -152,6 +162,28 @@ def _no_more_than_images(text: Array) -> tuple[Array, Array | None]:
     return like(factor, text), back
 
 
+def solve_from_images(
+    X: Array, text: Any, landmarks: Landmarks, **solving: Any
+) -> tuple[Landmarks, Moments, Projection]:
+    """Landmarks that are independent of each other, sums over the images by them, the solution.
+
+    Landmarks that are among the images have their k(S, S) in the kernel columns. That they are
+    independent of each other shows in the factor that is solved with; they are looked at one by
+    one where it does not.
+    """
+    low_rank = landmarks.kernel.max_rank(X.shape[1]) < math.inf
+    if landmarks.indices is None or low_rank or not isinstance(X, np.ndarray):
+        landmarks, gram, sums = first_sums(X, text, landmarks)
+    else:
+        sums, gram = sums_and_gram(X, text, landmarks)
+        try:
+            return landmarks, sums, solve(landmarks, sums, gram, rounding=_ROUNDING, **solving)
+        except DependentLandmarks:
+            kept, gram = landmarks.independent_rows()
+            landmarks, sums = landmarks.some(kept), sums.some(kept)
+    return landmarks, sums, solve(landmarks, sums, gram, **solving)
+
+
 def solve(
     landmarks: Landmarks,
     moments: Moments,
@@ -160,8 +192,12 @@ def solve(
     regularization: float,
     scaling: str = "correlation",
     n_components: int | None = None,
+    rounding: float = 0.0,
 ) -> Projection:
-    """The solution from sums over the images; `gram` is k(S, S) where it is known."""
+    """The solution from sums over the images; `gram` is k(S, S) where it is known.
+
+    With `rounding`, landmarks are refused of which no more than that share is left.
+    """
     if moments.count < 2:
         raise InvalidInput(
             f"The space has learned from {moments.count} images, and needs 2 at least. Call "
@@ -176,8 +212,10 @@ def solve(
     sums = kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram()
     means = moments.kernel_mean, moments.text_sum / moments.count
     if not rotates(moments.text_sum.shape[0], scaling, n_components):
-        return _plain(unrotated_from_moments(*sums, regularization), *means)
-    directions = from_moments(*sums, regularization, with_norms=scaling == "unit")
+        return _plain(unrotated_from_moments(*sums, regularization, rounding), *means)
+    directions = from_moments(
+        *sums, regularization, with_norms=scaling == "unit", rounding=rounding
+    )
     return _scaled(directions, *means, scaling, n_components)
 
 
