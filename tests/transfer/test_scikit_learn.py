@@ -126,8 +126,8 @@ def test_cross_validated_predictions_of_sparse_labels(collection):
         TagRelevance(3, "euclidean", ExactNeighbors("euclidean"), True),
         TagProp(3, "distance", False, False, "euclidean", ExactNeighbors("euclidean")),
         TwoPassKNN(3, 2.0, "authors", True, True, "euclidean", 7),
-        LinearSVM(0.1, "squared-hinge"),
-        RidgeTransfer(2.0),
+        LinearSVM(0.1, "squared-hinge", False),
+        RidgeTransfer(2.0, False),
     ],
     ids=lambda e: type(e).__name__,
 )

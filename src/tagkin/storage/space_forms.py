@@ -314,14 +314,20 @@ TRANSFER = {
     ),
     "LinearSVM": Stored(
         "tagkin.transfer.linear",
-        parameters={"C": POSITIVE, "loss": Choice(("least-squares", "squared-hinge"))},
+        parameters={
+            "C": POSITIVE,
+            "loss": Choice(("least-squares", "squared-hinge")),
+            "comparable": Flag(),
+        },
         learned=_LINEAR,
+        added=("comparable",),
         takes="m",
     ),
     "RidgeTransfer": Stored(
         "tagkin.transfer.linear",
-        parameters={"regularization": POSITIVE},
+        parameters={"regularization": POSITIVE, "comparable": Flag()},
         learned=_LINEAR,
+        added=("comparable",),
         takes="m",
     ),
 }

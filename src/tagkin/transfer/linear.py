@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +25,7 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.labels import label_names
 from tagkin.errors import InvalidInput
+from tagkin.transfer._comparable import Linear, as_log_odds
 from tagkin.transfer.base import LabelTransfer, check_positive
 from tagkin.wording import count
 
@@ -34,8 +37,23 @@ LOSSES = ("least-squares", "squared-hinge")
 class LinearTransfer(LabelTransfer):
     """Scores that are linear in X: f(I, t) = bₜ + ⟨wₜ, z⟩."""
 
+    comparable: bool
     coef_: np.ndarray
     intercept_: np.ndarray
+
+    def _learned(
+        self,
+        X: Array,
+        y: Any,
+        groups: Array | None,
+        learn: Callable[[Array, scipy.sparse.csr_array], Linear],
+    ) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D)."""
+        embeddings, labels = self._validated(X, y)
+        found = learn(embeddings, labels)
+        if self.comparable:
+            found = as_log_odds(found, embeddings, labels, groups, learn)
+        return self._keep(X, y, *found)
 
     def decision_function(self, X: Array) -> Array:
         """Score of every label for every image, shape (n, D)."""
@@ -74,27 +92,34 @@ class RidgeTransfer(LinearTransfer):
     ----------
     regularization : float, default 0.5
         κ > 0.
+    comparable : bool, default True
+        Scale the scores of each label to log-odds, learned from images that are held out in three
+        parts, so that the labels of one image compare. Images keep their order under a label. Where
+        there are fewer than 12 images, or groups of them, scores stay as they are. False: the
+        regression's own values.
 
     Attributes
     ----------
     coef_ : array of shape (m, D)
-        W.
+        W, scaled.
     intercept_ : array of shape (D,)
-        mean − z̄ W.
+        mean − z̄ W, scaled.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
         Names of the labels (columns of a DataFrame y), or column numbers.
     """
 
-    def __init__(self, regularization: float = 0.5):
+    def __init__(self, regularization: float = 0.5, comparable: bool = True):
         self.regularization = regularization
+        self.comparable = comparable
 
     def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here."""
+        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups."""
         check_positive("regularization", self.regularization)
-        embeddings, labels = self._validated(X, y)
-        return self._keep(X, y, *_least_squares(embeddings, labels, self.regularization))
+        return self._learned(
+            X, y, groups, partial(_least_squares, regularization=self.regularization)
+        )
 
     @classmethod
     def of_space(cls, space: Any) -> Self:
@@ -105,7 +130,7 @@ class RidgeTransfer(LinearTransfer):
         are the regression's own, K^V (K^V + κI)⁻¹ Y plus the mean. Labels too rare for the space
         (`IndicatorView`) score 0.
         """
-        model = cls(float(space.regularization))
+        model = cls(float(space.regularization), comparable=False)
         coef, intercept = to_numpy(space.readout_), to_numpy(space.text_mean_)
         kept = getattr(space.text_view_, "kept_", None)
         if kept is not None:  # of very many labels the space has learned some
@@ -135,13 +160,18 @@ class LinearSVM(LinearTransfer):
     loss : "least-squares" or "squared-hinge"
         (1 − m)²/2, as the paper has it: solved for all labels at once; or max(0, 1 − m)², by
         liblinear, label after label.
+    comparable : bool, default True
+        Scale the scores of each label to log-odds, learned from images that are held out in three
+        parts, so that the labels of one image compare. Images keep their order under a label. Where
+        there are fewer than 12 images, or groups of them, scores stay as they are. False: the
+        margins, as the paper has them.
 
     Attributes
     ----------
     coef_ : array of shape (m, D)
-        wₜ in columns.
+        wₜ in columns, scaled.
     intercept_ : array of shape (D,)
-        bₜ. It is not regularised (squared hinge: hardly).
+        bₜ, scaled. It is not regularised (squared hinge: hardly).
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -149,27 +179,29 @@ class LinearSVM(LinearTransfer):
 
     Notes
     -----
-    A label on no image, or on all, is not learned: its score is −1, or 1, everywhere.
+    A label on no image, or on all, is not learned: its margin is −1, or 1, everywhere.
     """
 
-    def __init__(self, C: float = 1.0, loss: str = "least-squares"):
+    def __init__(self, C: float = 1.0, loss: str = "least-squares", comparable: bool = True):
         self.C = C
         self.loss = loss
+        self.comparable = comparable
 
     def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here."""
+        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups."""
         check_positive("C", self.C)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")
-        embeddings, labels = self._validated(X, y)
-        if self.loss == "least-squares":
-            coef, intercept = _least_squares(embeddings, labels, 1 / self.C)
-            return self._keep(X, y, 2 * coef, 2 * intercept - 1)  # from 0 and 1 to −1 and 1
-        return self._keep(X, y, *self._hinged(embeddings, labels))
+        return self._learned(X, y, groups, self._margins)
 
-    def _hinged(
-        self, embeddings: Array, labels: scipy.sparse.csr_array
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _margins(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+        """Coefficients (m×D) and intercepts (D,) of the margins."""
+        if self.loss == "squared-hinge":
+            return self._hinged(embeddings, labels)
+        coef, intercept = _least_squares(embeddings, labels, 1 / self.C)
+        return 2 * coef, 2 * intercept - 1  # from 0 and 1 to −1 and 1
+
+    def _hinged(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
         from sklearn.svm import LinearSVC  # here: importing it takes long
 
         rows = to_numpy(as_block(embeddings, double=True, finite=False))
@@ -194,7 +226,7 @@ class LinearSVM(LinearTransfer):
 
 def _least_squares(
     embeddings: Array, labels: scipy.sparse.csr_array, regularization: float
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Linear:
     """Coefficients (m×D) and intercepts (D,) of ridge regression, in blocks, in float64."""
     n, m = embeddings.shape
     xp = namespace(embeddings)
