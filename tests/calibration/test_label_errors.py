@@ -6,7 +6,12 @@ import scipy.sparse
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
+from tagkin.calibration import (
+    LabelErrors,
+    label_errors,
+    probability_missing,
+    probability_wrong,
+)
 from tagkin.calibration.error_sums import ErrorSums
 from tagkin.calibration.pooling import Prior, ScoreTable, derivatives
 from tagkin.errors import InvalidInput
@@ -122,6 +127,18 @@ def test_shares_are_found_and_findings_hold_as_often_as_is_said(kind, share):
         deviation = 0.5 / np.sqrt(max(found.sum(), 1))
         said, held = confidence[found].sum(), holds[found].sum()
         assert abs(said - held) <= (3 * deviation + 0.05) * found.sum()
+
+
+def test_going_ahead_leads_where_many_rounds_do(monkeypatch):
+    Z, _, there = drawn(np.random.default_rng(3), 2000, wrong=0.05, missing=0.2)
+    found = LabelErrors().fit(Z, there)
+    monkeypatch.setattr(label_errors, "_ahead", lambda first, second, third: third)
+    monkeypatch.setattr(label_errors, "_MOST_ROUNDS", 5000)
+    monkeypatch.setattr(label_errors, "_SETTLED", 1e-7)
+    expected = LabelErrors().fit(Z, there)
+    np.testing.assert_allclose(found.missing_share_, expected.missing_share_, rtol=0.01)
+    np.testing.assert_allclose(found.wrong_share_, expected.wrong_share_, atol=1e-3)
+    np.testing.assert_allclose(found.slopes_, expected.slopes_, atol=0.01)
 
 
 def test_where_nothing_is_wrong_or_missing_nothing_is_found():

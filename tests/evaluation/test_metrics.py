@@ -294,3 +294,12 @@ def test_unusable_parameters_are_refused():
     for n in (0, -1, 2.5, True):
         with pytest.raises(InvalidInput, match="whole number from 1"):
             top_labels(S, n)
+
+
+def test_harmonic_numbers_are_those_of_the_digamma_function():
+    from scipy.special import digamma
+
+    from tagkin.evaluation._ranking import _harmonic
+
+    n = np.concatenate([np.arange(300), [10**4, 10**6, 10**9]])
+    np.testing.assert_allclose(_harmonic(n), digamma(n + 1) + np.euler_gamma, atol=1e-14)

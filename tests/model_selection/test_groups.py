@@ -88,6 +88,21 @@ def test_a_chain_through_all_images_breaks_at_its_weakest_links():
     assert sorted(len(fold.held_out) for fold in folds) == [4, 4, 4]
 
 
+@pytest.mark.parametrize("n_links", [30, 100, 400])
+def test_groups_are_the_connected_components(n_links):
+    """Against SciPy; a path in random order takes the most rounds."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rng = np.random.default_rng(n_links)
+    path = rng.permutation(200)
+    for first, second in (rng.integers(0, 200, (2, n_links)), (path[:-1], path[1:])):
+        found = linked_groups(200, [Links(first, second, np.ones(len(first)))], max_size=200)
+        graph = coo_array((np.ones(len(first)), (first, second)), shape=(200, 200))
+        n_groups, expected = connected_components(graph, directed=False)
+        assert len({*zip(found, expected, strict=True)}) == n_groups == found.max() + 1
+
+
 def test_without_links_everybody_is_alone():
     np.testing.assert_array_equal(linked_groups(3, [], 2), [0, 1, 2])
     np.testing.assert_array_equal(linked_groups(3, [Links.none()], 2), [0, 1, 2])

@@ -157,10 +157,12 @@ class PhotographFeatures(BaseEstimator):
         step: Progress,
     ) -> tuple[Any, list[list[str]]] | None:
         """Features of photographs without tags, others than those `seen`, and what was rejected."""
+        if not rejected:
+            return None
         if isinstance(photographs, Collection):
             tags = photographs.tags
         files = paths_of(photographs)
-        rows, no = tag_rows(files, tags), tag_rows(files, rejected or [None] * len(files))
+        rows, no = tag_rows(files, tags), tag_rows(files, rejected)
         kept = [i for i in range(len(files)) if no[i] and not rows[i]]
         if not kept:
             return None

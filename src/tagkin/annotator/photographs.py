@@ -80,7 +80,9 @@ def tag_rows(files: Sequence[str], tags: Any) -> list[list[str]]:
 def _tags_of(file: str, row: Any) -> list[str]:
     if row is None:
         return []
-    if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+    if not isinstance(row, list) and (
+        isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable)
+    ):
         raise InvalidInput(
             f"The tags of {file} are {row!r}; expected a list of tags, or None for no tags."
         )

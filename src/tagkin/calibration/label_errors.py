@@ -30,6 +30,8 @@ __all__ = ["LabelErrors"]
 
 _MOST_ROUNDS = 200
 _SETTLED = 1e-4  # relative change of the shares of a round after which no more are needed
+_FARTHEST = 16.0  # rounds that are gone ahead at once, at most
+_LEAST_RATE = 1e-12
 _START = 0.03  # share of wrong and of missing labels before looking
 # A label's own errors count beside this many of what is expected of it by all labels.
 _PRIOR_ERRORS = 100
@@ -151,6 +153,20 @@ class _Model:
     wrong_rates: np.ndarray
     missing_rates: np.ndarray
 
+    def coordinates(self) -> np.ndarray:
+        """The sigmoids, and the logarithms of the rates, (D, 4)."""
+        rates = np.stack([self.wrong_rates, self.missing_rates], axis=1)
+        return np.hstack([self.sigmoids, np.log(np.maximum(rates, _LEAST_RATE))])
+
+    def at(self, coordinates: np.ndarray) -> _Model:
+        """The model at these coordinates; rates of 0 stay."""
+        wrong, missing = np.exp(np.minimum(coordinates[:, 2:], np.log(_MOST))).T
+        return _Model(
+            coordinates[:, :2],
+            np.where(self.wrong_rates > 0, wrong, 0),
+            np.where(self.missing_rates > 0, missing, 0),
+        )
+
     def expected(self, sums: ErrorSums) -> Expected:
         """The expectation: of the labels there, which do not belong; of the others, which do."""
         return sums.at(self.sigmoids, self.wrong_rates, self.missing_rates)
@@ -174,7 +190,7 @@ def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model
     rates = np.minimum(rates, _MOST * there / n)
     sigmoids, prior = np.tile([1.0, 0.0], (len(n), 1)), Prior()
     model = _Model(sigmoids, rates, np.full(len(n), _START))
-    before = np.zeros(2)
+    before, path = np.zeros(2), [model]
     for _ in range(_MOST_ROUNDS):
         expected = model.expected(sums)
         belonging = expected.belonging
@@ -192,8 +208,24 @@ def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model
         shares = np.array([expected.wrong.sum(), expected.missing.sum()])
         if np.all(np.abs(shares - before) <= _SETTLED * shares + 1e-9 * there.sum()):
             break
-        before = shares
+        before, path = shares, [*path, model]
+        if len(path) == 3:
+            model = _ahead(*path)
+            path = [model]
     return model
+
+
+def _ahead(first: _Model, second: _Model, third: _Model) -> _Model:
+    """Where the rounds that led from one model to the next are going, as far as can be told.
+
+    A round changes little, and hardly less than the one before: r and r + v. Varadhan and Roland
+    (2008) go on from the first by 2s r + s² v with s = ‖r‖/‖v‖, here in the rates' logarithms.
+    """
+    x, y, z = (model.coordinates() for model in (first, second, third))
+    r, v = y - x, (z - y) - (y - x)
+    length = float(np.linalg.norm(v))
+    s = min(_FARTHEST, float(np.linalg.norm(r)) / length) if length > 0 else 1.0
+    return third if s <= 1 else third.at(x + 2 * s * r + s * s * v)
 
 
 def _pooled(errors: np.ndarray, labels: np.ndarray) -> float:

@@ -94,9 +94,14 @@ def _residuals(
     Z: np.ndarray, Y: scipy.sparse.csr_array, errors: LabelErrors
 ) -> tuple[np.ndarray, np.ndarray]:
     """Residuals of labels, and the probabilities that they are there."""
-    q = errors.predict_proba(Z)
-    p = (1 - q) * errors.wrong_rates_ + q * (1 - errors.missing_rates_)
-    return (Y.toarray() > 0) - p, p
+    wrong, missing = errors.wrong_rates_, errors.missing_rates_
+    p = errors.predict_proba(Z)  # that they belong
+    p *= 1 - missing - wrong
+    p += wrong
+    residuals = -p
+    there = Y.tocoo()
+    residuals[there.row, there.col] += there.data > 0
+    return residuals, p
 
 
 def _weights(C: np.ndarray, variances: np.ndarray) -> np.ndarray:

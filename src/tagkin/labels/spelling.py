@@ -124,7 +124,9 @@ class TagReader:
         """Pairs (normalised tag, spelling) of every tag of one image; blank ones are left out."""
         if row is None:
             return
-        if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+        if not isinstance(row, list) and (
+            isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable)
+        ):
             raise InvalidInput(
                 f"Row {number} is {row!r}; expected a list of tags, or None for no tags."
             )

@@ -28,7 +28,7 @@ _TAGS = 4
 
 _ROUNDS = 12
 _NEWTON_STEPS = 12
-_MOVED = 1e-5
+_MOVED = 1e-3  # by a step of Newton's; the next would be its square, or so
 _CACHED = 2**17  # pairs that a core's cache holds
 _IMAGES = 200, 4000  # from which one tag's weight is learned, at most: of many tags, and of few
 _PAIRS = 4_000_000  # of tags and images, in all
