@@ -52,7 +52,9 @@ TEXTS = {
         "Expected calibration error over all pairs of a photograph and a tag, and over those with "
         "a probability of .1 and more; precision asked for → reached (suggestions). Folds keep "
         "near-duplicates together. For tags that come later, a quarter of the tags is unknown to "
-        "the fit on half of the photographs; the other half is added with all tags. Bars in the "
+        "the fit on half of the photographs; the other half is added with all tags. Eight draws "
+        "of photographs to learn from (5,000 at most) and of later tags are counted together; "
+        "their test photographs are the same. Bars in the "
         "diagrams are 95 % intervals of shares estimated from so many pairs; bins with fewer than "
         "20 are left out. Tags that came later have votes of kin alone until the next fit; their "
         "confidences are learned from the photographs that bring them.",

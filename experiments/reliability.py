@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -17,6 +18,7 @@ from tagkin.calibration import expected_calibration_error, reliability_curve
 __all__ = ["draw", "reliability_rows"]
 
 WANTED = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+N_DRAWS = 8
 FEWEST = 200  # suggestions, for a precision to say something
 N_BINS, FEWEST_PAIRS = 15, 20
 STYLES = {"learned": ("#4477AA", "o"), "added later": ("#EE6677", "s")}
@@ -24,19 +26,37 @@ STYLES = {"learned": ("#4477AA", "o"), "added later": ("#EE6677", "s")}
 Row = dict[str, Any]
 
 
-def reliability_rows(problem: Problem, name: str, seed: int = 0, n_known: int = 5000) -> list[Row]:
+def reliability_rows(
+    problem: Problem, name: str, n_draws: int = N_DRAWS, n_known: int = 5000
+) -> list[Row]:
     """Expected calibration error, and precision asked for and reached, on new images.
 
-    For new tags, a quarter of the labels is left out of the fit on one half of the images; the
-    other half is added with all labels.
+    All draws together: of the images to learn from, and of the tags that come later. For these, a
+    quarter of the labels is left out of the fit on one half of the images; the other half is added
+    with all labels.
     """
+    learned, later = zip(*(_drawn(problem, seed, n_known) for seed in range(n_draws)), strict=True)
+    return [_row(name, "learned", learned), _row(name, "added later", later)]
+
+
+class _Said(NamedTuple):
+    """What an annotator says of new images and some labels, and what is right: (n×d) each."""
+
+    P: np.ndarray
+    right: np.ndarray
+    given: tuple[np.ndarray, ...]
+    """Which labels are suggested, for each precision that is asked for."""
+
+
+def _drawn(problem: Problem, seed: int, n_known: int) -> tuple[_Said, _Said]:
+    """Of labels that were learned, and of labels that came later."""
     rng = np.random.default_rng(seed)
     some = rng.permutation(len(problem.known))[:n_known]
     X, Y = problem.known[some], problem.Y[some]
     Y, truth = Y[:, np.diff(Y.tocsc().indptr) > 1], problem.truth
     truth = truth[:, np.diff(problem.Y[some].tocsc().indptr) > 1].toarray() > 0
     annotator = FeatureAnnotator(denoise=False).fit(X, Y)
-    rows = [_row(name, "learned", annotator, problem.new, truth)]
+    learned = _said(annotator, problem.new, truth)
 
     order = rng.permutation(Y.shape[1])
     n_old, half = Y.shape[1] - Y.shape[1] // 4, len(X) // 2
@@ -46,20 +66,24 @@ def reliability_rows(problem: Problem, name: str, seed: int = 0, n_known: int = 
     Y, truth, n_old = Y[:, kept], truth[:, kept], int(varied.sum())
     annotator = FeatureAnnotator(denoise=False).fit(X[:half], Y[:half, :n_old])
     annotator.partial_fit(X[half:], Y[half:])
-    rows.append(_row(name, "added later", annotator, problem.new, truth, slice(n_old, None)))
-    return rows
+    return learned, _said(annotator, problem.new, truth, slice(n_old, None))
 
 
-def _row(
-    name: str,
-    tags: str,
+def _said(
     annotator: FeatureAnnotator,
     new: np.ndarray,
     truth: np.ndarray,
     columns: slice = slice(None),
-) -> Row:
-    scores = annotator.decision_function(new)
-    P, right = annotator.predict_proba(new)[:, columns], truth[:, columns]
+) -> _Said:
+    scores, P = annotator.decision_function(new), annotator.predict_proba(new)
+    least = (annotator.calibrator_.min_scores(wanted) for wanted in WANTED)
+    return _Said(
+        P[:, columns], truth[:, columns], tuple((scores >= at)[:, columns] for at in least)
+    )
+
+
+def _row(name: str, tags: str, draws: Sequence[_Said]) -> Row:
+    P, right = (np.hstack([getattr(said, part) for said in draws]) for part in ("P", "right"))
     likely = P >= 0.1
     row: Row = {
         "dataset": name,
@@ -67,8 +91,8 @@ def _row(
         "ECE": expected_calibration_error(right, P),
         "ECE of p ≥ .1": _error_of(P[likely], right[likely]),
     }
-    for wanted in WANTED:
-        given = (scores >= annotator.calibrator_.min_scores(wanted))[:, columns]
+    for number, wanted in enumerate(WANTED):
+        given = np.hstack([said.given[number] for said in draws])
         n = int(given.sum())
         reached = f"{right[given].mean():.3f} ({n:,})" if n else "none"
         row[f"asked {wanted}"] = reached if n >= FEWEST or not n else f"{reached}, few"

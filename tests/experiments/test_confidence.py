@@ -47,7 +47,7 @@ def test_every_part_measures(problem):
     said = choice_rows(problem, n_landmarks=40)[:-1]
     for row in said:
         assert row["said by the default"] < row["said by refit_space=False"]
-    learned, later = reliability_rows(problem, "smoke")
+    learned, later = reliability_rows(problem, "smoke", n_draws=2)
     assert learned["ECE"] < 0.1
     assert later["tags"] == "added later"
 
