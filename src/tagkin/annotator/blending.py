@@ -210,8 +210,11 @@ def outcomes(tasks: Sequence[Callable[[], T]], n_images: int) -> Iterator[T]:
 
 
 def beside(task: Callable[[], T], n_images: int) -> Callable[[], T]:
-    """Returns what a task does, when called; it begins at once, unless of so many images."""
-    return begun(task) if n_images <= _SIDE_BY_SIDE else cache(task)
+    """Returns what a task does, when called; it begins at once, unless images are few or many.
+
+    Work on few of them is Python's rather than NumPy's, and threads wait for each other.
+    """
+    return begun(task) if _MANY <= n_images <= _SIDE_BY_SIDE else cache(task)
 
 
 def climbed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -15,7 +15,7 @@ from tagkin.annotator.blending import REGULARIZATIONS, Blended, beside, blended
 from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
-from tagkin.annotator.progress import Progress, counted
+from tagkin.annotator.progress import Counted, Progress
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, with_other_labels
 from tagkin.denoising import TagDenoiser
@@ -114,19 +114,25 @@ class Recipe:
 
     def candidates(
         self, X: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
-    ) -> list[Recipe]:
-        """The recipe without denoising, and with what the denoiser chooses for these images."""
+    ) -> Iterator[Recipe]:
+        """The recipe without denoising, then with what the denoiser chooses for these images.
+
+        It chooses while the first is looked at.
+        """
         plain = replace(self, denoiser=None)
         if self.space is None or self.denoiser is None:
-            return [plain]
-        chosen = clone(self.denoiser).fit(X, Y, groups=groups)
+            yield plain
+            return
+        choice = beside(partial(clone(self.denoiser).fit, X, Y, groups=groups), X.shape[0])
+        yield plain
+        chosen = choice()
         if chosen.blend_ == 0:
-            return [plain]
+            return
         fixed = clone(self.denoiser).set_params(
             blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
         )
         # the view stays as it is: χ² costs many times as much, for no gain with these methods
-        return [plain, replace(self, denoiser=fixed)]
+        yield replace(self, denoiser=fixed)
 
 
 def usual_recipe(
@@ -208,9 +214,8 @@ def learn(
         known = groups, rejected, naming, decisions
         return sampling.learn_by_part(X, Y, recipe, random_state, step, *known, part)
     with blas_threads_for(largest_product(X, Y)):
-        candidates = recipe.candidates(X, Y, groups)
-        n_steps = len(candidates) * n_folds(X.shape[0]) + 1
-        fold_done = counted(step, "Learning", n_steps)
+        fold_done = Counted(step, "Learning", n_folds(X.shape[0]) + 1)
+        candidates = _counted_in(recipe.candidates(X, Y, groups), fold_done, n_folds(X.shape[0]))
         best, scores = best_of(candidates, X, Y, random_state, fold_done, groups, rejected)
         fit = beside(partial(best.fit, X, Y, rejected, groups), X.shape[0])
         names = None
@@ -224,6 +229,13 @@ def learn(
         fold_done()
     blend = 0.0 if best.denoiser is None else float(best.denoiser.blend)
     return Learned(space, method, calibrator, blend, errors, held_out, names, unsaid)
+
+
+def _counted_in(recipes: Iterable[Recipe], fold_done: Counted, n: int) -> Iterator[Recipe]:
+    """Recipes as they come; each after the first has so many folds more to do."""
+    for number, recipe in enumerate(recipes):
+        fold_done.total += n if number else 0
+        yield recipe
 
 
 def largest_product(X: np.ndarray, Y: scipy.sparse.csr_array) -> int:
@@ -256,7 +268,7 @@ def check_enough(
 
 
 def best_of(
-    recipes: Sequence[Recipe],
+    recipes: Iterable[Recipe],
     X: np.ndarray,
     Y: scipy.sparse.csr_array,
     random_state: int | None,
@@ -268,10 +280,11 @@ def best_of(
 
     It has what these images taught: κ, the votes and the mixture of a `KinReadout`.
     """
-    tried = [
-        resolved_by_fold(X, Y, recipe, random_state, fold_done, groups, rejected)
-        for recipe in recipes
-    ]
+    tried: list[tuple[Recipe, np.ndarray]] = []
+    for recipe in recipes:
+        if tried and (whole := tried[-1][0].whole) is not None:
+            whole()  # what it is learned from takes memory that the next one needs
+        tried.append(resolved_by_fold(X, Y, recipe, random_state, fold_done, groups, rejected))
     if len(tried) == 1:
         return tried[0]
     return max(tried, key=lambda one: mean_average_precision(Y, one[1]))

@@ -16,7 +16,7 @@ from tagkin.annotator.learning import (
     scores_by_fold,
 )
 from tagkin.annotator.naming import Naming
-from tagkin.annotator.progress import Progress, counted
+from tagkin.annotator.progress import Counted, Progress
 from tagkin.annotator.sampling import check_memory
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
@@ -140,7 +140,7 @@ def cross_validated(
     check_memory(Y)
     plain, visual = replace(recipe, denoiser=None), Recipe(None, recipe.method)
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
-    fold_done = counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
+    fold_done = Counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
     *tried, visual_scores = (
         scores_by_fold(X, Y, one, random_state, fold_done, groups, rejected)
         for one in (*recipes, visual)

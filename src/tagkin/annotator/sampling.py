@@ -40,7 +40,7 @@ from tagkin.annotator.learning import (
     scores_of_fold,
 )
 from tagkin.annotator.naming import Naming
-from tagkin.annotator.progress import Progress, counted
+from tagkin.annotator.progress import Counted, Progress
 from tagkin.arrays import blas_threads_for
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
@@ -160,7 +160,7 @@ def learn_by_part(
     rows = np.sort(np.concatenate([fold.held_out for fold in folds]))
     few = Y[:, columns]
     no = None if rejected is None else rejected[:, columns]
-    done, names, unsaid = counted(step, "Learning", len(folds) + 1), None, None
+    done, names, unsaid = Counted(step, "Learning", len(folds) + 1), None, None
     with blas_threads_for(largest_product(X, Y)):
         best, scores = _held_out(X, Y, few, _lighter(recipe, part), folds, no, done)
         if naming is not None:
