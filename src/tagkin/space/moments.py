@@ -343,7 +343,9 @@ def sums_and_gram(X: np.ndarray, text: Any, landmarks: Landmarks) -> tuple[Momen
 
     def keep(rows: slice, K: Array) -> None:
         some = slice(*np.searchsorted(numbers, (rows.start, rows.stop)))
-        gram[order[some]] = K[numbers[some] - rows.start] + shift
+        for landmark, row in zip(order[some], numbers[some] - rows.start, strict=True):
+            before = slice(landmark + 1)
+            np.add(K[row, before], shift[before], out=gram[landmark, before])
 
     sums = Moments.of(X, text, landmarks, shift, seen=keep)
     diagonal_of(gram)[...] = landmarks.kernel.diagonal(landmarks.points)
