@@ -43,6 +43,7 @@ __all__ = ["Moments", "first_sums", "sums_and_gram"]
 _SPARSE_PAYS_BELOW = 0.1
 _PART = 1024  # rows of float32 sums, which are added up in float64
 _ROWS = 16
+_SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
 
 
 @dataclass
@@ -243,7 +244,13 @@ class Moments(Deferring):
 
     def add(self, other: Moments) -> None:
         """Add the sums over other images (with the same shift)."""
-        self._combine(other, 1)
+        if self.count:
+            self._combine(other, 1)
+            return
+        self.count = other.count
+        for name in _SUMS:  # nothing to add to
+            part, dtype = getattr(other, name), getattr(self, name).dtype
+            setattr(self, name, namespace(part).astype(part, dtype, copy=True))
 
     def subtract(self, other: Moments) -> None:
         """Take images out again."""
@@ -251,7 +258,7 @@ class Moments(Deferring):
 
     def _combine(self, other: Moments, sign: int, but: str = "") -> None:
         self.count += sign * other.count
-        for name in ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram"):
+        for name in _SUMS:
             if name == but:
                 continue
             total, part = getattr(self, name), getattr(other, name)

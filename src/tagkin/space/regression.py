@@ -48,6 +48,9 @@ __all__ = [
 ]
 
 
+_ROWS = 16  # of a matrix, which stay in a core's cache
+
+
 def regularization_of_public_code(kappa: float) -> float:
     """The `regularization` κ that equals the κ' of Hardoon's public KCCA code.
 
@@ -145,8 +148,12 @@ class Root:
         Z itself, with its negative eigenvalues set to what they stand for, zero, always is.
         With `rounding`, landmarks of which no more than that share is left after the others are
         refused (`DependentLandmarks`).
+
+        NumPy's KᵀK is overwritten: of thousands of landmarks, memory takes as long to get as to
+        fill.
         """
         xp = namespace(kernel_gram)
+        diagonal = xp.asarray(xp.linalg.diagonal(kernel_gram), copy=True)
         whole = _regularised(kernel_gram, landmark_gram, regularization)
         least = rounding * float(xp.max(xp.linalg.diagonal(whole)))
         factor = cholesky(whole, overwrite=True, lower_only=True)
@@ -154,6 +161,10 @@ class Root:
             raise DependentLandmarks
         if factor is not None:
             return cls(factor=factor)
+        if isinstance(kernel_gram, np.ndarray):  # above the diagonal it is as it was
+            kernel_gram = np.triu(kernel_gram, 1)
+            kernel_gram += kernel_gram.T
+            np.fill_diagonal(kernel_gram, diagonal)
         landmarks = cls.of(landmark_gram)
         Z = landmarks.half(landmarks.half(kernel_gram).T)
         values, vectors = eigh((Z + Z.T) / 2)
@@ -351,20 +362,21 @@ def unrotated_coefficients(
 
 
 def _regularised(kernel_gram: Array, landmark_gram: Array, regularization: float) -> Array:
-    """KᵀK + κ k(S, S), of which only the lower triangle counts."""
+    """KᵀK + κ k(S, S), of which only the lower triangle counts; NumPy's in the place of KᵀK."""
     if not isinstance(kernel_gram, np.ndarray):
         whole = regularization * landmark_gram
         whole += kernel_gram
         return whole
-    total, known = np.empty_like(kernel_gram), np.asarray(landmark_gram)
+    known = np.asarray(landmark_gram)
 
-    def fill(rows: slice) -> None:
-        part = total[rows, : rows.stop]
-        np.multiply(known[rows, : rows.stop], regularization, out=part)
-        part += kernel_gram[rows, : rows.stop]
+    def add(rows: slice) -> None:
+        for start in range(rows.start, rows.stop, _ROWS):
+            some = slice(start, min(start + _ROWS, rows.stop))
+            kernel_gram[some, :start] += regularization * known[some, :start]
+            kernel_gram[some, some] += regularization * np.tril(known[some, some])
 
-    each_tile(fill, len(total))
-    return total
+    each_tile(add, len(kernel_gram))
+    return kernel_gram
 
 
 def _smallest(factor: Array) -> float:
