@@ -25,14 +25,16 @@ COMMANDS = {
 
 _OF_TRAINING = """\
 Of `tagkin train` (a profile, other programs running), learning takes 45 %, in 16 spaces and 16
-read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean 20 %,
-most of it to read the nouns of WordNet; series, the photographs' tags and saving the rest."""
+read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean 22 %,
+most of it to read the nouns of WordNet; series, the photographs' tags and saving the rest. It is
+Python's work rather than NumPy's, of which two threads do no more than one."""
 _WHERE = """\
 Where the processor's time of COCO's 10,000 goes (a profile with one thread, other programs running;
-43 s): spaces 33 %, most of it sums over kernel columns and factors of 4,096 and, in folds, 3,072
-landmarks; read-outs 25 %; audit and confidences 8 %; denoising 7 %; neighbours and their votes 6 %;
-names 6 %; mixtures, series and tags 10 %. Products and factors alone take 20 s, half of that on
-both cores. The audit and the confidences, 3 s at the end, run on one core."""
+31 s): spaces 39 %, most of it sums over kernel columns and factors of 4,096 and, in folds, 3,072
+landmarks; read-outs 27 %; neighbours and their votes 8 %; denoising 7 %; audit and confidences 6 %;
+names 5 %; mixtures, series and tags 8 %. Products and factors alone take 14 s of it, and both cores
+together do 1.6 times as many of them as one (248 and 155 GFLOP/s, float32). Two threads are at work
+nearly all the time: but for reading the tags, and the last value of κ that is tried, 2 s."""
 
 
 def learning_section(found: dict[str, Any] | None) -> str:
