@@ -1,4 +1,4 @@
-"""One small cluster for all tests: two processes of one thread, which nannies restart."""
+"""Two small clusters for all tests: one of threads, and one of processes, which may be lost."""
 
 import os
 
@@ -39,15 +39,48 @@ def settings():
 
 
 @pytest.fixture(scope="package")
+def threads(settings):
+    """Two workers in this process, which start at once.
+
+    All that they are sent goes through a socket, as bytes, like between machines.
+    """
+    import distributed
+
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=50,
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(threads):
+    """A client of the workers in this process, with all of them there."""
+    import distributed
+
+    with distributed.Client(threads, set_as_default=True) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+@pytest.fixture(scope="module")
 def cluster(settings):
-    """Not for longer than it is needed: one that has nothing to do takes a tenth of a core."""
+    """Two processes of one thread, which nannies restart.
+
+    Not for longer than it is needed: one that has nothing to do takes a tenth of a core.
+    """
     with local_cluster() as cluster:
         yield cluster
 
 
 @pytest.fixture
-def client(cluster):
-    """A client of the cluster, with all its workers there."""
+def processes(cluster):
+    """A client of the cluster of processes, with all of them there."""
     import distributed
 
     with distributed.Client(cluster, set_as_default=True) as client:

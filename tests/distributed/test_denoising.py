@@ -18,7 +18,7 @@ def collection():
     return X.astype(np.float32), Y
 
 
-def cut(array, rows=70):
+def cut(array, rows=130):
     return da.from_array(array, chunks=(rows, -1))
 
 
@@ -75,6 +75,6 @@ def test_what_cannot_be_used_is_refused(client, collection):
     with pytest.raises(InvalidInput, match="blend must be"):
         denoise(TagDenoiser(blend=3), cut(X), Y)
     bad = Y.copy()
-    bad[100, 2] = -1
-    with pytest.raises(InvalidInput, match=r"In rows 70 to 139.*negative entry in row 30 of Y"):
+    bad[150, 2] = -1
+    with pytest.raises(InvalidInput, match=r"In rows 130 to 259.*negative entry in row 20 of Y"):
         compute(denoise(TagDenoiser(blend=1.0), cut(X), cut(bad)))

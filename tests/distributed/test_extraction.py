@@ -43,14 +43,14 @@ def assert_same(found, expected):
     np.testing.assert_allclose(found.features, expected.features, atol=1e-4)
 
 
-def test_workers_send_no_telemetry(client, photographs):
+def test_workers_send_no_telemetry(processes, photographs):
     """They import onnxruntime through the same door, whatever their environment was."""
     from tagkin.distributed.extraction import opened_backbone, see
 
-    client.run(lambda: os.environ.pop("ORT_DISABLE_TELEMETRY", None))
-    client.run(opened_backbone.cache_clear)
-    client.run(see, photographs[:1], NAME)
-    assert set(client.run(lambda: os.environ.get("ORT_DISABLE_TELEMETRY")).values()) == {"1"}
+    processes.run(lambda: os.environ.pop("ORT_DISABLE_TELEMETRY", None))
+    processes.run(opened_backbone.cache_clear)
+    processes.run(see, photographs[:1], NAME)
+    assert set(processes.run(lambda: os.environ.get("ORT_DISABLE_TELEMETRY")).values()) == {"1"}
 
 
 def test_features_are_those_of_one_machine(client, photographs, expected, tmp_path):
@@ -77,12 +77,12 @@ def test_features_are_those_of_one_machine(client, photographs, expected, tmp_pa
     assert here.n_cached == 11  # what workers found serves this machine
 
 
-def test_a_worker_killed_while_it_looks(client, photographs, expected):
+def test_a_worker_killed_while_it_looks(processes, photographs, expected):
     killed = []
 
     def kill_one(done, total):
         if done and not killed:
-            killed.append(sorted(client.run(os.getpid).values())[0])
+            killed.append(sorted(processes.run(os.getpid).values())[0])
             os.kill(killed[0], signal.SIGKILL)
 
     assert_same(extract(photographs, NAME, progress=kill_one, n_per_task=1), expected)
@@ -106,7 +106,7 @@ class Killer:
 
 
 def test_a_photograph_that_ends_processes_is_a_failure(
-    client, cluster, photographs, expected, monkeypatch
+    processes, cluster, photographs, expected, monkeypatch
 ):
     from distributed import WorkerPlugin
 
@@ -114,13 +114,13 @@ def test_a_photograph_that_ends_processes_is_a_failure(
         pass
 
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
-    client.register_plugin(Plugin(), name="killer")
+    processes.register_plugin(Plugin(), name="killer")
     try:
         some = [p for p in photographs if p.endswith(("/4.png", "/5.png", "/6.png"))]
-        found = extract(some, NAME, client=client)
+        found = extract(some, NAME, client=processes)
     finally:
-        client.unregister_worker_plugin("killer")
-        client.restart_workers(list(client.nthreads()))
+        processes.unregister_worker_plugin("killer")
+        processes.restart_workers(list(processes.nthreads()))
     assert [os.path.basename(file) for file in found.files] == ["4.png", "6.png"]
     assert [os.path.basename(one.file) for one in found.failures] == ["5.png"]
     assert "ended" in found.failures[0].reason

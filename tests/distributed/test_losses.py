@@ -28,7 +28,7 @@ def collection():
     return make_collection(N, d=10, n_labels=5, seed=3)
 
 
-def deadly(array, marks, at, rows=65, after=None):
+def deadly(array, marks, at, rows=200, after=None):
     """A Dask array that ends the process that reads one of its chunks, so many times.
 
     Where a file `after` is named, it waits for that file first.
@@ -51,7 +51,7 @@ def deadly(array, marks, at, rows=65, after=None):
     return chunks.map_blocks(read, dtype=array.dtype, meta=np.empty((0, 0), array.dtype))
 
 
-def test_a_killed_worker_loses_nothing_of_the_sums(client, collection, tmp_path):
+def test_a_killed_worker_loses_nothing_of_the_sums(processes, collection, tmp_path):
     X, Y, X_new = collection
     mark = tmp_path / "mark"
     space = SemanticSpace(selection=X[::60])
@@ -67,27 +67,27 @@ def paused(block):
     return block
 
 
-def test_all_workers_killed_at_once_and_restarted(client, collection):
+def test_all_workers_killed_at_once_and_restarted(processes, collection):
     X, Y, _ = collection
     space = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
     expected = space.transform(X)
     slow = da.from_array(X, chunks=(200, -1)).map_blocks(paused, dtype=X.dtype)
     places = transform(space, slow)
-    futures = client.compute(list(nearest(places[:100], places, 10)))
-    for pid in client.run(os.getpid).values():
+    futures = processes.compute(list(nearest(places[:100], places, 10)))
+    for pid in processes.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
     here = nearest_here(expected[:100], expected, 10)
-    indices, distances = client.gather(futures)
+    indices, distances = processes.gather(futures)
     np.testing.assert_array_equal(indices, here.indices)
     np.testing.assert_allclose(distances, here.distances, atol=1e-9)
 
 
-def test_what_is_lost_on_the_way_here_is_computed_again(client):
-    numbers = client.map(lambda i: i + 1, range(20), pure=False)
+def test_what_is_lost_on_the_way_here_is_computed_again(processes):
+    numbers = processes.map(lambda i: i + 1, range(20), pure=False)
     distributed.wait(numbers)
-    for pid in client.run(os.getpid).values():
+    for pid in processes.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
-    assert gathered(numbers, client) == list(range(1, 21))
+    assert gathered(numbers, processes) == list(range(1, 21))
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
     monkeypatch.setattr(Moments, "add", noticed)  # here, where sums come in; not on the workers
     X, Y, X_new = collection
     space = SemanticSpace(selection=X[::60])
-    features = deadly(X, [tmp_path / "mark"], at=1400, after=came)
+    features = deadly(X, [tmp_path / "mark"], at=1400, rows=65, after=came)  # several sums
     with (
         dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
         pytest.raises(ClusterLost, match=r"no worker for 1 seconds.*first .* of 2,600.*resume"),
@@ -159,13 +159,15 @@ def test_time_that_ran_out_on_the_way_here_is_an_error(client, monkeypatch):
         result(client.submit(sum, [1, 2]), client)
 
 
-def test_a_task_that_ends_every_worker_is_named(client, cluster, collection, tmp_path, monkeypatch):
+def test_a_task_that_ends_every_worker_is_named(
+    processes, cluster, collection, tmp_path, monkeypatch
+):
     X, Y, _ = collection
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     space = SemanticSpace(selection=X[::60])
     marks = [tmp_path / str(i) for i in range(3)]
     with pytest.raises(ClusterLost, match="ended every worker"):
-        fit_space(space, deadly(X, marks, at=10), Y, client=client)
+        fit_space(space, deadly(X, marks, at=10), Y, client=processes)
     assert not hasattr(space, "landmarks_")
 
 
@@ -184,11 +186,11 @@ def test_no_cluster_at_all(collection):
         fit_space(SemanticSpace(), X, Y, client="tcp://127.0.0.1:1")
 
 
-def test_a_client_by_its_address_and_the_bar(cluster, collection, capsys):
+def test_a_client_by_its_address_and_the_bar(threads, collection, capsys):
     X, Y, _ = collection
-    with connect(cluster.scheduler_address) as client:
+    with connect(threads.scheduler_address) as client:
         client.wait_for_workers(2, timeout=60)
-        features = da.from_array(X, chunks=(65, -1))
+        features = da.from_array(X, chunks=(650, -1))
         space = SemanticSpace(n_landmarks=40, random_state=0)
         fit_space(space, features, Y, client=client, progress=True)
         places = compute(transform(space, features), client=client, progress=True)
