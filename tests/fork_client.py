@@ -30,7 +30,8 @@ def stand_for(address: str, command: list[str]) -> NoReturn:
         os.close(stream)  # the command's alone: who reads sees when it has ended
     code = int.from_bytes(asked.recv(4), signed=True)
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        if -code != signal.SIGKILL:  # which nobody can handle
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 

@@ -165,35 +165,50 @@ def test_exact_neighbours_are_searched_in_full_precision(accelerator, monkeypatc
 # --- the fused kernel --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-@pytest.mark.parametrize("in_tf32", [False, True])
-def test_the_fused_kernel_is_the_kernel(tmp_path, in_tf32, pairs):
-    """The device's C++ by a compiler of the host, in float32 and a little beyond ±1."""
-    import torch
+FUSED = [(in_tf32, pairs) for in_tf32 in (False, True) for pairs in (False, True)]
+RHO = np.linspace(-1.001, 1.001, 2002, dtype=np.float32)  # a little beyond ±1
 
-    code = angular.fused_code(rounded=in_tf32, pairs=pairs)
-    rho = np.linspace(-1.001, 1.001, 2002, dtype=np.float32)
-    numbers = ", ".join(f"{value!r}f" for value in rho.tolist())
-    source = tmp_path / "kernel.cpp"
-    source.write_text(
-        f"#include <complex>\n#include <cstdio>\n{code}\nfloat rho[] = {{{numbers}}};\n"
-        f"float scale = {angular.ROOT_THIRD / 2};\n"
-        f"typedef {'std::complex<float>' if pairs else 'float'} number;\n"
-        f"number s{'(scale, scale)' if pairs else '(scale)'};\n"
-        f"number less{'(0.25f, 0.25f)' if pairs else '(0.25f)'};\n"
-        "int main() {\n"
-        "  number* at = (number*) rho;\n"
-        "  for (unsigned i = 0; i < sizeof rho / sizeof *at; i++)\n"
-        "    at[i] = arc_cosine(2.0f * at[i], s, less);\n"
-        '  for (float value : rho) printf("%.9g\\n", value);\n'
-        "}\n"
-    )
+
+@pytest.fixture(scope="module")
+def fused_values(tmp_path_factory):
+    """The device's C++ by a compiler of the host, in float32; all of it in one program."""
+    folder = tmp_path_factory.mktemp("fused")
+    parts = ["#include <complex>", "#include <cstdio>", f"const int n = {len(RHO)};"]
+    parts += [f"float given[] = {{{', '.join(f'{value!r}f' for value in RHO.tolist())}}};"]
+    parts += [f"float scale = {angular.ROOT_THIRD / 2};"]
+    for i, (in_tf32, pairs) in enumerate(FUSED):
+        code = angular.fused_code(rounded=in_tf32, pairs=pairs)
+        parts.append(
+            f"namespace kernel{i} {{ {code}\n"
+            f"typedef {'std::complex<float>' if pairs else 'float'} number;\n"
+            f"number s{'(scale, scale)' if pairs else '(scale)'};\n"
+            f"number less{'(0.25f, 0.25f)' if pairs else '(0.25f)'};\n"
+            "void print() {\n"
+            "  float rho[n];\n"
+            "  for (int i = 0; i < n; i++) rho[i] = given[i];\n"
+            "  number* at = (number*) rho;\n"
+            "  for (unsigned i = 0; i < sizeof rho / sizeof *at; i++)\n"
+            "    at[i] = arc_cosine(2.0f * at[i], s, less);\n"
+            '  for (float value : rho) printf("%.9g\\n", value);\n'
+            "} }"
+        )
+    calls = " ".join(f"kernel{i}::print();" for i in range(len(FUSED)))
+    source = folder / "kernel.cpp"
+    source.write_text("\n".join([*parts, f"int main() {{ {calls} }}\n"]))
     try:
-        subprocess.run(["c++", "-o", tmp_path / "kernel", source], check=True)
+        subprocess.run(["c++", "-o", folder / "kernel", source], check=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no C++ compiler")
-    out = subprocess.run([tmp_path / "kernel"], capture_output=True, text=True, check=True).stdout
-    found = np.array(out.split(), dtype=np.float64)
+    out = subprocess.run([folder / "kernel"], capture_output=True, text=True, check=True).stdout
+    found = np.array(out.split(), dtype=np.float64).reshape(len(FUSED), len(RHO))
+    return dict(zip(FUSED, found, strict=True))
+
+
+@pytest.mark.parametrize(("in_tf32", "pairs"), FUSED)
+def test_the_fused_kernel_is_the_kernel(fused_values, in_tf32, pairs):
+    import torch
+
+    rho, found = RHO, fused_values[in_tf32, pairs].copy()
     if in_tf32:
         values = torch.from_numpy(found.astype(np.float32))
         device.round_to_tf32(values)

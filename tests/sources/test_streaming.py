@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -107,17 +106,17 @@ with memory_budget(int(os.environ["BUDGET"])):
 """
 
 
-def test_a_process_that_was_killed_is_continued(stored, tmp_path):
+def test_a_process_that_was_killed_is_continued(stored, tmp_path, forked):
     folder, Y, X = stored
     work = tmp_path / "work"
     work.mkdir()
     np.save(work / "labels.npy", Y)
-    ended = subprocess.run(
-        [sys.executable, "-c", KILLED, folder, work],
-        env={**os.environ, "BUDGET": str(SMALL)},
-        check=False,
+    environment = {**os.environ, "BUDGET": str(SMALL)}
+    killed = forked(
+        ["-c", KILLED, str(folder), str(work)], env=environment, stderr=subprocess.PIPE, text=True
     )
-    assert ended.returncode == -signal.SIGKILL
+    _, said = killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, said
     seen = []
     with memory_budget(SMALL):
         space = SemanticSpace(n_landmarks=60, random_state=0)
