@@ -100,14 +100,14 @@ def test_against_a_table_in_memory(form, seed, file, monkeypatch):
 
 @pytest.mark.parametrize("form", [text, binary])
 def test_a_large_file_is_not_held_in_memory(form, file):
-    words = {f"w{i}": [float(i), 1.0, 2.0] for i in range(100_000)}
+    words = {f"w{i}": [float(i), 1.0, 2.0] for i in range(40_000)}
     content = form(words)
     vectors = WordVectors.read(file(content))
     tracemalloc.start()
-    found = vectors.lookup(["w5", "w99999"])
+    found = vectors.lookup(["w5", "w39999"])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found["w99999"].tolist() == [99999.0, 1.0, 2.0]
+    assert found["w39999"].tolist() == [39999.0, 1.0, 2.0]
     assert peak < len(content) / 10
 
 
