@@ -52,7 +52,7 @@ def threads(settings):
         processes=False,
         protocol="tcp://",
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=50,
     ) as cluster:
         yield cluster
