@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse
 
 from tagkin import SemanticSpace
-from tagkin.annotator.blending import blended, climbed
+from tagkin.annotator import blending
+from tagkin.annotator.blending import _Embeddings, blended, climbed
 from tagkin.annotator.learning import Recipe, learn, usual_recipe
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
@@ -189,3 +190,27 @@ def test_rare_labels_are_compared_across_folds():
     found = blended(X, scipy.sparse.csr_array(Y), recipe(), random_folds(100, 5, 0))
     ranks = np.argsort(np.argsort(found.scores, axis=0), axis=0) / 99
     assert 0.4 < (ranks * Y).sum() / Y.sum() < 0.6
+
+
+def test_a_fold_that_is_learned_ahead_is_the_same(monkeypatch):
+    """While a single value of κ is tried, another thread learns the next fold of the best."""
+    X, Y = data(150)
+    monkeypatch.setattr(blending, "_MANY", 100)
+    asked, learned = [], _Embeddings._read_out_map
+
+    def watched(self, kappa, first=0):
+        asked.append((kappa, first))
+        return learned(self, kappa, first)
+
+    monkeypatch.setattr(_Embeddings, "_read_out_map", watched)
+    found = {}
+    for n_threads in (1, 2):
+        asked.clear()
+        monkeypatch.setattr(blending, "n_threads_for", lambda _, n=n_threads: n)
+        choosing = recipe(regularizations=(0.1, 0.5, 2.0, 8.0))
+        found[n_threads] = blended(X, Y, choosing, random_folds(len(X), 3, 0))
+        assert any(first for _, first in asked) == (n_threads == 2)
+        assert len(set(asked)) == len(asked)
+    assert found[1].regularization == found[2].regularization
+    assert found[1].votes == found[2].votes
+    np.testing.assert_allclose(found[1].scores, found[2].scores, atol=1e-4)

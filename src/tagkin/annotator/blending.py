@@ -7,6 +7,7 @@ and read-out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -15,7 +16,14 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.arrays import begun, results_of, row_blocks, to_numpy
+from tagkin.arrays import (
+    begun,
+    blas_threads,
+    n_threads_for,
+    results_of,
+    row_blocks,
+    to_numpy,
+)
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold, random_folds
@@ -36,6 +44,7 @@ __all__ = [
     "beside",
     "blended",
     "climbed",
+    "one_thread_beside",
     "outcomes",
 ]
 
@@ -217,6 +226,14 @@ def beside(task: Callable[[], T], n_images: int) -> Callable[[], T]:
     return begun(task) if _MANY <= n_images <= _SIDE_BY_SIDE else cache(task)
 
 
+def one_thread_beside(n_images: int) -> AbstractContextManager[None]:
+    """One thread of BLAS for what goes on beside a task that was begun, also when that is done.
+
+    Products are rounded by the number of threads: it must not depend on which is done first.
+    """
+    return blas_threads(1) if _MANY <= n_images <= _SIDE_BY_SIDE else nullcontext()
+
+
 def climbed(
     values: Sequence[float],
     start: float,
@@ -374,26 +391,44 @@ class _Embeddings:
             return None
 
         seen: dict[float, dict[int, tuple[Any, Any, Any]]] = {}
+        ranks: dict[float, float] = {}
 
         def ranked(some: Sequence[float]) -> list[float]:
-            tasks = [partial(self._read_out_map, value) for value in some]
-            ranks, learned = zip(*outcomes(tasks, len(self.X)), strict=True)
-            seen.update(zip(some, learned, strict=True))
-            return list(ranks)
+            asked = [(value, 0) for value in some]
+            if ranks and len(some) == 1 and self._second_thread_is_idle():
+                best = max(ranks, key=lambda value: ranks[value])  # as it will be, most likely
+                number = next((n for n in range(len(self.folds)) if n not in seen[best]), None)
+                asked += [] if number is None else [(best, number)]
+            tasks = [partial(self._read_out_map, *one) for one in asked]
+            for (value, number), (rank, learned) in zip(
+                asked, outcomes(tasks, len(self.X)), strict=True
+            ):
+                seen.setdefault(value, {}).update(learned)
+                if not number:
+                    ranks[value] = rank
+            return [ranks[value] for value in some]
 
         lost = _LOST if space.landmarks_pay(len(self.X)) else 0.0
         chosen = climbed(values, space.regularization, ranked, lost)
         self._of_chosen = chosen, seen[chosen]
         return chosen
 
-    def _read_out_map(self, kappa: float) -> tuple[float, dict[int, tuple[Any, Any, Any]]]:
+    def _second_thread_is_idle(self) -> bool:
+        """Whether another fold can be learned from, as a whole, beside a single value of κ."""
+        n, n_known = len(self.X), max(len(fold.known) for fold in self.folds)
+        return _MANY <= n <= _SIDE_BY_SIDE and n_known <= _TRIED and n_threads_for(n**3) == 2
+
+    def _read_out_map(
+        self, kappa: float, first: int = 0
+    ) -> tuple[float, dict[int, tuple[Any, Any, Any]]]:
         """Mean average precision of a read-out on held-out images, and what it was learned from.
 
-        Of all folds where images are few, else of the first.
+        Of all folds where images are few, else of one.
         """
         method = self.recipe.method
         found, seen = [], {}
-        for number, fold in enumerate(self.folds[: None if len(self.X) < _MANY else 1]):
+        for number in range(len(self.folds)) if len(self.X) < _MANY else [first]:
+            fold = self.folds[number]
             known, held_out = _some(fold.known, _TRIED), _some(fold.held_out, _TRIED // 2)
             old, new = self.of(number, kappa, known, held_out)
             readout = method.new_readout().fit(old, self.Y[known])

@@ -11,7 +11,13 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 
-from tagkin.annotator.blending import REGULARIZATIONS, Blended, beside, blended
+from tagkin.annotator.blending import (
+    REGULARIZATIONS,
+    Blended,
+    beside,
+    blended,
+    one_thread_beside,
+)
 from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
@@ -115,17 +121,14 @@ class Recipe:
     def candidates(
         self, X: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
     ) -> Iterator[Recipe]:
-        """The recipe without denoising, then with what the denoiser chooses for these images.
-
-        It chooses while the first is looked at.
-        """
+        """The recipe without denoising, then with what the denoiser chooses for these images."""
         plain = replace(self, denoiser=None)
         if self.space is None or self.denoiser is None:
             yield plain
             return
-        choice = beside(partial(clone(self.denoiser).fit, X, Y, groups=groups), X.shape[0])
+        # not beside the other: sums are rounded by the threads that they get
+        chosen = clone(self.denoiser).fit(X, Y, groups=groups)
         yield plain
-        chosen = choice()
         if chosen.blend_ == 0:
             return
         fixed = clone(self.denoiser).set_params(
@@ -219,10 +222,11 @@ def learn(
         best, scores = best_of(candidates, X, Y, random_state, fold_done, groups, rejected)
         fit = beside(partial(best.fit, X, Y, rejected, groups), X.shape[0])
         names = None
-        if naming is not None:
-            names, scores = naming.weighed(X, Y, scores)
-        calibrator = LabelCalibrator().fit(scores, Y)
-        errors, held_out = judged(best, scores, names is not None, calibrator, Y, groups)
+        with one_thread_beside(X.shape[0]):
+            if naming is not None:
+                names, scores = naming.weighed(X, Y, scores)
+            calibrator = LabelCalibrator().fit(scores, Y)
+            errors, held_out = judged(best, scores, names is not None, calibrator, Y, groups)
         (space, method), unsaid = fit(), None
         if decisions is not None:
             unsaid = decisions.unsaid(calibrator, scores, space, method, naming, names)
