@@ -34,7 +34,7 @@ Where the processor's time of COCO's 10,000 goes (a profile with one thread, oth
 landmarks; read-outs 27 %; neighbours and their votes 8 %; denoising 7 %; audit and confidences 6 %;
 names 5 %; mixtures, series and tags 8 %. Products and factors alone take 14 s of it, and both cores
 together do 1.6 times as many of them as one (248 and 155 GFLOP/s, float32). Two threads are at work
-nearly all the time: but for reading the tags, and the last value of κ that is tried, 2 s."""
+nearly all the time, but for reading the tags and choosing how much to denoise, 3 s together."""
 
 
 def learning_section(found: dict[str, Any] | None) -> str:
