@@ -107,10 +107,10 @@ def blended(
 ) -> Blended:
     """Hold out each fold of the images X (N×d) with labels Y (N×D) in turn.
 
-    κ is climbed for by how well a read-out ranks; number and temperature of the votes by how
-    well they rank together with it. All of it is one set of sums over the images, solved as often
-    as it needs to be. Together the folds hold out n images, all or some of the N. The space is
-    learned from `space_labels` (N×D'), where these are others than Y.
+    κ is climbed for by how well a read-out ranks; number and temperature of the votes by how well
+    those do. All of it is one set of sums over the images, solved as often as it needs to be.
+    Together the folds hold out n images, all or some of the N. The space is learned from
+    `space_labels` (N×D'), where these are others than Y.
     """
     embeddings = _Embeddings(X, Y, recipe, folds, Y if space_labels is None else space_labels)
     held_out = np.sort(np.concatenate([fold.held_out for fold in folds]))
@@ -124,8 +124,9 @@ def blended(
         own = None if rejected is None else rejected[fold.known]
         method: Any = clone(recipe.method)
         method.fit(known, Y[fold.known], rejected=own, readout=tried if own is None else None)
-        found = _neighbors(method, new)
-        return _Learned(method, found, to_numpy(method.readout_.decision_function(new)))
+        level = _level(Y) - _level(Y[fold.known])
+        read = to_numpy(method.readout_.decision_function(new)) + level
+        return _Learned(method, _neighbors(method, new), read, level)
 
     tasks: list[Callable[[], Any]] = [partial(learned, number) for number in range(len(folds))]
     tasks.append(partial(embeddings.whole, kappa))
@@ -138,9 +139,7 @@ def blended(
     for fold in folds:
         one = seen.pop(0) if seen else next(results)
         rows = np.searchsorted(held_out, fold.held_out)
-        level = _level(Y) - _level(Y[fold.known])
-        readout[rows] = one.readout + level
-        votes[rows] = one.votes(best) + level
+        readout[rows], votes[rows] = one.readout, one.votes(best)
         fold_done()
     parts = folds if truth is Y else random_folds(len(held_out), _PARTS)
     mixture, scores = _mixed(votes, readout, truth, parts)
@@ -155,11 +154,14 @@ class _Learned(NamedTuple):
     found: Neighbors
     readout: np.ndarray
     """Logits (n×D) of the read-out."""
+    level: np.ndarray
+    """Logits (D,) by which labels are rarer among the known images than among all."""
 
-    def votes(self, how: Votes, rows: slice = slice(None)) -> np.ndarray:
+    def votes(self, how: Votes, rows: Any = slice(None)) -> np.ndarray:
         """Logits (n×D) of the votes, or those of some images."""
         method = copy(self.method).set_params(**how._asdict())
-        return to_numpy(method.score_neighbors(*(part[rows] for part in self.found)))
+        scores = to_numpy(method.score_neighbors(*(part[rows] for part in self.found)))
+        return np.asarray(scores + self.level)
 
 
 def _own_votes(method: KinReadout) -> Votes:
@@ -169,24 +171,20 @@ def _own_votes(method: KinReadout) -> Votes:
 def _best_votes(
     learned: Sequence[_Learned], truth: Sequence[scipy.sparse.csr_array], recipe: Recipe
 ) -> Votes:
-    """The votes that rank best on average over folds whose held-out images have labels `truth`.
+    """The votes that rank best held-out images of some folds, which have labels `truth`.
 
     The temperature with all neighbours, then how many of them; other than usual only where it is
-    better by more than chance makes it. Votes are joined with the read-out, with the weights that
-    they have until a mixture is learned: those that rank best alone are smoother than those that
-    add most to it.
+    better by more than chance makes it. Votes are looked at without the read-out: beside it they
+    differ too little for so many images to tell.
     """
-    n_held_out = sum(labels.shape[0] for labels in truth)
-    some = slice(None, None, -(-n_held_out // _VOTES_TRIED))
+    most = -(-_VOTES_TRIED // len(learned))
+    some = [_spread(labels.shape[0], most) for labels in truth]
+    right = scipy.sparse.vstack([labels[rows] for labels, rows in zip(truth, some, strict=True)])
 
     @cache
     def ranked(how: Votes) -> float:
-        found = []
-        for one, labels in zip(learned, truth, strict=True):
-            if labels[some].nnz:
-                scores = one.votes(how, some) + 2 * one.readout[some]
-                found.append(mean_average_precision(labels[some], scores))
-        return float(np.mean(found)) if found else 0.0
+        scores = [one.votes(how, rows) for one, rows in zip(learned, some, strict=True)]
+        return float(mean_average_precision(right, np.concatenate(scores)))
 
     def best(tried: Sequence[Votes], usual: Votes) -> Votes:
         tasks = [partial(ranked, how) for how in tried]
@@ -201,6 +199,12 @@ def _best_votes(
     # where there are no more images than that, all of them vote, and all that may come
     few = [sharp._replace(n_neighbors=n) for n in numbers if n < n_known]
     return best([*few, sharp], sharp)
+
+
+def _spread(n: int, most: int) -> np.ndarray:
+    """So many of n rows at the most, evenly."""
+    n_taken = min(n, most)
+    return np.arange(n_taken) * n // max(n_taken, 1)
 
 
 def _neighbors(method: Any, new: Any) -> Neighbors:
