@@ -88,7 +88,9 @@ def test_held_out_scores_are_a_mixture_of_what_models_without_the_fold_say():
 def test_the_space_of_all_images_comes_from_the_same_sums():
     X, Y = data()
     found = blended(X, Y, recipe(), random_folds(len(X), 3, 0))
-    space, _ = found.whole()
+    space, embeddings, readout = found.whole()
+    again = KinReadout(30, n_landmarks=50).fit(embeddings, Y).readout_
+    assert_same(readout.decision_function(embeddings), again.decision_function(embeddings), 1e-6)
     again = SemanticSpace(selection=space.landmarks_.points).fit(X, Y)
     assert_same(space.correlations_, again.correlations_, 1e-6)
     assert found.regularization is None  # nothing was to be chosen
@@ -177,7 +179,7 @@ def test_a_denoised_recipe_is_held_out_as_well():
     X, Y = data(150)
     found = blended(X, Y, recipe(denoiser=TagDenoiser(10, blend=0.3)), random_folds(150, 3, 0))
     assert np.isfinite(found.scores).all()
-    assert found.whole() == (None, None)
+    assert found.whole() == (None, None, None)
     assert mean_average_precision(Y, found.scores) > 0.5
 
 

@@ -86,9 +86,10 @@ class Blended(NamedTuple):
     """κ of the space; None where there is none, or where it was not to be chosen."""
     votes: Votes
     mixture: Mixture
-    whole: Callable[[], tuple[Any, Any]]
-    """Returns the space of all images and their embeddings (N×m), when they are learned; None
-    twice, where no sums were taken of which it could be solved."""
+    whole: Callable[[], tuple[Any, Any, Any]]
+    """Returns the space of all images, their embeddings (N×m) and the read-out of these, when they
+    are learned. None for each, where no sums were taken of which the space could be solved, and no
+    read-out where the space has other labels."""
     scores: np.ndarray
     """Logits (n×D) of every image that is held out, in their order, by models that had not seen
     it, the mixture's too."""
@@ -128,8 +129,14 @@ def blended(
         read = to_numpy(method.readout_.decision_function(new)) + level
         return _Learned(method, _neighbors(method, new), read, level)
 
+    def of_all_images() -> tuple[Any, Any, Any]:
+        space, of_all = embeddings.whole(kappa)
+        if space is None or space_labels is not None:  # then it has other labels than the method
+            return space, of_all, None
+        return space, of_all, recipe.method.new_readout().fit(of_all, Y, rejected=rejected)
+
     tasks: list[Callable[[], Any]] = [partial(learned, number) for number in range(len(folds))]
-    tasks.append(partial(embeddings.whole, kappa))
+    tasks.append(of_all_images)
     results = outcomes(tasks, len(X))  # the first ones are looked at while others are at work
     best, seen = _own_votes(recipe.method), []
     if recipe.regularizations:

@@ -72,9 +72,9 @@ class Recipe:
     `KinReadout` vote; without any, space and method are as they are."""
     mixture: Mixture | None = None
     """What votes and read-out of `KinReadout` count for, where it is known."""
-    whole: Callable[[], tuple[Any, Any]] | None = None
-    """Returns the space of all images and their embeddings (N×m), or None twice, where choosing
-    the rest may have learned them already."""
+    whole: Callable[[], tuple[Any, Any, Any]] | None = None
+    """Returns the space of all images, their embeddings (N×m) and the read-out of a `KinReadout`,
+    or None for each, where choosing the rest may have learned them already."""
     even_logits: np.ndarray | None = None
     """Held-out logits (n×D) of a `KinReadout` with equal weights, where they are known."""
 
@@ -93,9 +93,9 @@ class Recipe:
         """
         if self.space is None:
             return None, self._fitted_method(X, Y, rejected, groups)
-        space, embeddings = (None, None) if self.whole is None else self.whole()
+        space, embeddings, readout = (None, None, None) if self.whole is None else self.whole()
         if space is not None:
-            return space, self._fitted_method(embeddings, Y, rejected, groups)
+            return space, self._fitted_method(embeddings, Y, rejected, groups, readout)
         space = clone(self.space)
         labels = Y
         if self.denoiser is not None:
@@ -110,12 +110,13 @@ class Recipe:
         Y: scipy.sparse.csr_array,
         rejected: scipy.sparse.csr_array | None,
         groups: np.ndarray | None,
+        readout: Any = None,
     ) -> Any:
         method: Any = clone(self.method)
-        if rejected is None or not method.takes_rejected:
-            method.fit(Z, Y, groups=groups)
-        else:
-            method.fit(Z, Y, rejected=rejected, groups=groups)
+        known = {} if rejected is None or not method.takes_rejected else {"rejected": rejected}
+        if readout is not None:
+            known["readout"] = readout
+        method.fit(Z, Y, groups=groups, **known)
         return method if self.mixture is None else method.set_mixture(self.mixture)
 
     def candidates(
