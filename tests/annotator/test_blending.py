@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse
 
 from tagkin import SemanticSpace
-from tagkin.annotator import blending
-from tagkin.annotator.blending import _Embeddings, blended, climbed
+from tagkin.annotator import blending, fold_embeddings, side_by_side
+from tagkin.annotator.blending import blended
+from tagkin.annotator.fold_embeddings import FoldEmbeddings, climbed
 from tagkin.annotator.learning import Recipe, learn, usual_recipe
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
@@ -114,7 +115,7 @@ def test_what_is_chosen_is_what_held_out_images_say():
 def test_votes_are_those_that_rank_best(many, monkeypatch):
     """The temperature, then the number, by spaces and methods that are fitted anew."""
     if many:
-        monkeypatch.setattr("tagkin.annotator.blending._SIDE_BY_SIDE", 100)
+        monkeypatch.setattr("tagkin.annotator.side_by_side._SIDE_BY_SIDE", 100)
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
     found = blended(X, Y, recipe(regularizations=(0.5,)), folds)
@@ -201,18 +202,19 @@ def test_rare_labels_are_compared_across_folds():
 def test_a_fold_that_is_learned_ahead_is_the_same(monkeypatch):
     """While a single value of κ is tried, another thread learns the next fold of the best."""
     X, Y = data(150)
-    monkeypatch.setattr(blending, "_MANY", 100)
-    asked, learned = [], _Embeddings._read_out_map
+    for module in (blending, fold_embeddings, side_by_side):
+        monkeypatch.setattr(module, "_MANY", 100)
+    asked, learned = [], FoldEmbeddings._read_out_map
 
     def watched(self, kappa, first=0):
         asked.append((kappa, first))
         return learned(self, kappa, first)
 
-    monkeypatch.setattr(_Embeddings, "_read_out_map", watched)
+    monkeypatch.setattr(FoldEmbeddings, "_read_out_map", watched)
     found = {}
     for n_threads in (1, 2):
         asked.clear()
-        monkeypatch.setattr(blending, "n_threads_for", lambda _, n=n_threads: n)
+        monkeypatch.setattr(fold_embeddings, "n_threads_for", lambda _, n=n_threads: n)
         choosing = recipe(regularizations=(0.1, 0.5, 2.0, 8.0))
         found[n_threads] = blended(X, Y, choosing, random_folds(len(X), 3, 0))
         assert any(first for _, first in asked) == (n_threads == 2)

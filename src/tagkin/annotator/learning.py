@@ -11,17 +11,13 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 
-from tagkin.annotator.blending import (
-    REGULARIZATIONS,
-    Blended,
-    beside,
-    blended,
-    one_thread_beside,
-)
+from tagkin.annotator.blending import Blended, blended
 from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.fold_embeddings import REGULARIZATIONS
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
 from tagkin.annotator.progress import Counted, Progress
+from tagkin.annotator.side_by_side import beside, one_thread_beside
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, with_other_labels
 from tagkin.denoising import TagDenoiser

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.blending import REGULARIZATIONS
+from tagkin.annotator.fold_embeddings import REGULARIZATIONS
 from tagkin.annotator.learning import Recipe, largest_product
 from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.sampling import part_of
