@@ -38,6 +38,15 @@ def settings():
         yield
 
 
+def connected(cluster):
+    """A client, once all workers are there."""
+    import distributed
+
+    with distributed.Client(cluster, set_as_default=True) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
 @pytest.fixture(scope="package")
 def threads(settings):
     """Two workers in this process, which start at once.
@@ -61,11 +70,7 @@ def threads(settings):
 @pytest.fixture
 def client(threads):
     """A client of the workers in this process, with all of them there."""
-    import distributed
-
-    with distributed.Client(threads, set_as_default=True) as client:
-        client.wait_for_workers(2, timeout=60)
-        yield client
+    yield from connected(threads)
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +86,4 @@ def cluster(settings):
 @pytest.fixture
 def processes(cluster):
     """A client of the cluster of processes, with all of them there."""
-    import distributed
-
-    with distributed.Client(cluster, set_as_default=True) as client:
-        client.wait_for_workers(2, timeout=60)
-        yield client
+    yield from connected(cluster)
