@@ -9,16 +9,19 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+import scipy.sparse
 from matplotlib.figure import Figure
 
-from experiments.problem import Problem
+from experiments.problem import Problem, sample
 from tagkin import FeatureAnnotator
 from tagkin.calibration import expected_calibration_error, reliability_curve
+from tagkin.model_selection import find_groups
 
-__all__ = ["draw", "reliability_rows"]
+__all__ = ["draw", "reached", "reliability_rows"]
 
 WANTED = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-N_DRAWS = 8
+N_DRAWS = 16
+MOST_IMAGES = 40_000  # of a collection
 FEWEST = 200  # suggestions, for a precision to say something
 N_BINS, FEWEST_PAIRS = 15, 20
 STYLES = {"learned": ("#4477AA", "o"), "added later": ("#EE6677", "s")}
@@ -27,16 +30,42 @@ Row = dict[str, Any]
 
 
 def reliability_rows(
-    problem: Problem, name: str, n_draws: int = N_DRAWS, n_known: int = 5000
+    problem: Problem, name: str, n_draws: int = N_DRAWS, n_known: int = 5000, n_new: int = 4000
 ) -> list[Row]:
     """Expected calibration error, and precision asked for and reached, on new images.
 
-    All draws together: of the images to learn from, and of the tags that come later. For these, a
-    quarter of the labels is left out of the fit on one half of the images; the other half is added
-    with all labels.
+    All images of the problem are shuffled again for each draw, near-duplicates together: some to
+    learn from, others to ask about, and a quarter of the labels to come later. These are left out
+    of the fit on one half of the images; the other half is added with all labels.
     """
-    learned, later = zip(*(_drawn(problem, seed, n_known) for seed in range(n_draws)), strict=True)
+    pool = sample(len(problem.known) + len(problem.new), MOST_IMAGES, seed=0)
+    X = np.concatenate([problem.known, problem.new])[pool]
+    Y = scipy.sparse.csr_array(scipy.sparse.vstack([problem.Y, problem.truth]))[pool]
+    groups = find_groups(X)
+    draws = []
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        some, others = _split(groups, min(n_known, len(X) * 5 // 6), n_new, rng)
+        draws.append(_drawn(Images(X[some], Y[some]), Images(X[others], Y[others]), rng))
+    learned, later = zip(*draws, strict=True)
     return [_row(name, "learned", learned), _row(name, "added later", later)]
+
+
+class Images(NamedTuple):
+    """Features (n×d) and labels (n×D) of some images."""
+
+    X: np.ndarray
+    Y: scipy.sparse.csr_array
+
+
+def _split(
+    groups: np.ndarray, n_known: int, n_new: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Images to learn from, and others to ask about, none of a group of the first."""
+    rank = rng.permutation(groups.max() + 1)[groups]
+    order = np.argsort(rank, kind="stable")
+    known, rest = order[:n_known], order[n_known:]
+    return known, rest[rank[rest] > rank[known[-1]]][:n_new]
 
 
 class _Said(NamedTuple):
@@ -48,15 +77,12 @@ class _Said(NamedTuple):
     """Which labels are suggested, for each precision that is asked for."""
 
 
-def _drawn(problem: Problem, seed: int, n_known: int) -> tuple[_Said, _Said]:
+def _drawn(known: Images, new: Images, rng: np.random.Generator) -> tuple[_Said, _Said]:
     """Of labels that were learned, and of labels that came later."""
-    rng = np.random.default_rng(seed)
-    some = rng.permutation(len(problem.known))[:n_known]
-    X, Y = problem.known[some], problem.Y[some]
-    Y, truth = Y[:, np.diff(Y.tocsc().indptr) > 1], problem.truth
-    truth = truth[:, np.diff(problem.Y[some].tocsc().indptr) > 1].toarray() > 0
+    X, often = known.X, np.diff(known.Y.tocsc().indptr) > 1
+    Y, truth = known.Y[:, often], new.Y[:, often].toarray() > 0
     annotator = FeatureAnnotator(denoise=False).fit(X, Y)
-    learned = _said(annotator, problem.new, truth)
+    learned = _said(annotator, new.X, truth)
 
     order = rng.permutation(Y.shape[1])
     n_old, half = Y.shape[1] - Y.shape[1] // 4, len(X) // 2
@@ -66,7 +92,7 @@ def _drawn(problem: Problem, seed: int, n_known: int) -> tuple[_Said, _Said]:
     Y, truth, n_old = Y[:, kept], truth[:, kept], int(varied.sum())
     annotator = FeatureAnnotator(denoise=False).fit(X[:half], Y[:half, :n_old])
     annotator.partial_fit(X[half:], Y[half:])
-    return learned, _said(annotator, problem.new, truth, slice(n_old, None))
+    return learned, _said(annotator, new.X, truth, slice(n_old, None))
 
 
 def _said(
@@ -83,23 +109,39 @@ def _said(
 
 
 def _row(name: str, tags: str, draws: Sequence[_Said]) -> Row:
-    P, right = (np.hstack([getattr(said, part) for said in draws]) for part in ("P", "right"))
+    P, right = (
+        np.concatenate([getattr(said, part).ravel() for said in draws]) for part in ("P", "right")
+    )
     likely = P >= 0.1
     row: Row = {
         "dataset": name,
         "tags": tags,
-        "ECE": expected_calibration_error(right, P),
+        "ECE": expected_calibration_error(right[:, None], P[:, None]),
         "ECE of p ≥ .1": _error_of(P[likely], right[likely]),
     }
     for number, wanted in enumerate(WANTED):
-        given = np.hstack([said.given[number] for said in draws])
-        n = int(given.sum())
-        reached = f"{right[given].mean():.3f} ({n:,})" if n else "none"
-        row[f"asked {wanted}"] = reached if n >= FEWEST or not n else f"{reached}, few"
-    curve = reliability_curve(right, P, N_BINS)
+        given = np.array([said.given[number].sum() for said in draws])
+        held = np.array([said.right[said.given[number]].sum() for said in draws])
+        row[f"asked {wanted}"] = reached(given, held)
+    curve = reliability_curve(right[:, None], P[:, None], N_BINS)
     pairs = zip(*curve, strict=True)
     row["curve"] = ";".join(f"{p:.4f} {o:.4f} {n}" for p, o, n in pairs if n)
     return row
+
+
+def reached(given: np.ndarray, held: np.ndarray) -> str:
+    """Precision of suggestions and of how many, with its 95 % interval by how draws differ.
+
+    Of `given` (k,) suggestions in k draws `held` (k,) are right: p = Σh / Σg, with the standard
+    error √(Σ(h − p g)² k/(k − 1)) / Σg of a ratio whose draws are independent.
+    """
+    n, k = int(given.sum()), len(given)
+    if not n:
+        return "none"
+    p = held.sum() / n
+    error = np.sqrt(((held - p * given) ** 2).sum() * k / max(k - 1, 1)) / n
+    text = f"{p:.3f} ± {1.96 * error:.3f} ({n:,})"
+    return text if n >= FEWEST else f"{text}, few"
 
 
 def draw(table: Path, target: Path) -> None:

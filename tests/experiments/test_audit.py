@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from experiments.audit import Judged, injected
+from experiments.audit import Judged, data, injected, named
+from experiments.problem import is_available
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3])
@@ -22,10 +23,34 @@ def test_as_many_errors_are_injected_as_is_said(share):
 
 
 def test_errors_that_no_finding_names_count_as_never_found():
-    found = Judged(np.array([0.9, 0.8, 0.3]), np.array([True, False, True]), 4)
+    holds = np.array([True, False, True])
+    found = Judged(np.array([0.9, 0.8, 0.3]), holds, np.ones(3, bool), np.arange(3), 4)
     # precision 1 at the first and 2/3 at the second, of four
     assert found.precision() == pytest.approx(100 * (1 + 2 / 3) / 4)
-    n, said, held = found.at(0.8)
-    assert (n, held) == (2, 0.5)
+    n, said, held, others, named = found.at(0.8)
+    assert (n, held, others, named) == (2, 0.5, 1, 1.0)
     assert said == pytest.approx(0.85)
-    assert np.isnan(Judged(np.array([]), np.array([], bool), 0).precision())
+    empty = np.array([], bool)
+    nothing = Judged(np.array([]), empty, empty, np.array([], int), 0)
+    assert np.isnan(nothing.precision())
+    assert nothing.at(0.8).n == nothing.at(0.8).n_others == 0
+
+
+def test_draws_of_errors_count_together():
+    holds = np.array([True, False])
+    one = Judged(np.array([0.9, 0.82]), holds, np.array([True, True]), np.array([5, 7]), 3)
+    other = Judged(
+        np.array([0.85, 0.4]), ~holds[:1].repeat(2), ~holds[:1].repeat(2), np.array([7, 8]), 2
+    )
+    n, said, held, others, named = Judged.together([one, other]).at(0.8)
+    assert (n, held, others, named) == (3, 1 / 3, 1, 2 / 3)
+    assert said == pytest.approx(np.mean([0.9, 0.82, 0.85]))
+    assert Judged.together([one, other]).n_errors == 5
+
+
+@pytest.mark.skipif(not is_available("flickr8k"), reason="Flickr8k is not in the data folder")
+def test_labels_were_named_by_somebody():
+    _, labels = data("flickr8k")
+    by_somebody = named("flickr8k")
+    assert not (labels & ~by_somebody).any()
+    assert (by_somebody & ~labels).sum() > labels.sum() / 2  # what one of five saw

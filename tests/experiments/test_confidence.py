@@ -8,7 +8,7 @@ from experiments.bursts import burst_rows, event_rows, with_frames, with_mates
 from experiments.config import find_config
 from experiments.leakage import choice_rows, precision_rows
 from experiments.problem import expert_problem, open_data
-from experiments.reliability import reliability_rows
+from experiments.reliability import reached, reliability_rows
 from tagkin.model_selection import find_groups
 
 
@@ -50,6 +50,21 @@ def test_every_part_measures(problem):
     learned, later = reliability_rows(problem, "smoke", n_draws=2)
     assert learned["ECE"] < 0.1
     assert later["tags"] == "added later"
+
+
+def test_intervals_come_from_how_draws_differ():
+    rng = np.random.default_rng(0)
+    given = np.full(400, 50)
+    held = rng.binomial(given, 0.8)
+    p, _, half, n = reached(given, held).split()
+    # independent suggestions: 1.96 √(p (1 − p) / n), to a tenth with 400 draws
+    assert float(half) == pytest.approx(1.96 * np.sqrt(0.16 / 20_000), rel=0.12)
+    assert (float(p), n) == (pytest.approx(0.8, abs=0.01), "(20,000)")
+    same = np.repeat(held[:50], 8)  # eight draws of the same are one
+    wider = float(reached(np.full(50, 400), 8 * held[:50]).split()[2])
+    assert wider == pytest.approx(np.sqrt(8) * float(reached(given, same).split()[2]), rel=0.05)
+    assert reached(np.zeros(3), np.zeros(3)) == "none"
+    assert reached(np.array([5, 5]), np.array([5, 5])) == "1.000 ± 0.000 (10), few"
 
 
 def test_the_page_shows_what_is_stored(tmp_path, monkeypatch):
