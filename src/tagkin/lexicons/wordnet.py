@@ -13,14 +13,8 @@ import numpy as np
 
 from tagkin.arrays import row_blocks
 from tagkin.errors import InvalidInput
-from tagkin.lexicons.wordnet_files import (
-    Nouns,
-    PathLike,
-    ancestors,
-    corpus_counts,
-    find_files,
-    read_nouns,
-)
+from tagkin.lexicons.nouns import Nouns, ancestors
+from tagkin.lexicons.wordnet_files import PathLike, corpus_counts, find_files, read_nouns
 
 __all__ = ["Synset", "WordNet"]
 
@@ -97,7 +91,6 @@ class WordNet:
         self.head_nouns = head_nouns
         self._nouns = nouns
         self._content = information_content
-        self._numbers = {offset: number for number, offset in enumerate(nouns.offsets.tolist())}
         self._ancestors: dict[int, frozenset[int]] = {}  # of offsets that were asked for
         self._last_below: tuple[tuple[int, ...], dict[int, list[int]]] = ((), {})
 
@@ -189,11 +182,11 @@ class WordNet:
         return self._last_below[1]
 
     def _number(self, offset: int) -> int:
-        if offset not in self._numbers:
+        if offset not in self._nouns.numbers:
             raise InvalidInput(
                 f"This WordNet has no noun synset {offset:08d}: it is not of version 3.0."
             )
-        return self._numbers[offset]
+        return self._nouns.numbers[offset]
 
     def _above(self, offset: int) -> frozenset[int]:
         """The synset of an offset and all that is above it."""
@@ -229,8 +222,9 @@ class WordNet:
     @cached_property
     def _joined(self) -> dict[str, str]:
         """A lemma without what is between its words -> the first such lemma."""
-        joined = ((_join(lemma), lemma) for lemma in reversed(self._nouns.lemmas))
-        return {form: lemma for form, lemma in joined if form != lemma}
+        lemmas = list(self._nouns.lemmas)[::-1]
+        joined = _join("\n".join(lemmas)).split("\n")  # all at once: there are 117,798
+        return {form: lemma for form, lemma in zip(joined, lemmas, strict=True) if form != lemma}
 
     def _bases(self, form: str) -> Iterator[str]:
         """The form, and what it may be the plural of."""

@@ -15,17 +15,18 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.lexicons.fields import Fields
+from tagkin.lexicons.known_nouns import known_nouns
+from tagkin.lexicons.nouns import Lists, Nouns, ancestors
 
-__all__ = ["Files", "Nouns", "PathLike", "ancestors", "corpus_counts", "find_files", "read_nouns"]
+__all__ = ["Files", "PathLike", "corpus_counts", "find_files", "read_nouns"]
 
 PathLike = str | os.PathLike[str]
 Folder = Path | zipfile.Path
@@ -104,29 +105,6 @@ def _folder(path: Path) -> Folder:
 # --- what is in them ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Nouns:
-    """The nouns of WordNet; synsets are numbered from 0 in the order of the file."""
-
-    offsets: np.ndarray  # synset -> its offset field, the name that other files know it by
-    words: Lists[str]  # synset -> its words as they are written
-    hypernyms: Lists[int]  # synset -> its hypernyms, those of instances among them
-    lemmas: dict[str, int]  # lemma -> its number, in the order of the index
-    senses: Lists[int]  # number of a lemma -> its synsets, most frequent sense first
-    plurals: dict[str, tuple[str, ...]]  # irregular plural -> its singulars
-
-
-class Lists(Generic[T]):
-    """Lists one after the other; list i ends before the start of the next."""
-
-    def __init__(self, values: list[T], lengths: np.ndarray):
-        self._values = values
-        self._starts = [0, *np.cumsum(lengths).tolist()]
-
-    def __getitem__(self, i: int) -> tuple[T, ...]:
-        return tuple(self._values[self._starts[i] : self._starts[i + 1]])
-
-
 def read_nouns(folder: Folder) -> Nouns:
     """Read data.noun, index.noun and noun.exc; what does not fit together is an error.
 
@@ -146,7 +124,20 @@ def _read_again(folder: Path, stats: tuple[tuple[int, int], ...]) -> Nouns:
 
 def _read(folder: Folder) -> Nouns:
     data, index = folder / "data.noun", folder / "index.noun"
-    synsets, entries = _read_synsets(data), _read_index(index)
+    data_bytes, index_bytes = data.read_bytes(), index.read_bytes()
+    plurals: dict[str, tuple[str, ...]] = {}
+    for plural, *singulars in _parsed(folder / "noun.exc", _plural, "a plural and its singulars"):
+        plurals[plural] = (*plurals.get(plural, ()), *singulars)
+    return known_nouns(data_bytes, index_bytes, plurals) or Nouns(
+        *_fitting(_read_synsets(data, data_bytes), _read_index(index, index_bytes), data, index),
+        plurals,
+    )
+
+
+def _fitting(
+    synsets: _Synsets, entries: _Index, data: Folder, index: Folder
+) -> tuple[np.ndarray, Lists[str], Lists[int], dict[str, int], Lists[int]]:
+    """What `Nouns` begin with, where two files name the same synsets and words."""
     lemmas = {lemma: i for i, lemma in enumerate(entries.lemmas)}
     senses, absent = _numbers(entries.offsets, synsets.offsets)
     if len(absent):
@@ -167,27 +158,13 @@ def _read(folder: Folder) -> Nouns:
             f"{index} lacks {synsets.words[i]!r} of synset {synsets.offsets[synset]:08d}: the "
             "file is truncated, or of another version. Install WordNet again."
         )
-    plurals: dict[str, tuple[str, ...]] = {}
-    for plural, *singulars in _parsed(folder / "noun.exc", _plural, "a plural and its singulars"):
-        plurals[plural] = (*plurals.get(plural, ()), *singulars)
-    return Nouns(
-        offsets=synsets.offsets,
-        words=Lists(synsets.words, synsets.n_words),
-        hypernyms=Lists(hypernyms.tolist(), synsets.n_above),
-        lemmas=lemmas,
-        senses=Lists(senses.tolist(), entries.n_offsets),
-        plurals=plurals,
+    return (
+        synsets.offsets,
+        Lists(synsets.words, synsets.n_words),
+        Lists(hypernyms.tolist(), synsets.n_above),
+        lemmas,
+        Lists(senses.tolist(), entries.n_offsets),
     )
-
-
-def ancestors(hypernyms: Lists[int], synset: int) -> set[int]:
-    """The synset and all that is above it."""
-    found, todo = {synset}, [synset]
-    while todo:
-        new = set(hypernyms[todo.pop()]) - found
-        found |= new
-        todo.extend(new)
-    return found
 
 
 def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[np.ndarray, float, str]:
@@ -284,9 +261,9 @@ class _Synsets(NamedTuple):
     n_above: np.ndarray
 
 
-def _read_synsets(file: Folder) -> _Synsets:
+def _read_synsets(file: Folder, data: bytes) -> _Synsets:
     """``offset lex_file n n_words (word lex_id)… n_pointers (symbol offset pos parts)…``."""
-    fields = Fields.of(file.read_bytes())
+    fields = Fields.of(data)
     first, n_fields = fields.first, fields.n_fields
     usable = n_fields > 5
     n_words, n_pointers = np.zeros_like(first), np.zeros_like(first)
@@ -314,9 +291,9 @@ class _Index(NamedTuple):
     n_offsets: np.ndarray
 
 
-def _read_index(file: Folder) -> _Index:
+def _read_index(file: Folder, data: bytes) -> _Index:
     """``lemma n n_synsets n_symbols symbol… n_senses n_tagged offset…``."""
-    fields = Fields.of(file.read_bytes())
+    fields = Fields.of(data)
     first, n_fields = fields.first, fields.n_fields
     usable = n_fields > 6
     n_synsets, n_symbols = np.zeros_like(first), np.zeros_like(first)

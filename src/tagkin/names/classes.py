@@ -117,7 +117,7 @@ class ClassMeanings:
 
     def _near(self, names: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray] | None]:
         """The nearest classes of each tag with their shares, which add up to 1."""
-        if self.vectors is None:
+        if self.vectors is None or not names:
             return [self._by_taxonomy(name) for name in names]
         classes, starts = self._class_words
         vectors, known = self.vectors.vectors(names)
