@@ -2,7 +2,10 @@
 
 import re
 
+from typer.main import get_command
+
 from tagkin.cli import app
+from tagkin.cli.commands import SUMMARIES
 
 from .reference import PAGE, commands, with_reference
 
@@ -22,6 +25,15 @@ def test_every_command_teaches_with_examples_and_every_option_with_words():
                 assert parameter.help, (name, parameter.name)
             else:
                 assert parameter.metavar in command.help, (name, parameter.name)
+
+
+def test_help_says_of_each_command_what_its_own_help_begins_with():
+    """All of them, though none is imported for it."""
+    every = get_command(app).commands
+    assert list(every) == list(SUMMARIES)
+    for name, command in every.items():
+        first = " ".join(command.help.partition("\n\n")[0].split())
+        assert SUMMARIES[name] == first, name
 
 
 def test_exit_codes_are_in_help_and_documentation():

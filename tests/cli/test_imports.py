@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tagkin.cli.commands import SUMMARIES
+
 # What takes long to import, and is for learning, measuring or drawing.
 HEAVY = {
     "jinja2",
@@ -52,8 +54,10 @@ def imported(cache, *command: object) -> set[str]:
     return set(done.stderr.rpartition("IMPORTED ")[2].split())
 
 
-def test_help_imports_no_numbers(tmp_path):
-    assert not imported(tmp_path, "--help") & (HEAVY | NUMBERS)
+def test_help_imports_no_numbers_and_no_command(tmp_path):
+    found = imported(tmp_path, "--help")
+    assert not found & (HEAVY | NUMBERS | {"rich.console"})
+    assert not found & {f"tagkin.cli.{name}" for name in SUMMARIES}
 
 
 def test_info_imports_no_numbers(world):

@@ -1,4 +1,4 @@
-"""The commands, gathered under one name."""
+"""The command line: its commands under one name."""
 
 from __future__ import annotations
 
@@ -7,29 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tagkin.cli import (
-    accept,
-    audit,
-    cache,
-    evaluate,
-    explain,
-    export,
-    history,
-    import_,
-    info,
-    map,
-    reject,
-    review,
-    scan,
-    similar,
-    status,
-    suggest,
-    tags,
-    train,
-    undo,
-    write,
-)
-from tagkin.cli.guard import DONE, guarded
+from tagkin.cli.commands import CommandGroup, group
 from tagkin.cli.scikit_learn import import_scikit_learn_lightly
 from tagkin.cli.streams import discard, is_closed_pipe, only_our_words, prepare_streams
 from tagkin.version import __version__
@@ -65,54 +43,12 @@ tagkin COMMAND --help explains a command, with examples.
 """
 
 
-def _group(name: str, text: str, epilog: str | None = None) -> typer.Typer:
-    return typer.Typer(
-        name=name,
-        help=text,
-        epilog=epilog,
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-
-
-app = _group(
-    "tagkin", "Learn from the tags on your photographs, and suggest tags for the rest.", _EPILOG
+app = group(
+    "tagkin",
+    "Learn from the tags on your photographs, and suggest tags for the rest.",
+    epilog=_EPILOG,
+    cls=CommandGroup,
 )
-
-for _module in (
-    review,
-    scan,
-    train,
-    suggest,
-    accept,
-    reject,
-    write,
-    undo,
-    status,
-    history,
-    explain,
-    similar,
-    audit,
-    evaluate,
-    map,
-    info,
-    export,
-    import_,
-):
-    _name = _module.__name__.rpartition(".")[2].rstrip("_")
-    app.command(_name, epilog=_module.EXAMPLES)(guarded(_module.run))
-
-_tags = _group("tags", tags.HELP)
-for _name, _command, _examples in tags.COMMANDS:
-    _tags.command(_name, epilog=_examples)(guarded(_command))
-app.add_typer(_tags)
-
-_cache = _group("cache", cache.HELP)
-for _run, _examples in cache.COMMANDS:
-    _cache.command(_run.__name__, epilog=_examples)(guarded(_run))
-app.add_typer(_cache)
 
 
 def _show_version(wanted: bool) -> None:
@@ -144,5 +80,5 @@ def main() -> None:
         # help and version, which no command writes
         if is_closed_pipe(end.__context__):
             discard(sys.stdout)
-            raise SystemExit(DONE) from None
+            raise SystemExit(0) from None
         raise

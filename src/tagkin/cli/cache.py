@@ -105,7 +105,7 @@ def clear(
     _report(opened, opened.clear(dry_run=dry_run), dry_run, as_json)
 
 
-COMMANDS = ((info, _INFO), (prune, _PRUNE), (clear, _CLEAR))
+COMMANDS = (("info", info, _INFO), ("prune", prune, _PRUNE), ("clear", clear, _CLEAR))
 
 
 def _opened(folder: Path | None) -> FeatureCache:

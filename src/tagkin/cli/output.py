@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tagkin.cli.streams import StreamConsole, discard, foreign, write_data
+from tagkin.cli.console import StreamConsole
+from tagkin.cli.streams import discard, foreign, write_data
 
 if TYPE_CHECKING:
     from tagkin.annotator import Finding, PhotoSuggestions, Similar

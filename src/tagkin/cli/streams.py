@@ -9,23 +9,20 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator
-from typing import Any, TextIO
-
-from rich.console import Console
-from rich.text import Text
+from typing import TextIO
 
 __all__ = [
-    "StreamConsole",
     "discard",
+    "encodable",
     "encoded",
     "foreign",
     "is_closed_pipe",
     "only_our_words",
+    "own",
     "prepare_streams",
     "write_data",
 ]
 
-_WIDE = 160  # columns where nobody's window is known, so that little is cut
 _ERRORS = "tagkin-plain"
 
 # What we draw with, in characters that every encoding has; all else is escaped.
@@ -47,41 +44,21 @@ def foreign(text: str) -> str:
     return "".join("�" if _is_harmful(c) else c for c in text).translate(_FOREIGN)
 
 
+def own(text: str) -> str:
+    """Text that went through `foreign`, once no markup is looked for any more."""
+    return text.translate(_OWN)
+
+
 def _is_harmful(char: str) -> bool:
     if unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _TURNING:
         return True
     return ord(char) in _OWN
 
 
-class StreamConsole(Console):
-    """A standard stream for people: colours on a terminal, and only characters that it has.
-
-    Characters that the encoding lacks are replaced before anything is laid out, so that columns
-    stay in line.
-    """
-
-    def __init__(self, *, stderr: bool) -> None:
-        super().__init__(stderr=stderr, highlight=False, emoji=False)
-        if not self.is_terminal and "COLUMNS" not in os.environ:
-            self.width = _WIDE
-        # where rich cuts a text, it writes one character: room for those in its place
-        self.width -= len(_encodable("…", self.encoding)) - 1
-
-    def render_str(self, text: str, **kwargs: Any) -> Text:
-        """Text with its markup applied, as it is laid out and written."""
-        rendered = super().render_str(_encodable(text, self.encoding), **kwargs)
-        rendered.plain = rendered.plain.translate(_OWN)
-        return rendered
-
-    def on_broken_pipe(self) -> None:
-        """Leave it to whoever prints what a reader that has gone means."""
-        raise  # noqa: PLE0704 - rich calls this while it handles the error
-
-
-def _encodable(text: str, encoding: str) -> str:
+def encodable(text: str, encoding: str) -> str:
     """The text in characters of an encoding."""
     try:
-        text.translate(_OWN).encode(encoding)
+        own(text).encode(encoding)
     except UnicodeEncodeError:
         return "".join(_replaced(char, encoding) for char in text)
     return text
@@ -89,7 +66,7 @@ def _encodable(text: str, encoding: str) -> str:
 
 def _replaced(char: str, encoding: str) -> str:
     try:
-        char.translate(_OWN).encode(encoding)
+        own(char).encode(encoding)
     except UnicodeEncodeError:
         return _plain(char).translate(_FOREIGN)
     return char
