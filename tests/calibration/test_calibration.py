@@ -1,5 +1,3 @@
-from copy import deepcopy
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,14 +16,13 @@ from tagkin.calibration import LabelCalibrator, expected_calibration_error, reli
 from tagkin.calibration.pooling import (
     Prior,
     ScoreTable,
-    _increasing,
     derivatives,
-    fit_link,
     fit_sigmoids,
+    increasing,
     sigmoid_loss,
     summarize,
 )
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput
 from tests.conftest import assert_same, needs_torch
 
 
@@ -334,126 +331,13 @@ def test_what_is_no_probability_is_refused():
         reliability_curve(Y, Y, n_bins=0)
 
 
-def test_labels_that_come_later_are_judged_as_the_others():
-    rng = np.random.default_rng(0)
-    S = rng.random((2000, 5))
-    Y = rng.random((2000, 5)) < S**2
-    calibrator = LabelCalibrator().fit(S, Y)
-    before, bars = calibrator.predict_proba(S), calibrator.min_scores(0.6)
-    assert calibrator.extend(7) is calibrator
-    new = rng.random((4000, 7))
-    P = calibrator.predict_proba(new)
-    # exponentials of arrays of another width may round another way
-    np.testing.assert_allclose(
-        calibrator.predict_proba(np.pad(S, ((0, 0), (0, 2))))[:, :5], before, rtol=1e-12
-    )
-    # the late labels follow the same law, so the others' slopes serve them
-    np.testing.assert_allclose(P[:, 5:], new[:, 5:] ** 2, atol=0.08)
-    assert (np.diff(P[np.argsort(new[:, 6]), 6]) >= 0).all()
-    cuts = calibrator.min_scores(0.6)
-    np.testing.assert_array_equal(cuts[:5], bars)
-    above = new[:, 6] >= cuts[6]
-    assert (rng.random(above.sum()) < new[above, 6] ** 2).mean() > 0.6
-    with pytest.raises(InvalidInput, match="7 were fitted"):
-        calibrator.extend(3)
-
-
-def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
-    """Scores of new labels are half of what they would be: only the later images carry them."""
-    rng = np.random.default_rng(0)
-    S = rng.random((3000, 12)) ** 2
-    Y = rng.random(S.shape) < S
-    calibrator = LabelCalibrator().fit(S[:, :8], Y[:, :8])
-    halved = S[:, 8:] / 2
-    blind = deepcopy(calibrator).extend(12)
-    told = deepcopy(calibrator).extend(12, halved[:1500], Y[:1500, 8:])
-    later = np.hstack([S[1500:, :8], halved[1500:]])
-    truth = Y[1500:]
-    errors = [
-        expected_calibration_error(truth[:, 8:], one.predict_proba(later)[:, 8:])
-        for one in (blind, told)
-    ]
-    assert errors[0] > 0.1
-    assert errors[1] < 0.03
-    np.testing.assert_allclose(
-        told.predict_proba(later)[:, :8], blind.predict_proba(later)[:, :8], rtol=1e-12
-    )
-    given = later >= told.min_scores(0.7)
-    assert given[:, 8:].sum() > 200
-    assert truth[:, 8:][given[:, 8:]].mean() == pytest.approx(0.7, abs=0.06)
-    # by few images, new labels keep to what holds for the others
-    few = deepcopy(calibrator).extend(12, halved[:2], Y[:2, 8:])
-    assert np.isfinite(few.predict_proba(later)).all()
-    assert few.cut_scores_.shape == few.cut_precision_.shape
-    with pytest.raises(InvalidInput, match="scores of 3 labels where 4 are new"):
-        deepcopy(calibrator).extend(12, halved[:, :3], Y[:, 8:11])
-
-
-def test_labels_that_come_later_have_a_link_of_their_own():
-    """Log-odds of theirs: h(a g(s) + b), h by isotonic regression of what a g + b leaves."""
-    rng = np.random.default_rng(0)
-    S = rng.random((3000, 9))
-    Y = rng.random(S.shape) < np.hstack([S[:, :4], S[:, 4:] ** 3])
-    first, later = LabelCalibrator().fit(S[:, :4], Y[:, :4]), LabelCalibrator()
-    both = deepcopy(first).extend(7, S[:, 4:7], Y[:, 4:7])
-    np.testing.assert_allclose(
-        both.predict_proba(S[:, :7])[:, :4], first.predict_proba(S[:, :4]), rtol=1e-12
-    )
-    np.testing.assert_array_equal(both.min_scores(0.6)[:4], first.min_scores(0.6))
-    later.fit(S[:, 4:7], Y[:, 4:7])
-    table = summarize(S[:, 4:7], scipy.sparse.csr_array(Y[:, 4:7]))
-    z = later.slopes_[:, None] * np.interp(table.mean, later.link_scores_, later.link_log_odds_)
-    level = fit_link(replace(table, mean=z + later.intercepts_[:, None]))
-    P = later.predict_proba(S[:, 4:7])
-    expected = expit(np.interp(np.log(P / (1 - P)), *level))
-    np.testing.assert_allclose(both.predict_proba(S[:, :7])[:, 4:], expected, rtol=1e-9)
-    inside = (expected > expected.min()) & (expected < expected.max())
-    log_odds = both.log_odds(S[:, :7])[:, 4:]
-    np.testing.assert_allclose(expit(log_odds[inside]), expected[inside], rtol=1e-5)
-    again = deepcopy(both).fit(S[:, :4], Y[:, :4])  # forgets them
-    np.testing.assert_allclose(
-        again.predict_proba(S[:, :4]), first.predict_proba(S[:, :4]), rtol=1e-12
-    )
-    # those that come after them are judged as they are, s³, and not as the first, s
-    for last in (deepcopy(both).extend(9, S[:, 7:], Y[:, 7:]), deepcopy(both).extend(9)):
-        assert np.abs(last.predict_proba(S)[:, 7:] - S[:, 7:] ** 3).mean() < 0.03
-
-
-def test_few_later_images_do_not_make_a_link():
-    rng = np.random.default_rng(0)
-    S = rng.random((2000, 5))
-    Y = rng.random(S.shape) < S**2
-    calibrator = LabelCalibrator().fit(S[:, :4], Y[:, :4])
-    few = np.zeros((2000, 1))
-    few[np.argsort(-S[:, 4])[:9]] = 1
-    assert not hasattr(deepcopy(calibrator).extend(5, S[:, 4:], few), "later_link_scores_")
-    few[np.argsort(-S[:, 4])[9]] = 1
-    assert hasattr(calibrator.extend(5, S[:, 4:], few), "later_link_scores_")
-
-
-def test_a_stored_link_of_later_labels_is_whole(tmp_path):
-    rng = np.random.default_rng(0)
-    S = rng.random((500, 5))
-    calibrator = LabelCalibrator().fit(S[:, :3], S[:, :3] > rng.random((500, 3)))
-    calibrator.extend(5, S[:, 3:], S[:, 3:] > rng.random((500, 2)))
-    again = load(save(calibrator, tmp_path / "whole"))
-    np.testing.assert_array_equal(again.predict_proba(S), calibrator.predict_proba(S))
-    beyond = deepcopy(calibrator)
-    beyond.n_first_ = 6
-    with pytest.raises(StorageError, match="6 of 5 labels"):
-        load(save(beyond, tmp_path / "beyond"))
-    del calibrator.later_link_log_odds_
-    with pytest.raises(InvalidInput, match="without later_link_log_odds_"):
-        calibrator.check_stored()
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_steps_are_those_of_isotonic_regression(seed):
     """Against SciPy's; equal values and weights among them."""
     rng = np.random.default_rng(seed)
     values = np.round(np.linspace(0, 1, 200) + rng.standard_normal(200) / 3, 1)
     weights = rng.integers(1, 5, 200).astype(float)
-    levels, first = _increasing(values, weights)
+    levels, first = increasing(values, weights)
     expected = isotonic_regression(values, weights=weights)
     np.testing.assert_allclose(np.repeat(levels, np.diff([*first, 200])), expected.x, atol=1e-12)
     assert (np.diff(levels) > 0).all()

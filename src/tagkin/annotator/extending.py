@@ -96,18 +96,20 @@ def extended(
     if labels.Y.shape[1] == n_old or not len(fresh) or unheard:
         calibrator.extend(labels.Y.shape[1])
     else:
-        some, scores = _scores_of_added(method, estimator.space_.transform(X[fresh]), X[fresh])
+        some, scores, groups = _scores_of_added(
+            method, estimator.space_.transform(X[fresh]), X[fresh]
+        )
         if names is not None:
             scores = names.combined(estimator.prior, X[fresh[some]], scores)
         truth = labels.Y[n_known + some]
-        calibrator.extend(labels.Y.shape[1], scores[:, n_old:], truth[:, n_old:])
+        calibrator.extend(labels.Y.shape[1], scores[:, n_old:], truth[:, n_old:], groups)
     return Extended(labels, method, calibrator, held_out, refused, names)
 
 
 def _scores_of_added(
     method: Any, embeddings: Array, features: Array
-) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the images that were added last are looked at, and their scores (n×D).
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which of the images that were added last are looked at, their scores (n×D), and groups.
 
     They come from the images' neighbours, without the image itself and its near-duplicates. Labels
     that are new are on added images only, so that their scores are lower than those of the others;
@@ -122,7 +124,7 @@ def _scores_of_added(
     found = method.nearest(embeddings[some], k + _MATES)
     others = (found.indices >= 0) & (group[found.indices] != own[some][:, None])
     scores = method.score_neighbors(*compressed(found, others, k))
-    return some, to_numpy(scores)
+    return some, to_numpy(scores), own[some]
 
 
 def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagkin.arrays import (
     Array,
     as_block,
+    check_groups,
     check_integer,
     expit,
     like,
@@ -21,6 +21,13 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
+from tagkin.calibration.cuts import (
+    asked_of_each,
+    asked_of_later,
+    cut_precision,
+    joint_precision,
+)
+from tagkin.calibration.later import fit_later, held_out_precision
 from tagkin.calibration.link import Link, LinkedLabels
 from tagkin.calibration.pooling import (
     ScoreTable,
@@ -28,23 +35,13 @@ from tagkin.calibration.pooling import (
     fit_link,
     fit_sigmoids,
     places_among,
+    sigmoid_log_odds,
     summarize,
 )
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
 __all__ = ["LabelCalibrator"]
-
-# Weight of the calibrated probability, in images, beside the held-out images themselves. On new
-# images of Corel5k, votes reached a precision of .76 with 10 where .8 was wanted, and .83 with 30.
-_PRIOR_IMAGES = 30
-
-# Precisions that a label may be asked for, and by how much less than wanted at the most. Labels
-# that are nearly always right lift the precision of all suggestions together above what is wanted;
-# the others' cuts go down for it, but not beyond this. What the held-out images promise must stay
-# above what is wanted by a margin, since the cuts were chosen on the same images.
-_PRECISIONS = np.linspace(0.0, 1.0, 201)
-_LARGEST_DROP, _MARGIN = 0.1, 0.02
 
 # Images that carry labels which came later, from which on these have a link of their own. On other
 # training images of COCO and Flickr8k, with 10 to 30 of them, the log-loss for each was 3.03 and
@@ -93,7 +90,8 @@ class LabelCalibrator(BaseEstimator):
     joint_precision_ : array of shape (201,)
         Precision expected of all suggestions together where each label is asked for 0, .005, … 1.
     later_joint_precision_ : array of shape (201,)
-        The same for labels that came later, where they have a link of their own.
+        The same for labels that came later, where they have a link of their own; on images that
+        the cuts were not learned from.
 
     Notes
     -----
@@ -129,11 +127,17 @@ class LabelCalibrator(BaseEstimator):
         self.slopes_, self.intercepts_ = sigmoids.T.copy()
 
         self.cut_scores_ = table.lowest
-        self.cut_precision_ = _cut_precision(_sigmoid_log_odds(z, sigmoids), table)
-        self.joint_precision_ = _joint_precision(self.cut_precision_, table)
+        self.cut_precision_ = cut_precision(sigmoid_log_odds(z, sigmoids), table)
+        self.joint_precision_ = joint_precision(self.cut_precision_, table)
         return self
 
-    def extend(self, n_labels: int, S: Array | None = None, Y: Array | None = None) -> Self:
+    def extend(
+        self,
+        n_labels: int,
+        S: Array | None = None,
+        Y: Array | None = None,
+        groups: Array | None = None,
+    ) -> Self:
         """Add labels after those that were fitted: D is `n_labels` from now on.
 
         Without held-out scores they get the median slope and intercept of those before them, and
@@ -150,13 +154,15 @@ class LabelCalibrator(BaseEstimator):
             (votes alone, where a read-out has not learned them), and so may be the way from scores
             to probabilities. Otherwise slopes and intercepts are drawn towards those of the labels
             before them, whose link stays.
+        groups : array of shape (n,), optional
+            Images of one group (a burst, near-duplicates) do not judge each other's cuts.
         """
         check_is_fitted(self)
         n_new = check_integer("n_labels", n_labels) - self.n_labels_
         if n_new < 0:
             raise InvalidInput(f"Found {n_labels} labels where {self.n_labels_} were fitted.")
         if n_new and S is not None and Y is not None:
-            return self._extend_by(*check_pair(Y, S), n_new)
+            return self._extend_by(*check_pair(Y, S), n_new, groups)
         kind = self._kinds()[-1]
         usual = np.median(kind.sigmoids, axis=1)
         scores = kind.link.scores
@@ -179,36 +185,34 @@ class LabelCalibrator(BaseEstimator):
             setattr(self, name, to_numpy(getattr(self, name))[places])
         return self
 
-    def _extend_by(self, labels: csr_array, S: Array, n_new: int) -> Self:
+    def _extend_by(self, labels: csr_array, S: Array, n_new: int, groups: Array | None) -> Self:
         """Add labels by held-out scores S (n×new)."""
         if S.shape[1] != n_new:
             raise InvalidInput(f"Found scores of {S.shape[1]} labels where {n_new} are new.")
         table = summarize(S, labels)
         kinds = self._kinds()
         if len(kinds) == 1 and labels.nnz >= _OWN_LINK:
-            return self._extend_apart(table)
+            n = S.shape[0]
+            apart = np.arange(n) if groups is None else check_groups(groups, n)
+            return self._extend_apart(table, labels, S, apart)
         kind = kinds[-1]
         z = kind.link(table.mean)
         fresh = fit_like(kind.sigmoids.T, z, table)
-        log_odds = _sigmoid_log_odds(z, fresh)
+        log_odds = sigmoid_log_odds(z, fresh)
         if kind.level is not None:
             log_odds = kind.level(log_odds)
-        return self._widen(fresh, table.lowest, _cut_precision(log_odds, table))
+        return self._widen(fresh, table.lowest, cut_precision(log_odds, table))
 
-    def _extend_apart(self, table: ScoreTable) -> Self:
+    def _extend_apart(
+        self, table: ScoreTable, labels: csr_array, S: Array, groups: np.ndarray
+    ) -> Self:
         """Add labels by their groups of held-out scores, with a link of their own."""
-        link = Link(*fit_link(table))
-        z = link(table.mean)
-        fresh = fit_sigmoids(z, table)
-        log_odds = _sigmoid_log_odds(z, fresh)
-        # where votes are few, sigmoids alone are too modest at the top, for all labels alike
-        level = Link(*fit_link(replace(table, mean=log_odds)))
-        precision = _cut_precision(level(log_odds), table)
+        fresh = fit_later(table)
         self.n_first_ = self.n_labels_
-        self.later_link_scores_, self.later_link_log_odds_ = link
-        self.later_level_scores_, self.later_level_log_odds_ = level
-        self.later_joint_precision_ = _joint_precision(precision, table)
-        return self._widen(fresh, table.lowest, precision)
+        self.later_link_scores_, self.later_link_log_odds_ = fresh.link
+        self.later_level_scores_, self.later_level_log_odds_ = fresh.level
+        self.later_joint_precision_ = held_out_precision(S, labels, groups, table, fresh.precision)
+        return self._widen(fresh.sigmoids, table.lowest, fresh.precision)
 
     def _widen(self, sigmoids: np.ndarray, lowest: np.ndarray, precision: np.ndarray) -> Self:
         """Add labels by their slopes and intercepts (new×2) and their cuts (new×G)."""
@@ -278,7 +282,9 @@ class LabelCalibrator(BaseEstimator):
 
         The wanted precision is that of all suggestions together. Where some labels are right far
         more often than wanted, the others are asked for less, by .1 at the most, as long as the
-        held-out images promise .02 more than is wanted.
+        held-out images promise .02 more than is wanted. Labels that came later and have a link of
+        their own are asked for less, by .3 at the most, or for more, by .1 at the most, so that
+        what is wanted is reached by cuts on images that they were not learned from.
 
         Parameters
         ----------
@@ -296,8 +302,8 @@ class LabelCalibrator(BaseEstimator):
             raise InvalidInput(f"precision lies above 0 and at most at 1; found {precision!r}.")
         cuts = to_numpy(self.cut_scores_)
         asked = np.empty((self.n_labels_, 1))
-        for kind in self._kinds():
-            asked[kind.labels] = _asked_of_each(precision, kind.joint_precision)
+        for ask, kind in zip((asked_of_each, asked_of_later), self._kinds(), strict=False):
+            asked[kind.labels] = ask(precision, kind.joint_precision)
         reached = to_numpy(self.cut_precision_) >= asked
         lowest = cuts.shape[1] - 1 - np.argmax(reached[:, ::-1], axis=1)
         found = np.take_along_axis(cuts, lowest[:, None], axis=1)[:, 0]
@@ -332,49 +338,6 @@ class LabelCalibrator(BaseEstimator):
                 "Pass the same labels in the same order, or fit again."
             )
         return S
-
-
-def _sigmoid_log_odds(z: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
-    """Log-odds (D, G) by slopes and intercepts (D, 2) of what the link gives, z (D, G)."""
-    return sigmoids[:, :1] * z + sigmoids[:, 1:]
-
-
-def _cut_precision(log_odds: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Precision expected of the images that score as high as each group or higher, (D, G)."""
-    p = expit(log_odds)
-    images, positives, expected = (
-        np.cumsum(part, axis=1) for part in (table.count, table.positives, table.count * p)
-    )
-    prior = _PRIOR_IMAGES * expected / images
-    return (positives + prior) / (images + _PRIOR_IMAGES)
-
-
-def _joint_precision(cut_precision: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Precision expected of all suggestions where each label is asked for each of _PRECISIONS."""
-    images = np.cumsum(table.count, axis=1)
-    n_right = images * cut_precision
-    # the last cut of each label that reaches a precision: cuts sorted by the best from there on
-    best_from = np.maximum.accumulate(cut_precision[:, ::-1], axis=1)[:, ::-1]
-    given, right = np.zeros(len(_PRECISIONS)), np.zeros(len(_PRECISIONS))
-    for best, n, r in zip(best_from, images, n_right, strict=True):
-        n_reaching = np.searchsorted(-best, -_PRECISIONS, side="right")
-        some = n_reaching > 0
-        given[some] += n[n_reaching[some] - 1]
-        right[some] += r[n_reaching[some] - 1]
-    return np.divide(right, given, out=np.ones_like(right), where=given > 0)
-
-
-def _asked_of_each(precision: float, joint_precision: np.ndarray | None) -> float:
-    """Precision to ask of each label, so that all suggestions together have the wanted one."""
-    if joint_precision is None:
-        return precision
-    allowed = (precision >= _PRECISIONS) & (precision - _LARGEST_DROP <= _PRECISIONS)
-    enough = to_numpy(joint_precision) >= precision + _MARGIN
-    for asked in _PRECISIONS[allowed][::-1]:
-        if not enough[np.searchsorted(_PRECISIONS, asked)]:
-            break
-        precision = float(asked)
-    return precision
 
 
 def _stacked(above: np.ndarray, below: np.ndarray, value: float) -> np.ndarray:

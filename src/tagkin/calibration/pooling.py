@@ -21,8 +21,10 @@ __all__ = [
     "descend",
     "fit_link",
     "fit_sigmoids",
+    "increasing",
     "newton_step",
     "places_among",
+    "sigmoid_log_odds",
     "sigmoid_loss",
     "summarize",
 ]
@@ -137,13 +139,13 @@ def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
     average = (positives.sum() + 0.5) / (count.sum() + 1)
     for extra in (0, 1):  # twice, since one image more may undo the order of small steps
         rate = (positives + extra * average) / (count + extra)
-        levels, first = _increasing(rate, count + extra)
+        levels, first = increasing(rate, count + extra)
         scores = np.add.reduceat(scores * count, first) / np.add.reduceat(count, first)
         positives, count = (np.add.reduceat(part, first) for part in (positives, count))
     return scores, logit(levels)
 
 
-def _increasing(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def increasing(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The levels (k,) of the increasing step function nearest to values, and where each begins.
 
     Neighbours that decrease are pooled to their weighted mean, until none do: isotonic regression.
@@ -228,6 +230,11 @@ def descend(
     return sigmoids, curvature
 
 
+def sigmoid_log_odds(z: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
+    """Log-odds (D, G) by slopes and intercepts (D, 2) of what the link gives, z (D, G)."""
+    return sigmoids[:, :1] * z + sigmoids[:, 1:]
+
+
 def newton_step(sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """Sigmoids (D, 2) after one step of Newton's method, none too long; slopes stay at 0 or above.
 
@@ -257,7 +264,7 @@ def sigmoid_loss(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> np.ndarray:
     """Negative log-likelihood of every label, plus the distance from the common sigmoid."""
-    log_odds = sigmoids[:, :1] * z + sigmoids[:, 1:]
+    log_odds = sigmoid_log_odds(z, sigmoids)
     misfit = table.count * np.logaddexp(0, log_odds) - table.positives * log_odds
     offset = sigmoids - prior.mean
     return misfit.sum(axis=1) + 0.5 * ((offset @ prior.precision) * offset).sum(axis=1)
@@ -267,7 +274,7 @@ def derivatives(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradient (D, 2) and Hessian (D, 2, 2) of the loss."""
-    p = expit(sigmoids[:, :1] * z + sigmoids[:, 1:])
+    p = expit(sigmoid_log_odds(z, sigmoids))
     weight = table.count * p
     excess = weight - table.positives
     weight *= 1 - p
