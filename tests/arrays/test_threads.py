@@ -10,7 +10,14 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from tagkin import SemanticSpace, arrays
-from tagkin.arrays import blas_threads, blas_threads_for, one_thread, operations, threads
+from tagkin.arrays import (
+    blas_threads,
+    blas_threads_for,
+    factoring,
+    one_thread,
+    operations,
+    threads,
+)
 from tagkin.transfer import TagProp
 from tests.conftest import make_collection
 
@@ -211,11 +218,11 @@ def test_products_and_factors_ask_by_their_size(asked):
     np.testing.assert_array_equal(arrays.matmul(v, A.T), np.full(30, 20.0))
     assert asked[0] == asked[1] >= 30 * 20
     asked.clear()
-    L = arrays.cholesky(S)
     arrays.eigh(S)
     arrays.pivoted_cholesky(S, 1e-9)
-    assert asked == [20 * 20 * 16] * 3  # few rows at a time
+    assert asked == [20 * 20 * 16] * 2  # few rows at a time
     asked.clear()
+    L = arrays.cholesky(S)
     arrays.solve_triangular(L, A.T)
     assert asked == [20 * 20 * 30 // 2]
     assert arrays.matmul(np.ones((0, 3)), np.ones((3, 2))).shape == (0, 2)
@@ -225,7 +232,7 @@ def test_products_and_factors_ask_by_their_size(asked):
 def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
     """Its steps are short: with more, threads wait longer for each other than they work."""
     seen = []
-    for module, name in ((operations, "factor_lower"), (np.linalg, "eigh")):
+    for module, name in ((factoring, "factor_lower"), (np.linalg, "eigh")):
         function = getattr(module, name)
 
         def watched(A, function=function):
@@ -237,6 +244,29 @@ def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
     arrays.cholesky(A)
     arrays.eigh(A[:300, :300])
     assert seen == [{1}, {1}]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 8, 9, 23, 60])
+def test_a_factor_by_several_threads_is_the_factor(n, dtype, four, monkeypatch):
+    monkeypatch.setattr(threads, "ENOUGH", 1)
+    monkeypatch.setattr(factoring, "_SMALLEST", 8)
+    monkeypatch.setattr(factoring, "_TILE", 4)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, n))
+    A = (X @ X.T + n * np.eye(n)).astype(dtype)
+    given = np.tril(A) + np.triu(np.full_like(A, np.nan), 1)
+    L = np.asarray(arrays.cholesky(given, lower_only=True))
+    expected = np.linalg.cholesky(A.astype(np.float64))
+    np.testing.assert_allclose(
+        np.tril(L), expected, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-12
+    )
+    assert np.isnan(L[np.triu_indices(n, 1)]).all()  # nobody reads or writes there
+    np.testing.assert_array_equal(L, arrays.cholesky(given, lower_only=True))  # every time
+    for row in {0, n // 2, n - 1}:  # wherever a direction is missing
+        broken = A.copy()
+        broken[row, row] = -1
+        assert arrays.cholesky(broken) is None
 
 
 # --- the same answers ----------------------------------------------------------------------

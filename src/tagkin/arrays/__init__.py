@@ -73,11 +73,13 @@ from tagkin.arrays.threads import (
     run_in_threads,
     side_by_side,
 )
+from tagkin.arrays.turns import Turns
 
 __all__ = [
     "DEFAULT_BUDGET",
     "ROUND_TO_TF32",
     "Array",
+    "Turns",
     "add_gram",
     "any_nonzero",
     "as_block",

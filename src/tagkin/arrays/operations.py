@@ -16,14 +16,10 @@ import scipy  # its parts when they are asked for
 from array_api_compat import is_torch_array
 
 from tagkin.arrays.device import on_accelerator
+from tagkin.arrays.factoring import factor_in_threads
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
-from tagkin.arrays.routines import (
-    add_lower_gram,
-    factor_lower,
-    lower_gram_of_rows,
-    solve_lower,
-)
-from tagkin.arrays.threads import blas_threads_for, each_in_threads
+from tagkin.arrays.routines import add_lower_gram, lower_gram_of_rows, solve_lower
+from tagkin.arrays.threads import blas_threads, blas_threads_for, each_in_threads, n_threads_for
 
 __all__ = [
     "add_gram",
@@ -158,8 +154,9 @@ def cholesky(A: Array, *, overwrite: bool = False, lower_only: bool = False) -> 
         L, info = torch.linalg.cholesky_ex(A)
         return L if int(info) == 0 else None
     L = _own(A, overwrite=overwrite)
-    with _threads_to_factor(A):
-        if not factor_lower(L):
+    n_threads = n_threads_for(len(L) ** 3 // 6)
+    with blas_threads(1):
+        if not factor_in_threads(L, n_threads):
             return None
     if not lower_only:
         each_tile(partial(_clear_above, L), len(L))

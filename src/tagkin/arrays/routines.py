@@ -21,7 +21,16 @@ import scipy
 
 from tagkin.arrays.threads import find_libraries_again
 
-__all__ = ["add_lower_gram", "factor_lower", "lower_gram_of_rows", "lower_times", "solve_lower"]
+__all__ = [
+    "add_lower_gram",
+    "factor_lower",
+    "lower_gram_of_rows",
+    "lower_times",
+    "solve_lower",
+    "solve_rows",
+    "subtract_lower_gram_of_rows",
+    "subtract_products",
+]
 
 
 def add_lower_gram(total: np.ndarray, K: np.ndarray) -> None:
@@ -40,6 +49,22 @@ def lower_gram_of_rows(A: np.ndarray) -> np.ndarray:
     return products
 
 
+def subtract_lower_gram_of_rows(total: np.ndarray, A: np.ndarray) -> None:
+    """Take A Aᵀ of A (n×d) from the lower triangle of the total (n×n), in place."""
+    A = _rows_together(A)
+    n, d = A.shape
+    there = total, _apart(total)
+    _call("blas", "syrk", total.dtype, b"U", b"T", n, d, -1.0, A, _apart(A), 1.0, *there)
+
+
+def subtract_products(total: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
+    """Take A Bᵀ of A (n×d) and B (m×d) from the total (n×m), in place."""
+    A, B = _rows_together(A), _rows_together(B)
+    (n, d), m = A.shape, len(B)
+    factors, there = (B, _apart(B), A, _apart(A)), (total, _apart(total))
+    _call("blas", "gemm", total.dtype, b"T", b"N", m, n, d, -1.0, *factors, 1.0, *there)
+
+
 def factor_lower(A: np.ndarray) -> bool:
     """Replace the lower triangle of A (n×n) by its Cholesky factor; False where it has none."""
     failed = np.zeros(1, dtype=np.int64)  # 64 bits: a routine writes all of them, or half
@@ -53,6 +78,14 @@ def solve_lower(L: np.ndarray, B: np.ndarray, transposed: bool) -> None:
     trans = b"T" if transposed else b"N"
     L = _rows_together(L)
     _call("blas", "trsm", B.dtype, b"R", b"U", trans, b"N", q, n, 1.0, L, _apart(L), B, q)
+
+
+def solve_rows(L: np.ndarray, B: np.ndarray) -> None:
+    """Replace B (m×n) by B L⁻ᵀ, for a lower triangular L (n×n)."""
+    m, n = B.shape
+    L = _rows_together(L)
+    triangle, there = (L, _apart(L)), (B, _apart(B))
+    _call("blas", "trsm", B.dtype, b"L", b"U", b"T", b"N", n, m, 1.0, *triangle, *there)
 
 
 def lower_times(A: np.ndarray, X: np.ndarray) -> np.ndarray:

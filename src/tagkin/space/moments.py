@@ -18,6 +18,7 @@ import scipy.sparse
 
 from tagkin.arrays import (
     Array,
+    Turns,
     add_gram,
     as_block,
     diagonal_of,
@@ -162,24 +163,23 @@ class Moments(Deferring):
         lanes = [Moments.zeros(self.shift, text.shape[1]) for _ in range(n_lanes)]
         for lane in lanes:
             lane.kernel_gram = np.zeros((r, r), dtype=blocks.dtype)
-        n_parts = n_lanes * -(-n // (n_lanes * LONGEST))
-        bounds = [n * part // n_parts for part in range(n_parts + 1)]
-        shares = [slice(*pair) for pair in itertools.pairwise(bounds)]
+        n_parts = -(-n // (n_lanes * LONGEST))  # of a lane
+        bounds = [n * part // (n_lanes * n_parts) for part in range(n_lanes * n_parts + 1)]
+        parts = [slice(*pair) for pair in itertools.pairwise(bounds)]
+        turns = Turns(n_lanes)
 
-        def sum_up(lane: Moments, share: slice) -> None:
-            for rows, K in blocks.of(share):
-                add_gram(np.asarray(lane.kernel_gram), np.asarray(K))
-                lane._add_block(K, text[rows])
+        def sum_up(number: int) -> None:
+            lane = lanes[number]
+            single, total = np.asarray(lane.kernel_gram), np.asarray(self.kernel_gram)
+            with turns.taken_by(number):
+                for part in parts[number * n_parts : (number + 1) * n_parts]:
+                    for rows, K in blocks.of(part):
+                        add_gram(single, np.asarray(K))
+                        lane._add_block(K, text[rows])
+                    with turns.next_of(number):
+                        each_tile(partial(take_lower, total, single), r)
 
-        def collect(rows: slice) -> None:
-            for lane in lanes:
-                take_lower(np.asarray(self.kernel_gram), np.asarray(lane.kernel_gram), rows)
-
-        for first in range(0, n_parts, n_lanes):
-            pairs = zip(lanes, shares[first:], strict=False)
-            side_by_side([partial(sum_up, *pair) for pair in pairs], n_lanes, beside)
-            each_tile(collect, r)
-            beside = []
+        side_by_side([partial(sum_up, number) for number in range(n_lanes)], n_lanes, beside)
         mirror_lower(self.kernel_gram)
         for lane in lanes:
             self._combine(lane, 1, but="kernel_gram")
@@ -198,8 +198,10 @@ class Moments(Deferring):
         if on_accelerator(K):
             self._add_cross_there(K, like(text, K))
         else:
+            ones = namespace(K).ones(min(_PART, K.shape[0]), dtype=K.dtype, device=K.device)
             for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
-                self.kernel_sum += namespace(K).sum(K[first : first + _PART], axis=0)
+                some = K[first : first + _PART]
+                self.kernel_sum += matmul(ones[: some.shape[0]], some)
             self._add_cross(K, text)
 
     def _add_sparse_text(self, text: Any) -> None:

@@ -40,7 +40,7 @@ from tagkin.space.solution import (
     solve_exactly,
     solve_from_images,
 )
-from tagkin.space.views import TextView, as_text_view
+from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
 
 __all__ = ["SemanticSpace"]
@@ -259,7 +259,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """A fitted view, its text features, and landmarks among the images."""
         view = as_text_view(self.text_view)
         view.fit(Y)
-        text = check_label_matrix(view.transform(Y), X.shape[0], name="text features", signed=True)
+        text = text_features(view, Y)
         if not any_nonzero(text):
             raise InvalidInput(
                 f"No label at all: none of the {X.shape[0]} images carries any of the "
@@ -305,9 +305,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _sums_of(self, X: Array, Y: Array) -> Moments:
         """Sums over further images, to be added or taken out."""
-        text = check_label_matrix(
-            self.text_view_.transform(Y), X.shape[0], name="text features", signed=True
-        )
+        text = text_features(self.text_view_, Y)
         return Moments.of(X, text, self.landmarks_, self.moments_.shift)
 
     def refits(self, known: Array, others: Array) -> Refits:

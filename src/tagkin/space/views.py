@@ -12,11 +12,19 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
-from tagkin.arrays import Array, check_integer, check_n_labels, namespace, row_blocks, to_numpy
+from tagkin.arrays import (
+    Array,
+    check_integer,
+    check_label_matrix,
+    check_n_labels,
+    namespace,
+    row_blocks,
+    to_numpy,
+)
 from tagkin.errors import InvalidInput
 from tagkin.space.chi2_view import Chi2View
 
-__all__ = ["IndicatorView", "TextView", "as_text_view"]
+__all__ = ["IndicatorView", "TextView", "as_text_view", "text_features"]
 
 MOST_LABELS = 4096
 
@@ -110,3 +118,14 @@ def as_text_view(view: str | TextView) -> TextView:
             f"text_view must be a name or an object with fit and transform; found {view!r}."
         )
     return clone(view, safe=False)
+
+
+def text_features(view: TextView, Y: Array) -> Array:
+    """Text features (n×q) of labels (n×D) that are checked, as the features are where they differ.
+
+    With the indicator view they are the labels themselves.
+    """
+    text = view.transform(Y)
+    if text is Y:
+        return Y
+    return check_label_matrix(text, Y.shape[0], name="text features", signed=True)
