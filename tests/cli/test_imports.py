@@ -1,5 +1,6 @@
 """What short commands do not import: that is most of what they would take."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -33,6 +34,8 @@ HEAVY = {
     "urllib.request",
 }
 NUMBERS = {"numpy", "scipy", "sklearn", "PIL", "lxml"}
+if importlib.util.find_spec("typer._coercion"):  # a typer that converts values with it
+    HEAVY.add("pydantic")
 
 
 def imported(cache, *command: object) -> set[str]:

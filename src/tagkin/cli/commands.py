@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from tagkin.cli.values import PlainCommand, PlainGroup
+
 __all__ = ["SUMMARIES", "CommandGroup", "group"]
 
 # In the order in which help lists them, with the first sentence of each one's own help.
@@ -37,7 +39,7 @@ SUMMARIES = {
 
 
 def group(
-    name: str, text: str, *, epilog: str | None = None, cls: type[TyperGroup] | None = None
+    name: str, text: str, *, epilog: str | None = None, cls: type[TyperGroup] = PlainGroup
 ) -> typer.Typer:
     """Commands under one name."""
     return typer.Typer(
@@ -46,14 +48,14 @@ def group(
         help=text,
         epilog=epilog,
         no_args_is_help=True,
-        add_completion=cls is not None,  # once, for all commands
+        add_completion=cls is CommandGroup,  # once, for all commands
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(PlainGroup):
     """All commands; one is imported when it is run, or its own help is asked for."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -88,11 +90,8 @@ def _imported(name: str) -> Any:
     from tagkin.cli.guard import guarded
 
     module = import_module(f"tagkin.cli.{'import_' if name == 'import' else name}")
-    if hasattr(module, "COMMANDS"):
-        several = group(name, module.HELP)
-        for inner, run, examples in module.COMMANDS:
-            several.command(inner, epilog=examples)(guarded(run))
-        return typer.main.get_command(several)
-    alone = group(name, "")
-    alone.command(name, epilog=module.EXAMPLES)(guarded(module.run))
-    return typer.main.get_command(alone)
+    own = group(name, getattr(module, "HELP", ""))
+    alone = ((name, module.run, module.EXAMPLES),) if hasattr(module, "run") else ()
+    for inner, run, examples in alone or module.COMMANDS:
+        own.command(inner, cls=PlainCommand, epilog=examples)(guarded(run))
+    return typer.main.get_command(own)

@@ -40,16 +40,22 @@ def as_tags(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
 
 
 def squared_neighbors(
-    index: ExactNeighbors, queries: Array, k: int, exclude: np.ndarray | None = None
+    index: ExactNeighbors,
+    queries: Array,
+    k: int,
+    exclude: np.ndarray | None = None,
+    *,
+    by_pairs: bool = True,
 ) -> Neighbors:
     """At most k neighbours of each query (n×d), with *squared* distances, on the host.
 
-    Zero features are like nothing: under the cosine they are at an infinite distance.
+    Zero features are like nothing: under the cosine they are at an infinite distance. `exclude`
+    and `by_pairs` are those of `ExactNeighbors.kneighbors`.
     """
     k = min(k, index.n_points_ - (exclude is not None))
     if k < 1:
         return Neighbors(np.empty((queries.shape[0], 0), np.int64), np.empty((queries.shape[0], 0)))
-    found = index.kneighbors(queries, k, exclude=exclude)
+    found = index.kneighbors(queries, k, exclude=exclude, by_pairs=by_pairs)
     indices, distances = to_numpy(found.indices), to_numpy(found.distances).astype(np.float64)
     if index.metric == "euclidean":
         return Neighbors(indices, distances**2)

@@ -135,8 +135,9 @@ class HeldOutFold:
         fewer = np.where(varied, np.minimum(*counts), 0)
         self.measured = np.flatnonzero(fewer >= min(_OFTEN, max(1, fewer.max())))
         self.truth, self.carriers = truth[:, self.measured], counts[1][self.measured]
-        n = known.shape[0]
-        self.near = squared_neighbors(index, known, n_neighbors - include_self, np.arange(n))
+        # rounding of distances changes no weight by more than that
+        own, k = np.arange(known.shape[0]), n_neighbors - include_self
+        self.near = squared_neighbors(index, known, k, own, by_pairs=False)
         self._known: dict[tuple[float, int, float, str], Any] = {}
         self.refits: Any = None
         with suppress(InvalidInput):
