@@ -299,5 +299,5 @@ def _figure(found: dict[Case, dict[str, Judged]]) -> Figure:
                 )
         axes.set(title=f"{kind} tags", xlabel="confidence", xlim=(0, 1), ylim=(0, 1.02))
         axes.legend(fontsize=7)
-    figure.axes[0].set_ylabel("share that was injected, or that a person named")
+    figure.axes[0].set_ylabel("share injected, or named by a person")
     return figure
