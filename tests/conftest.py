@@ -33,6 +33,7 @@ needs_wordnet = pytest.mark.skipif(
 LONG = (
     "tests/experiments/test_smoke.py",
     "tests/server/test_browser.py",
+    "tests/server/test_browser_keys.py",
     "tests/server/test_browser_process.py",
     "tests/catalogue/test_kills.py",
     "tests/cli/test_nothing_leaves.py",

@@ -128,9 +128,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
             review.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chrome() -> Iterator[Any]:
-    """A real browser, for one module: while it is there, no other loop of events can run."""
+    """A real browser, for these tests alone: while it is there, no other loop of events can run."""
     with chromium() as found:
         yield found
 

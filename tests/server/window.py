@@ -19,6 +19,17 @@ WIDE, NARROW = (1280, 900), (360, 740)
 TAGS = ("beach", "boat", "bridge", "city")
 N = 130  # photographs
 
+FLAGS = [
+    "--no-sandbox",
+    # pixels are drawn once: without a GPU, its place would be taken by an emulation of one
+    "--disable-gpu",
+    # What nobody sees here: for every window, the list below the address bar is a page of its own,
+    # with a process that takes a second. The others Playwright names; this list replaces its list.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,"
+    "AimEnabled,DestroyProfileOnBrowserClose,HttpsUpgrades,LensOverlay,MediaRouter,"
+    "OptimizationHints,PaintHolding,ThirdPartyStoragePartitioning",
+]
+
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Any]:
@@ -29,9 +40,7 @@ def chromium() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed (Debian: apt-get install chromium)")
     with playwright.sync_playwright() as driver:
-        # pixels are drawn once: without a GPU, its place would be taken by an emulation of one
-        flags = ["--no-sandbox", "--disable-gpu"]
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
 
@@ -51,15 +60,10 @@ class Window:
     def tab(self) -> Any:
         """Another one of the same person."""
         page = self.context.new_page()
-        page.on("console", self._hear)
+        page.on("console", lambda message: self.faults.append(message.text))
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("dialog", self._complain)
         return page
-
-    def _hear(self, message: Any) -> None:
-        # asked for where a document is no page of ours, which names its icon: see `start_again`
-        if not message.location["url"].endswith("/favicon.ico"):
-            self.faults.append(message.text)
 
     def _complain(self, dialog: Any) -> None:
         self.faults.append(dialog.message)
@@ -71,16 +75,14 @@ class Window:
         self.page.set_viewport_size({"width": width, "height": height})
 
     def start_again(self) -> None:
-        """Forget everything but who the person is, and open the front page."""
+        """Forget everything but who the person is; what is shown stays till another is opened."""
         self.page, *others = self.context.pages
         for one in others:
             one.close()
-        self.open("/api/state")  # where no script runs that keeps anything
         self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
         self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         self.resize(WIDE)
         self.faults.clear()
-        self.open("/")
 
     def open(self, path: str) -> Any:
         self.page.goto(self.base + path)
