@@ -43,6 +43,14 @@ def put_photograph(path: Path, colour: int, tags: list[str]) -> None:
         os.utime(one, (moment, moment))
 
 
+@pytest.fixture(scope="package", autouse=True)
+def _not_at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Catalogues that several tests share are not remembered in the user's own folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGKIN_CATALOGUES", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Catalogues and caches of a test are its own."""
@@ -118,14 +126,12 @@ class Shared(NamedTuple):
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     """One for all tests of a module, which change nothing or take it back."""
     home = tmp_path_factory.mktemp("shared")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TAGKIN_CATALOGUES", str(home / "data"))
-        with with_suggestions(put_photographs(home / "photos")) as catalogue:
-            review = Review(catalogue, home / "cache", fits=False)
-            running = Running(review)
-            yield Shared(catalogue, review, running)
-            running.stop()
-            review.close()
+    with with_suggestions(put_photographs(home / "photos")) as catalogue:
+        review = Review(catalogue, home / "cache", fits=False)
+        running = Running(review)
+        yield Shared(catalogue, review, running)
+        running.stop()
+        review.close()
 
 
 @pytest.fixture(scope="package")

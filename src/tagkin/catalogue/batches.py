@@ -12,6 +12,7 @@ from tagkin.catalogue.catalogue import Catalogue, now
 from tagkin.catalogue.decisions import ACCEPTED, REJECTED, Decided, take_back
 from tagkin.catalogue.found import TagNumbers
 from tagkin.errors import InvalidInput
+from tagkin.labels import normalize_tag
 
 __all__ = [
     "Batch",
@@ -129,8 +130,6 @@ def decide_batch(
 
 def _number(connection: sqlite3.Connection, name: str) -> int:
     """Of a tag by name, in whatever spelling; one that is new gets a number."""
-    from tagkin.labels import normalize_tag
-
     name = name.strip()
     if not normalize_tag(name):
         raise InvalidInput(f"A tag has a name; found {name!r}.")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tagkin.catalogue.tags import TagCounts
+from tagkin.labels import normalize_tag, plural_pairs
 
 __all__ = ["Duplicates", "near_duplicates"]
 
@@ -39,7 +40,7 @@ def near_duplicates(tags: Sequence[TagCounts]) -> list[Duplicates]:
     groups: list[tuple[str, list[str]]] = [
         ("spelling", names) for names in by_form.values() if len(names) > 1
     ]
-    groups += [("plural", [*by_form[a], *by_form[b]]) for a, b in _plurals(by_form)]
+    groups += [("plural", [*by_form[a], *by_form[b]]) for a, b in plural_pairs(by_form)]
     for a, b in _slips(by_form):
         few, many = sorted(sum(counts[name] for name in by_form[form]) for form in (a, b))
         if few <= _RARE * many:
@@ -53,16 +54,8 @@ def near_duplicates(tags: Sequence[TagCounts]) -> list[Duplicates]:
 
 def _form(name: str) -> str:
     """A tag without what people write now so, now so: case, spaces, hyphens, dots."""
-    from tagkin.labels import normalize_tag
-
     key = normalize_tag(name)
     return re.sub(r"[\s_.'’\-]+", "", key) or key
-
-
-def _plurals(forms: Iterable[str]) -> list[tuple[str, str]]:
-    from tagkin.labels import plural_pairs
-
-    return plural_pairs(forms)
 
 
 def _slips(forms: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -70,7 +63,7 @@ def _slips(forms: Iterable[str]) -> Iterator[tuple[str, str]]:
 
     Words that do have a form in common when one letter is left out of each, or of one.
     """
-    pairs = {*_plurals(forms)}
+    pairs = {*plural_pairs(forms)}
     by_rest: dict[str, list[str]] = defaultdict(list)
     for form in forms:
         if len(form) >= _LONG and not any(char.isdigit() for char in form):

@@ -11,6 +11,7 @@ from typing import Any
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.database import sql_text
 from tagkin.errors import InvalidInput
+from tagkin.labels import normalize_tag
 
 __all__ = ["Filters", "content_of", "tag_numbers"]
 
@@ -113,8 +114,6 @@ def _numbers_of(catalogue: Catalogue, name: str, may_be_new: bool) -> list[int]:
     exact = catalogue.value("SELECT coalesce(same_as, id) FROM tags WHERE name = ?", (name,))
     if exact is not None:
         return [exact]
-    from tagkin.labels import normalize_tag
-
     rows = catalogue.rows(
         "SELECT DISTINCT coalesce(same_as, id) FROM tags WHERE key = ?", (normalize_tag(name),)
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tagkin.catalogue.texts import from_text
+from tagkin.labels import normalize_tag
 
 __all__ = ["Places", "TagNumbers", "replace_places"]
 
@@ -30,8 +31,6 @@ class TagNumbers:
         """The number of a tag, which gets one where it has none."""
         name = _storable(name)
         if name not in self._known:
-            from tagkin.labels import normalize_tag  # takes a second to import
-
             added = self._connection.execute(
                 "INSERT INTO tags (name, key) VALUES (?, ?)", (name, normalize_tag(name))
             )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue
+from tagkin.labels import normalize_tag
 
 __all__ = [
     "Pictured",
@@ -74,8 +75,6 @@ def complete_tag(catalogue: Catalogue, text: str, n: int = 12) -> list[tuple[int
 
     Tags of many photographs come first. Upper and lower case and spelling do not matter.
     """
-    from tagkin.labels import normalize_tag
-
     rows = catalogue.rows(
         "SELECT id, name FROM tags WHERE same_as IS NULL AND NOT forgotten AND instr(key, :text) "
         "AND n_found + n_accepted + n_suggested > 0 "

@@ -16,6 +16,7 @@ from tagkin.catalogue.filters import tag_numbers
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.texts import from_text
 from tagkin.errors import InvalidInput
+from tagkin.labels import normalize_tag
 
 __all__ = ["TagCounts", "TagsChanged", "change_tags", "list_tags", "merge_tag", "restore_tag"]
 
@@ -67,8 +68,6 @@ def list_tags(
     """
     condition, values = "1", list[Any]()
     if text:
-        from tagkin.labels import normalize_tag
-
         condition, values = "instr(key, ?)", [normalize_tag(text)]
     rows = catalogue.rows(
         "SELECT id, name, n_found, n_accepted, n_rejected, n_suggested, expected, quality, "

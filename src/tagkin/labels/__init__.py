@@ -1,11 +1,24 @@
 """Labels: from tags to the columns of a label matrix, and the textual views of its rows."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tagkin.labels.merging import plural_pairs
-from tagkin.labels.noise import with_noise
-from tagkin.labels.ontology import OntologyView
 from tagkin.labels.spelling import normalize_tag
-from tagkin.labels.vocabulary import Vocabulary
-from tagkin.labels.word_view import WordVectorView
+
+if TYPE_CHECKING:
+    from tagkin.labels.noise import with_noise as with_noise
+    from tagkin.labels.ontology import OntologyView as OntologyView
+    from tagkin.labels.vocabulary import Vocabulary as Vocabulary
+    from tagkin.labels.word_view import WordVectorView as WordVectorView
+
+# Loaded at first use: spellings are compared without NumPy and scikit-learn.
+_HOMES = {
+    "OntologyView": "ontology",
+    "Vocabulary": "vocabulary",
+    "WordVectorView": "word_view",
+    "with_noise": "noise",
+}
 
 __all__ = [
     "OntologyView",
@@ -15,3 +28,11 @@ __all__ = [
     "plural_pairs",
     "with_noise",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
