@@ -140,6 +140,23 @@ def test_the_lower_triangle_and_columns_in_given_memory(kernel, as_array):
         np.testing.assert_allclose(np.asarray(found), K - shift, atol=1e-13 * scale)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [3, 40])  # few rows go another way
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("kernel", ALL, ids=repr)
+def test_a_side_that_is_prepared_once_gives_the_same_columns(kernel, zero, n, dtype, as_array):
+    X, Y = for_kernel(kernel, rows(n)), for_kernel(kernel, rows(9, seed=1)).astype(dtype)
+    Y[4] *= not zero
+    shift = as_array(np.linspace(0, 1, 9))
+    side = kernel.side(as_array(Y))
+    for block in (X, X.astype(np.float32), X[::-1]):  # of either precision, one after another
+        expected = np.asarray(kernel.less(as_array(block), as_array(Y), shift))
+        found = np.asarray(kernel.less(as_array(block), side, shift))
+        assert found.dtype == expected.dtype
+        rounding = 8 * np.finfo(found.dtype).eps * np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=rounding)
+
+
 @pytest.mark.parametrize("kernel", ALL, ids=repr)
 def test_positive_semi_definite(kernel):
     X = for_kernel(kernel, rows(50, 4))

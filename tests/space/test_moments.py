@@ -86,6 +86,18 @@ def test_given_columns_are_summed_by_threads_as_well(eager, shares):
     np.testing.assert_allclose(found.cross, exact.T @ text, atol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (5, 1), (1, 6), (40, 7)])
+@pytest.mark.parametrize("share", [0.0, 0.05, 1.0])
+def test_a_sparse_matrix_has_the_entries_of_the_dense_one(share, shape):
+    rng = np.random.default_rng(0)
+    text = rng.standard_normal(shape) * (rng.random(shape) < share)
+    for given in (text, np.asfortranarray(text), text[:, ::-1]):
+        found = moments._as_sparse(given)
+        assert found.has_canonical_format
+        assert found.nnz == np.count_nonzero(given)
+        np.testing.assert_array_equal(found.toarray(), given)
+
+
 def test_one_thread_where_memory_would_not_do_for_more(eager, shares):
     X, text, landmarks, shift = problem(np.float32, ArcCosine())
     with memory_budget(3 * R * R * 4 - 1):

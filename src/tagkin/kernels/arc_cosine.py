@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,12 +59,18 @@ class ArcCosine(Kernel):
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return arc_cosine_kernel(X, Y, order=self.order, normalized=self.normalized)
 
-    def less(self, X: Array, Y: Array, shift: Array, memory: np.ndarray | None = None) -> Array:
-        X, Y = as_pair(X, Y, finite=False)
+    def side(self, Y: Array) -> Any:
+        Y = as_block(Y, finite=False)
+        norms = row_norms(Y) if isinstance(Y, np.ndarray) else None
+        return Y if norms is None else _UnitRows(Y, norms[0], Y / norms[0][:, None])
+
+    def less(self, X: Array, Y: Any, shift: Array, memory: np.ndarray | None = None) -> Array:
+        known = Y if isinstance(Y, _UnitRows) else None
+        X, Y = as_pair(X, Y if known is None else known.rows, finite=False)
         if X is Y:
             return super().less(X, Y, shift)
         shift = namespace(X).astype(shift, X.dtype, copy=False)
-        return _arc_cosine(X, Y, self.order, self.normalized, shift, memory)
+        return _arc_cosine(X, Y, self.order, self.normalized, shift, memory, known)
 
     def lower(self, X: Array) -> Array:
         X = as_block(X, finite=False)
@@ -121,12 +127,13 @@ def _arc_cosine(
     normalized: bool,
     shift: Array | None = None,
     memory: np.ndarray | None = None,
+    known: _UnitRows | None = None,
 ) -> Array:
     """`arc_cosine_kernel` less `shift` (m,); of X with itself only the lower triangle counts."""
     xp = namespace(X)
     fast = order == 2 and X.dtype == xp.float32
     function = angular_order2_float32 if fast else partial(angular, order=order)
-    sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0)
+    sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0, known)
     zeros = sides.zeros()
     if fast and normalized and not zeros and X is not Y:
         if on_accelerator(X):
@@ -148,6 +155,15 @@ def _arc_cosine(
 
 
 @dataclass(frozen=True)
+class _UnitRows:
+    """Rows (m×d) on the host, their norms, none of which is zero or out of range, and both."""
+
+    rows: np.ndarray
+    norms: np.ndarray
+    unit: np.ndarray
+
+
+@dataclass(frozen=True)
 class _Sides:
     """Two blocks of rows whose products are cosines, but for a factor for each row and column.
 
@@ -163,12 +179,17 @@ class _Sides:
     positive: bool = True  # all norms
 
     @classmethod
-    def of(cls, X: Array, Y: Array, factor: float) -> _Sides:
-        """Sides whose products are the cosines of X (n×d) and Y (m×d) times a factor."""
-        norms = row_norms(X) if X is Y else row_norms(X, Y)
+    def of(cls, X: Array, Y: Array, factor: float, known: _UnitRows | None = None) -> _Sides:
+        """Sides whose products are the cosines of X (n×d) and Y (m×d) times a factor.
+
+        `known` may tell of Y what is needed.
+        """
+        if known is not None and known.rows is not Y:  # X asks for another precision
+            known = None
+        norms = row_norms(X) if X is Y or known is not None else row_norms(X, Y)
         if norms is None:
             return cls._careful(X, Y, factor)
-        norm_x, norm_y = norms[0], norms[-1]
+        norm_x, norm_y = norms[0], norms[-1] if known is None else known.norms
         if X is Y:
             unit = X / norm_x[:, None]
             unit *= factor**0.5
@@ -177,7 +198,7 @@ class _Sides:
         on_host = not on_accelerator(X)
         if X.shape[0] <= _FEW_ROWS and on_host:
             return cls(X, Y, norm_x, norm_y, scale, 1 / norm_y)
-        unit_y = Y / norm_y[:, None]
+        unit_y = Y / norm_y[:, None] if known is None else known.unit
         if X.shape[1] < Y.shape[0] and on_host:
             return cls(X * scale[:, None], unit_y, norm_x, norm_y)
         return cls(X, unit_y, norm_x, norm_y, scale)

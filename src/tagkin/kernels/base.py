@@ -55,8 +55,14 @@ class Kernel(ABC):
     @abstractmethod
     def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
 
-    def less(self, X: Array, Y: Array, shift: Array, memory: np.ndarray | None = None) -> Array:
+    def side(self, Y: Array) -> Any:
+        """What `less` needs of Y (m×d), found once for many X: Y itself where that is nothing."""
+        return Y
+
+    def less(self, X: Array, Y: Any, shift: Array, memory: np.ndarray | None = None) -> Array:
         """K(X, Y) less `shift` (m,), of which each column of K has its own entry.
+
+        Y is an array (m×d), or the `side` of one.
 
         Where a device computes in TF32, it is rounded to that: sums of it, and of its products,
         then agree. `memory` (n×m) may be written over, and may be what comes back: fresh memory

@@ -7,7 +7,7 @@ L Lᵀ = k(S, S): the Nyström approximation, exact when every image is a landma
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -139,22 +139,38 @@ class Landmarks:
         return self.kernel(as_block(self.points, double=True, finite=False))
 
     def columns(
-        self,
-        X: Array,
-        *,
-        rows: Sequence[int] | None = None,
-        less: Array | None = None,
-        memory: np.ndarray | None = None,
+        self, X: Array, *, rows: Sequence[int] | None = None, less: Array | None = None
     ) -> Array:
         """k(X, S), shape (n, r): one block, as large as X asks for.
 
         `rows` are the numbers by which an error names the rows of X; `less` (r,) is taken from
-        the columns, which then may be in `memory` (n×r).
+        the columns.
         """
+        if less is not None:
+            return self._named(self.kernel.less, X, rows, self.points, less)
+        return self._named(self.kernel, X, rows, self.points)
+
+    def columns_less(
+        self, shift: Array
+    ) -> Callable[[Array, Sequence[int] | None, np.ndarray | None], Array]:
+        """A function that gives k(X, S) less the shift (r,), of one block after another.
+
+        It takes the rows X, the numbers by which an error names them, and memory (n×r) which may
+        become the result's. What the kernel needs of the landmarks is found once for all blocks.
+        """
+        side = self.kernel.side(self.points)
+
+        def columns(X: Array, rows: Sequence[int] | None, memory: np.ndarray | None) -> Array:
+            return self._named(self.kernel.less, X, rows, side, shift, memory)
+
+        return columns
+
+    def _named(
+        self, kernel: Callable[..., Array], X: Array, rows: Sequence[int] | None, *others: Any
+    ) -> Array:
+        """What a kernel makes of X; an error names the rows of X that are not finite."""
         try:
-            if less is not None:
-                return self.kernel.less(X, self.points, less, memory)
-            return self.kernel(X, self.points)
+            return kernel(X, *others)
         except InvalidInput:
             check_finite(as_block(X, finite=False), rows=rows)
             raise

@@ -106,10 +106,10 @@ class Moments(Deferring):
         their kernel columns, less the shift, by any of them.
         """
         r, d = landmarks.points.shape
+        columns_of = landmarks.columns_less(shift)
 
         def columns(rows: slice, memory: np.ndarray | None) -> Array:
-            numbers = range(rows.start, rows.stop)
-            K = landmarks.columns(X[rows], rows=numbers, less=shift, memory=memory)
+            K = columns_of(X[rows], range(rows.start, rows.stop), memory)
             if seen is not None:
                 seen(rows, K)
             return K
@@ -166,20 +166,26 @@ class Moments(Deferring):
         n_parts = -(-n // (n_lanes * LONGEST))  # of a lane
         bounds = [n * part // (n_lanes * n_parts) for part in range(n_lanes * n_parts + 1)]
         parts = [slice(*pair) for pair in itertools.pairwise(bounds)]
-        turns = Turns(n_lanes)
+        turns, total = Turns(n_lanes), np.asarray(self.kernel_gram)
 
         def sum_up(number: int) -> None:
-            lane = lanes[number]
-            single, total = np.asarray(lane.kernel_gram), np.asarray(self.kernel_gram)
+            lane, first = lanes[number], number * n_parts
+            single = np.asarray(lane.kernel_gram)
             with turns.taken_by(number):
-                for part in parts[number * n_parts : (number + 1) * n_parts]:
-                    for rows, K in blocks.of(part):
+                for part in range(first, first + n_parts):
+                    if part > first:
+                        with turns.next_of(number):
+                            each_tile(partial(take_lower, total, single), r)
+                    for rows, K in blocks.of(parts[part]):
                         add_gram(single, np.asarray(K))
                         lane._add_block(K, text[rows])
-                    with turns.next_of(number):
-                        each_tile(partial(take_lower, total, single), r)
+
+        def collect(rows: slice) -> None:
+            for lane in lanes:
+                total[rows, : rows.stop] += lane.kernel_gram[rows, : rows.stop]
 
         side_by_side([partial(sum_up, number) for number in range(n_lanes)], n_lanes, beside)
+        each_tile(collect, r)
         mirror_lower(self.kernel_gram)
         for lane in lanes:
             self._combine(lane, 1, but="kernel_gram")
@@ -372,14 +378,14 @@ def _sparse_where_it_pays(text: Any) -> Any:
 
 
 def _as_sparse(text: np.ndarray) -> Any:
-    """As scipy.sparse.csr_array(text), in half the time."""
-    there = text != 0
-    found, ends = np.flatnonzero(there), np.cumsum(np.count_nonzero(there, axis=1))
-    whole = scipy.sparse.get_index_dtype(maxval=max(len(found), *text.shape))
-    columns, bounds = (found % text.shape[1]).astype(whole), np.zeros(len(text) + 1, dtype=whole)
-    bounds[1:] = ends
-    values = text.reshape(-1)[found]
-    return scipy.sparse.csr_array((values, columns, bounds), shape=text.shape)
+    """As scipy.sparse.csr_array(text), in a third of the time."""
+    n, q = text.shape
+    found = np.flatnonzero(text != 0)
+    whole = scipy.sparse.get_index_dtype(maxval=text.size)
+    rows, columns = np.divmod(found.astype(whole), whole(q))
+    bounds = np.zeros(n + 1, dtype=whole)
+    np.cumsum(np.bincount(rows, minlength=n), out=bounds[1:])
+    return scipy.sparse.csr_array((text.reshape(-1)[found], columns, bounds), shape=text.shape)
 
 
 def _less_products(
