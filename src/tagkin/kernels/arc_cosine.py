@@ -156,11 +156,11 @@ def _arc_cosine(
 
 @dataclass(frozen=True)
 class _UnitRows:
-    """Rows (m×d) on the host, their norms, none of which is zero or out of range, and both."""
+    """Rows (m×d) on the host, their norms, none of which is zero or out of range, and quotients."""
 
-    rows: np.ndarray
-    norms: np.ndarray
-    unit: np.ndarray
+    rows: Array
+    norms: Array
+    unit: Array
 
 
 @dataclass(frozen=True)
