@@ -37,6 +37,7 @@ __all__ = ["ranked", "search"]
 
 _TILE_ROWS = 512
 _FEW_SCORES = 2**21  # with no more, all are kept: one photograph at a time
+_LITTLE = 2**22  # multiplications that are done by the time that threads have begun
 
 
 def search(queries: Array, scorer: Scorer, k: int, *, by_pairs: bool = True) -> Neighbors:
@@ -76,7 +77,7 @@ def _search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
             indices[i], distances[i] = _search_one(scorer, queries[i], k)
 
     bytes_per_row = points.dtype.itemsize * (columns + 16 * k)
-    if is_torch_array(points):
+    if is_torch_array(points) or n * n_points * points.shape[1] < _LITTLE:
         for rows in row_blocks(n, bytes_per_row, points):
             search_block(rows)
     else:

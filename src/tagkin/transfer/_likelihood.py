@@ -7,12 +7,13 @@ on an accelerator; weights and sigmoids, a few numbers, are found on the host.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy  # its parts when they are asked for
 
-from tagkin.arrays import Array, expit, like, namespace
+from tagkin.arrays import Array, expit, like, namespace, on_accelerator
 from tagkin.transfer._pairs import Pairs
 
 __all__ = [
@@ -33,6 +34,7 @@ _STEEPEST = 1e4  # of a sigmoid, where present and absent can be told apart with
 _TOLERANCE = 1e-9  # of the loss, which is of the order of 1
 _OPTIONS = {"ftol": _TOLERANCE, "gtol": 0, "maxiter": 1000, "maxcor": 20}
 _MAX_STEPS = 100
+_PAIRS = 2**13  # that are computed at a time on the host
 
 
 class Sigmoids(NamedTuple):
@@ -56,14 +58,25 @@ def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[
         unsupported = -math.log(EPSILON / 2) * pairs.unsupported_present.sum()
         unsupported -= math.log1p(-EPSILON / 2) * pairs.unsupported_absent.sum()
         return float(unsupported - xp.log(right) @ pairs.cost), -pairs.cost * slope / right
-    a, b = (like(part, p)[pairs.table.label] for part in sigmoids)
-    losses, wrong = _logistic(pairs.sign * (a * p + b))
-    b = sigmoids.offset
-    unsupported = (
-        np.logaddexp(0, -b) @ pairs.unsupported_present
-        + np.logaddexp(0, b) @ pairs.unsupported_absent
+    total = float(
+        np.logaddexp(0, -sigmoids.offset) @ pairs.unsupported_present
+        + np.logaddexp(0, sigmoids.offset) @ pairs.unsupported_absent
     )
-    return float(losses @ pairs.cost + unsupported), -pairs.cost * pairs.sign * wrong * a
+    slope, offset = (like(part, p) for part in sigmoids)
+    by_p = xp.empty_like(p)
+    for some in _in_cache(p):
+        label, cost, sign = pairs.table.label[some], pairs.cost[some], pairs.sign[some]
+        a = sign * slope[label]
+        losses, wrong = _logistic(a * p[some] + sign * offset[label])
+        total += float(losses @ cost)
+        by_p[some] = -cost * wrong * a
+    return total, by_p
+
+
+def _in_cache(p: Array) -> Iterator[slice]:
+    """Slices over pairs (P,): what is computed of some stays in the cache of a processor."""
+    step = max(1, p.shape[0]) if on_accelerator(p) else _PAIRS
+    return (slice(start, start + step) for start in range(0, p.shape[0], step))
 
 
 def _logistic(x: Array) -> tuple[Array, Array]:

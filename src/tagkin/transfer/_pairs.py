@@ -98,10 +98,13 @@ class _HostTable:
         key = np.repeat(np.arange(n) * d, np.diff(table.indptr)) + table.indices
         first = np.flatnonzero(np.diff(key, prepend=-1))
         columns = table.data % k if by_rank else table.data
+        bounds = np.append(first, len(key))
+        if len(key) < 2**31:  # of one type with the columns, which SciPy would widen else
+            bounds = bounds.astype(columns.dtype)
         # (P, N·K): a one in column i·K + k where neighbour k of the pair's image i carries its
         # label; (P, K) where all images share the weights of the ranks
         self._carriers = scipy.sparse.csr_array(
-            (np.ones(len(key)), columns, np.append(first, len(key))),
+            (np.ones(len(key)), columns, bounds),
             shape=(len(first), k if by_rank else n * k),
         )
         self._n_labels = d
