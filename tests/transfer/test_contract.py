@@ -81,6 +81,19 @@ def fitted(method):
     return copy.deepcopy(learned(method))
 
 
+@functools.cache
+def learned_scores(method):
+    found = learned(method).decision_function(make_collection().X_new)
+    found.flags.writeable = False
+    return found
+
+
+@pytest.fixture
+def scores(method):
+    """Of the new images of the collection, by the method that was fitted to it."""
+    return learned_scores(method)
+
+
 # --- scores and suggestions ---
 
 
@@ -100,9 +113,9 @@ def test_labels_that_go_with_the_features_are_found(fitted, collection):
 
 @each_method
 def test_a_batch_is_its_images_one_by_one(fitted, collection):
-    X_new = collection.X_new
+    X_new = collection.X_new[:15]  # more than one to a block of so few bytes
     whole = fitted.decision_function(X_new)
-    single = np.concatenate([fitted.decision_function(X_new[i : i + 1]) for i in range(40)])
+    single = np.concatenate([fitted.decision_function(X_new[i : i + 1]) for i in range(15)])
     backwards = fitted.decision_function(X_new[::-1])[::-1]
     with tagkin.memory_budget(2000):
         small = fitted.decision_function(X_new)
@@ -114,19 +127,15 @@ def test_a_batch_is_its_images_one_by_one(fitted, collection):
 
 
 @each_method
-def test_a_fit_in_small_blocks_is_the_same(fitted, collection):
+def test_a_fit_in_small_blocks_is_the_same(method, collection, scores):
     with tagkin.memory_budget(3000):
-        again = clone(fitted).fit(collection.X, collection.Y)
-    np.testing.assert_allclose(
-        again.decision_function(collection.X_new),
-        fitted.decision_function(collection.X_new),
-        atol=1e-9,
-    )
+        again = clone(method).fit(collection.X, collection.Y)
+    np.testing.assert_allclose(again.decision_function(collection.X_new), scores, atol=1e-9)
 
 
 @each_method
 @pytest.mark.parametrize("kind", ["bool", "sparse", "messy sparse", "list", "weights", "csc"])
-def test_labels_of_every_kind_are_the_same_labels(fitted, method, collection, kind):
+def test_labels_of_every_kind_are_the_same_labels(method, collection, scores, kind):
     X, Y, X_new = collection
     row, column = np.nonzero(Y)
     zeros = np.argwhere(Y == 0)[:50].T
@@ -146,12 +155,12 @@ def test_labels_of_every_kind_are_the_same_labels(fitted, method, collection, ki
         ),
     }[kind]
     again = clone(method).fit(X, given)
-    assert_same(again.decision_function(X_new), fitted.decision_function(X_new))
+    assert_same(again.decision_function(X_new), scores)
 
 
 @each_method
 def test_unsorted_csr_labels_with_duplicates_are_neither_misread_nor_changed(
-    fitted, method, collection
+    method, collection, scores
 ):
     X, Y, X_new = collection
     sorted_labels = scipy.sparse.csr_array(Y)
@@ -164,7 +173,7 @@ def test_unsorted_csr_labels_with_duplicates_are_neither_misread_nor_changed(
     )
     again = clone(method).fit(X, labels)
     np.testing.assert_array_equal(labels.indices, twice)
-    assert_same(again.decision_function(X_new), fitted.decision_function(X_new))
+    assert_same(again.decision_function(X_new), scores)
 
 
 @each_method
@@ -174,7 +183,9 @@ def test_torch_and_numpy_agree(method, collection, dtype):
     import torch
 
     X, X_new = collection.X.astype(dtype), collection.X_new.astype(dtype)
-    expected = clone(method).fit(X, collection.Y).decision_function(X_new)
+    expected = learned_scores(method)
+    if dtype == "float32":
+        expected = clone(method).fit(X, collection.Y).decision_function(X_new)
     model = clone(method).fit(torch.from_numpy(X), torch.from_numpy(collection.Y))
     scores = model.decision_function(torch.from_numpy(X_new))
     assert isinstance(scores, torch.Tensor)
@@ -193,15 +204,14 @@ def test_torch_and_numpy_agree(method, collection, dtype):
 
 
 @each_method
-def test_the_precision_is_that_of_the_embeddings(method, collection):
+def test_the_precision_is_that_of_the_embeddings(method, collection, scores):
     X, Y, X_new = collection
     model = clone(method).fit(X.astype(np.float32), Y)
-    scores = model.decision_function(X_new.astype(np.float32))
-    assert scores.dtype == np.float32
-    expected = clone(method).fit(X, Y).decision_function(X_new)
+    found = model.decision_function(X_new.astype(np.float32))
+    assert found.dtype == np.float32
     # two images are equally far but for rounding: in float32 they may change ranks
     by_rank = isinstance(method, TagProp) and method.weights == "rank"
-    np.testing.assert_allclose(scores, expected, atol=0.03 if by_rank else 2e-3)
+    np.testing.assert_allclose(found, scores, atol=0.03 if by_rank else 2e-3)
 
 
 def labels_of(suggestions):
@@ -210,7 +220,7 @@ def labels_of(suggestions):
 
 @each_method
 def test_suggestions_are_the_best_labels(fitted, collection):
-    X_new = collection.X_new
+    X_new = collection.X_new[:15]
     scores = fitted.decision_function(X_new)
     for n in (1, 3, 6, 10):
         found, expected = [], []
@@ -222,9 +232,10 @@ def test_suggestions_are_the_best_labels(fitted, collection):
             found += [one.score for one in suggested]
             expected += [row[label] for label in order]
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    assert labels_of(fitted.suggest(X_new)) == labels_of(fitted.suggest(X_new, 5))
+    five = labels_of(fitted.suggest(X_new))
+    assert five == labels_of(fitted.suggest(X_new, n_best=5))
     with tagkin.memory_budget(500):
-        assert labels_of(fitted.suggest(X_new, 3)) == labels_of(fitted.suggest(X_new, n_best=3))
+        assert labels_of(fitted.suggest(X_new, 3)) == [row[:3] for row in five]
 
 
 @each_method
@@ -287,10 +298,10 @@ def test_one_image_and_two(method):
 
 @each_neighbor_method
 def test_many_labels_are_never_made_dense(method):
-    """A hundred images with one of ten labels each, of 100,000: a dense matrix has 80 MB."""
+    """A hundred images with one of ten labels each, of 20,000: a dense matrix has 16 MB."""
     Z = np.random.default_rng(0).standard_normal((100, 3))
-    labels = 10**4 * np.repeat(np.arange(10), 10)
-    Y = scipy.sparse.csr_array((np.ones(100), (np.arange(100), labels)), shape=(100, 10**5))
+    labels = 2000 * np.repeat(np.arange(10), 10)
+    Y = scipy.sparse.csr_array((np.ones(100), (np.arange(100), labels)), shape=(100, 20_000))
     tracemalloc.start()
     try:
         model = clone(method).fit(Z, Y)
@@ -298,9 +309,9 @@ def test_many_labels_are_never_made_dense(method):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 40e6
+    assert peak < 8e6
     assert model.labels_.nnz == 100
-    assert scores[0].argmax() % 10**4 == 0
+    assert scores[0].argmax() % 2000 == 0
 
 
 # --- what may go wrong ---
@@ -341,15 +352,14 @@ def nan_in_row_30(X):
         (lambda m, X, Y: m.fit(scipy.sparse.csr_array(X), Y), "features must be dense"),
     ],
 )
-def test_a_fit_that_fails_leaves_what_was_learned(fitted, collection, fit, message):
-    before = fitted.decision_function(collection.X_new)
+def test_a_fit_that_fails_leaves_what_was_learned(fitted, collection, scores, fit, message):
     with pytest.raises(ValueError, match=message):
         fit(fitted, collection.X[:, ::-1], collection.Y[:, ::-1])
-    assert_same(fitted.decision_function(collection.X_new), before)
+    assert_same(fitted.decision_function(collection.X_new), scores)
     if hasattr(fitted, "partial_fit"):
         with pytest.raises(ValueError, match=message):
             fit(type("", (), {"fit": fitted.partial_fit}), collection.X, collection.Y)
-        assert_same(fitted.decision_function(collection.X_new), before)
+        assert_same(fitted.decision_function(collection.X_new), scores)
 
 
 @each_method
@@ -529,19 +539,20 @@ def test_shares_add_up_to_the_score_and_only_carriers_have_one(fitted, collectio
 
 @each_neighbor_method
 def test_what_is_suggested_can_be_explained(fitted, collection):
-    suggestions = fitted.suggest(collection.X_new, 3)
-    evidence = fitted.explain(collection.X_new, suggestions)
+    X_new = collection.X_new[:15]
+    suggestions = fitted.suggest(X_new, 3)
+    evidence = fitted.explain(X_new, suggestions)
     with tagkin.memory_budget(1000):
-        in_blocks = fitted.explain(collection.X_new, suggestions)
+        in_blocks = fitted.explain(X_new, suggestions)
     for suggested, explained, again in zip(suggestions, evidence, in_blocks, strict=True):
         assert [(e.label, e.name) for e in explained] == [(s.label, s.name) for s in suggested]
         assert_same([e.score for e in explained], [s.score for s in suggested], 1e-9)
         for one, other in zip(explained, again, strict=True):
             assert_same(one.shares, other.shares, 1e-12)
     columns = np.array([[s.label for s in row] for row in suggestions])
-    by_column = fitted.explain(collection.X_new, columns)
+    by_column = fitted.explain(X_new, columns)
     assert [[e.label for e in row] for row in by_column] == columns.tolist()
-    assert fitted.explain(collection.X_new[:1], []) == [[]]
+    assert fitted.explain(X_new[:1], []) == [[]]
 
 
 @pytest.mark.parametrize(
@@ -592,11 +603,9 @@ def test_added_images_count_as_if_they_had_been_there(method, collection):
 
 
 @each_neighbor_method
-def test_partial_fit_begins_as_fit_does(fitted, method, collection):
+def test_partial_fit_begins_as_fit_does(method, collection, scores):
     first = clone(method).partial_fit(collection.X, collection.Y)
-    assert_same(
-        first.decision_function(collection.X_new), fitted.decision_function(collection.X_new)
-    )
+    assert_same(first.decision_function(collection.X_new), scores)
 
 
 @each_neighbor_method
