@@ -18,8 +18,9 @@ from tagkin.labels import with_noise
 from tagkin.neighbors import ExactNeighbors, nearest
 from tests.conftest import assert_same
 
-SPACE = SemanticSpace(n_landmarks=1024)
-auto_denoiser = partial(TagDenoiser, space=SPACE)  # β is chosen
+SPACE = SemanticSpace(n_landmarks=1024)  # all images here are landmarks
+SMALL_SPACE = SemanticSpace(n_landmarks=100)
+auto_denoiser = partial(TagDenoiser, space=SMALL_SPACE)  # β is chosen
 
 # two kinds of images, three of each; one image of each kind lacks its tag
 TWO_KINDS = np.array([[1, 0.0], [1, 0.01], [1, 0.02], [0, 1.0], [0.01, 1], [0.02, 1]])
@@ -389,7 +390,7 @@ def looked_at(monkeypatch):
 
 def test_a_first_look_at_one_quarter_ends_the_choice_for_clean_tags(looked_at):
     X, Y = kinds(400)
-    clean = auto_denoiser(30, passed_on="raw").fit(X, Y)
+    clean = auto_denoiser(30, passed_on="raw", space=SPACE).fit(X, Y)
     assert clean.blend_ == 0
     assert [trial.blend for trial in clean.trials_] == [0, 0.5, 1]
     assert len(looked_at) == 1
