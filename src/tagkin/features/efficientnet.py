@@ -218,7 +218,7 @@ class JoinedEfficientNets(Backbone):
 # --- the network -------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=len(_VERSIONS))
+@functools.lru_cache(maxsize=2 * len(_VERSIONS))  # with either pooling
 def _built(name: str, pooling: str, weights: Path) -> bytes:
     """The model of these weights, built once for all that open it: an annotator often does."""
     return build_model(name, pooling=pooling)
