@@ -19,9 +19,8 @@ import numpy as np
 import scipy.sparse
 from matplotlib.figure import Figure
 from sklearn.metrics import average_precision_score
-from sklearn.model_selection import KFold, cross_val_predict
 
-from benchmarks.process import environment_for, run_python
+from experiments.audit_peers import KINDS_OF_PROBABILITIES, Peer, beside_cleanlab
 from experiments.problem import dataset_folder
 from experiments.standins import STANDINS
 from tagkin import FeatureAnnotator
@@ -40,8 +39,9 @@ N_DRAWS = {0.02: 5, 0.05: 5}  # of errors; one draw of more errors says enough
 COUNTED = ["said", "held", "pairs that were not injected", "held or named"]
 HEADER = ["dataset", "kind", "injected", "draws", "n at 80 %", *COUNTED]
 HEADER += ["n from 50 to 80 %", *COUNTED]
-PEERS = ["kind", "injected", "tagkin", "cleanlab with tagkin's", "cleanlab with logistic"]
-PEERS += ["cleanlab with the audit's"]
+PEERS = ["kind", "injected", "tagkin"]
+for peer in KINDS_OF_PROBABILITIES.values():
+    PEERS += [peer, "tagkin's gain, from", "to"]
 Case = tuple[str, str, float]
 
 
@@ -94,8 +94,10 @@ class Judged(NamedTuple):
     @classmethod
     def together(cls, draws: Sequence[Judged]) -> Judged:
         """The findings of several draws of errors."""
-        *parts, n_errors = zip(*draws, strict=True)
-        return cls(*(np.concatenate(part) for part in parts), sum(n_errors))
+        confidence, holds, named, pair = (
+            np.concatenate(part) for part in list(zip(*draws, strict=True))[:4]
+        )
+        return cls(confidence, holds, named, pair, sum(one.n_errors for one in draws))
 
 
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -176,58 +178,21 @@ def judged(name: str, kind: str, share: float, results: Path, draw: int = 0) -> 
         wrong = found["wrong"]
         parts = {"wrong": wrong, "missing": ~wrong}
         n = int(found["n_errors"])
+        columns = [found[of] for of in ("confidence", "holds", "named", "pair")]
         return {
-            k: Judged(*(found[of][part] for of in ("confidence", "holds", "named", "pair")), n)
+            k: Judged(*(column[part] for column in columns), n_errors=n)  # type: ignore[misc]
             for k, part in parts.items()
         }
 
 
-def cleanlabs(name: str, kind: str, share: float, results: Path) -> dict[str, float]:
-    """Average precision of cleanlab, by the best of its scores, with three kinds of probabilities.
-
-    "predicted" are what `FeatureAnnotator.predict_proba` says of images that it has not seen, and
-    "logistic" those of a logistic regression. "audited" are the audit's own, in which the other
-    labels of the image count.
-    """
-    path = results / "audit" / f"cleanlab-{name}-{kind}-{share:g}.npz"
+def peers(name: str, kind: str, share: float, results: Path) -> tuple[float, dict[str, Peer]]:
+    """Average precision of the annotator's findings of the first draw, and cleanlab beside it."""
+    ours = judged(name, kind, share, results)[kind].precision()
     X, truth = data(name)
     Y = injected(truth, kind, share)
-    if not path.exists():
-        python = environment_for("cleanlab")
-        with np.load(results / "audit" / f"{name}-{kind}-{share:g}.npz") as ours:
-            audited = ours["held_out"]
-        inputs = {
-            "predicted": {"P": np.clip(predicted(X, Y), 1e-7, 1 - 1e-7)},
-            "audited": {"P": np.clip(audited, 1e-7, 1 - 1e-7)},
-            "logistic": {"X": X},
-        }
-        answers = {}
-        for which, given in inputs.items():
-            source, target = (path.with_suffix(f".{which}.{end}.npz") for end in ("in", "out"))
-            np.savez(source, Y=Y, **given)
-            script = Path("benchmarks") / "peers" / "run_cleanlab.py"
-            run_python(script, source.resolve(), target.resolve(), python=python, threads=1)
-            with np.load(target) as found:
-                asked = Y if kind == "wrong" else ~Y
-                errors = (truth != Y)[asked]
-                answers[which] = max(
-                    average_precision_score(errors, -found[score][asked])
-                    for score in found.files
-                    if score != "P"
-                )
-            source.unlink()
-            target.unlink()
-        np.savez(path, **answers)
-    with np.load(path) as found:
-        return {which: 100 * float(found[which]) for which in found.files}
-
-
-def predicted(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Probabilities (N×D) of labels, each image's by an annotator that has not seen it."""
-    annotator = FeatureAnnotator(denoise=False, random_state=SEED)
-    folds = KFold(3, shuffle=True, random_state=SEED)
-    P: np.ndarray = cross_val_predict(annotator, X, Y, cv=folds, method="predict_proba")
-    return P
+    asked = Y if kind == "wrong" else ~Y
+    stored = results / "audit" / f"{name}-{kind}-{share:g}.npz"
+    return ours, beside_cleanlab(X, Y, asked, truth != Y, stored, results / "audit")
 
 
 def run(results: Path, target: Path) -> None:
@@ -240,21 +205,18 @@ def run(results: Path, target: Path) -> None:
         if share or kind == "wrong"
     ]
     found: dict[Case, dict[str, Judged]] = {}
-    first: dict[Case, float] = {}
     for case in cases:
         name, kind, share = case
         draws = [judged(*case, results, draw) for draw in range(N_DRAWS.get(share, 1))]
-        first[case] = draws[0][kind].precision()
         found[case] = {k: Judged.together([one[k] for one in draws]) for k in KINDS}
-        print(f"{name}, {share:.0%} {kind}: {first[case]:.1f}", flush=True)
+        print(f"{name}, {share:.0%} {kind}: {draws[0][kind].precision():.1f}", flush=True)
         _write("audit-reliability", HEADER, _reliability(found), target)
     rows: list[list[Any]] = []
     for kind in KINDS:
         for share in AGAINST_CLEANLAB:
-            peers = cleanlabs("coco", kind, share, results)
-            ours = first["coco", kind, share]
-            given = [peers[which] for which in ("predicted", "logistic", "audited")]
-            rows.append([kind, share, ours, *given])
+            ours, theirs = peers("coco", kind, share, results)
+            cells = [cell for which in KINDS_OF_PROBABILITIES for cell in theirs[which]]
+            rows.append([kind, share, ours, *cells])
             print(*rows[-1], flush=True)
             _write("audit-precision", PEERS, rows, target)
     _figure(found).savefig(target / "audit-reliability.svg", metadata={"Date": None})

@@ -14,7 +14,15 @@ import scipy.sparse
 
 from tagkin.evaluation import average_precision, evaluate, top_labels
 
-__all__ = ["Difference", "compare", "interval", "measure", "resample_weights", "weighted_map"]
+__all__ = [
+    "Difference",
+    "Ranking",
+    "compare",
+    "interval",
+    "measure",
+    "resample_weights",
+    "weighted_map",
+]
 
 MEASURES = ("MAP", "macro_precision", "macro_recall", "n_plus")
 
@@ -29,7 +37,7 @@ def resample_weights(n: int, n_resamples: int, seed: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Ranking:
+class Ranking:
     """Images by descending score for one label; images with equal scores form a group."""
 
     order: np.ndarray
@@ -42,7 +50,8 @@ class _Ranking:
     """Where each group's positives begin among `positives`."""
 
     @classmethod
-    def of(cls, scores: np.ndarray, carries: np.ndarray) -> _Ranking:
+    def of(cls, scores: np.ndarray, carries: np.ndarray) -> Ranking:
+        """The ranking by scores (n,) of images that carry the label or not (n,)."""
         order = np.argsort(-scores, kind="stable")
         ranked = scores[order]
         first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
@@ -90,7 +99,7 @@ def weighted_map(
         carries = np.zeros(n, dtype=bool)
         carries[by_label.indices[by_label.indptr[t] : by_label.indptr[t + 1]]] = True
         if carries.any():
-            ranking = _Ranking.of(scores[:, t], carries)
+            ranking = Ranking.of(scores[:, t], carries)
             for first in range(0, len(weights), rows):
                 some = slice(first, first + rows)
                 precision[some, t] = ranking.average_precision(weights[some], harmonic)
