@@ -12,7 +12,7 @@ from benchmarks.process import environment_for, run_python
 from experiments.bootstrap import Ranking, compare, resample_weights
 from tagkin import FeatureAnnotator
 
-__all__ = ["KINDS_OF_PROBABILITIES", "Peer", "beside_cleanlab"]
+__all__ = ["KINDS_OF_PROBABILITIES", "Peer", "beside_cleanlab", "precisions"]
 
 KINDS_OF_PROBABILITIES = {
     "predicted": "cleanlab with tagkin's",
@@ -60,7 +60,7 @@ def beside_cleanlab(
         doubt[found["pair"]] = found["confidence"]
     images = np.nonzero(asked)[0]
     weights = resample_weights(len(Y), N_RESAMPLES, SEED)
-    our = _precisions(doubt.reshape(Y.shape)[asked], errors[asked], images, weights)
+    our = precisions(doubt.reshape(Y.shape)[asked], errors[asked], images, weights)
     peers = {}
     for which in KINDS_OF_PROBABILITIES:
         path = folder / f"{ours.stem}-{which}.npz"
@@ -71,7 +71,7 @@ def beside_cleanlab(
             _judge(path, Y, given)
         with np.load(path) as answers:
             theirs = [
-                _precisions(-answers[score][asked], errors[asked], images, weights)
+                precisions(-answers[score][asked], errors[asked], images, weights)
                 for score in answers.files
                 if score != "P"
             ]
@@ -102,7 +102,7 @@ def _judge(path: Path, Y: np.ndarray, given: dict[str, np.ndarray]) -> None:
     target.rename(path)
 
 
-def _precisions(
+def precisions(
     doubt: np.ndarray, errors: np.ndarray, images: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
     """Average precision of m pairs by how doubtful they are, and in every resample of images.
