@@ -120,7 +120,14 @@ def test_routines_take_matrices_however_their_rows_lie(shape, dtype):
     n, r = shape
     wide = np.random.default_rng(0).standard_normal((2 * n, 3 * r)).astype(dtype)
     close = {"rtol": 0, "atol": 1e-4 if dtype == np.float32 else 1e-12}
-    for K in (wide[::2, :r], wide[:n, r : 2 * r], wide[:n, ::3], np.asfortranarray(wide[:n, :r])):
+    by_columns = np.asfortranarray(wide[:, :r])
+    for K in (
+        wide[::2, :r],
+        wide[:n, r : 2 * r],
+        wide[:n, ::3],
+        np.asfortranarray(wide[:n, :r]),
+        by_columns[n:],
+    ):
         total = np.eye(r, dtype=dtype)
         arrays.add_gram(total, K)
         np.testing.assert_allclose(np.tril(total), np.tril(np.eye(r) + K.T @ K), **close)

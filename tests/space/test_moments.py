@@ -27,6 +27,13 @@ def eager(monkeypatch):
         yield
 
 
+@pytest.fixture(params=[False, True], ids=["by rows", "by columns"])
+def layout(request, monkeypatch):
+    """Kernel columns where entries of a row lie side by side, and where those of a column do."""
+    monkeypatch.setattr(moments, "_ON_X86", request.param)
+    return request.param
+
+
 @pytest.fixture
 def shares(monkeypatch):
     """How many threads had a share of the rows, for each time that sums were taken."""
@@ -51,7 +58,7 @@ def problem(dtype, kernel):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kernel", [ArcCosine(), RBF(gamma=0.1)], ids=repr)
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-5), (np.float64, 1e-12)])
-def test_sums_of_threads_are_the_sums(dtype, rtol, kernel, sparse, eager, shares):
+def test_sums_of_threads_are_the_sums(dtype, rtol, kernel, sparse, eager, shares, layout):
     X, text, landmarks, shift = problem(dtype, kernel)
     given = scipy.sparse.csr_array(text) if sparse else text
     with memory_budget(3 * 8 * (R + D) * 16):  # blocks of 16 rows
@@ -98,6 +105,25 @@ def test_a_sparse_matrix_has_the_entries_of_the_dense_one(share, shape):
         np.testing.assert_array_equal(found.toarray(), given)
 
 
+@pytest.mark.parametrize("n_labels", [1, 32, 33, 200])
+def test_how_kernel_columns_lie_depends_on_the_labels(n_labels, layout):
+    """One thread; labels that few images carry, so that their products are sparse by rows."""
+    X, _, landmarks, shift = problem(np.float32, ArcCosine())
+    text = np.zeros((N, n_labels))
+    text[np.arange(N), np.arange(N) % n_labels] = 1
+    seen = []
+    with memory_budget(8 * (R + D) * 50):
+        found = Moments.of(
+            X, text, landmarks, shift, seen=lambda _, K: seen.append(K.strides[0] < K.strides[1])
+        )
+    assert len(seen) == 5
+    assert set(seen) == {layout and n_labels <= 32}
+    K = landmarks.columns(X, less=shift).astype(np.float64)
+    np.testing.assert_allclose(found.cross, K.T @ text, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found.kernel_sum, K.sum(axis=0), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found.kernel_gram, K.T @ K, rtol=0, atol=1e-4)
+
+
 def test_one_thread_where_memory_would_not_do_for_more(eager, shares):
     X, text, landmarks, shift = problem(np.float32, ArcCosine())
     with memory_budget(3 * R * R * 4 - 1):
@@ -140,7 +166,9 @@ def test_landmarks_beyond_the_rank_of_a_kernel_are_left_out_first(eager):
 
 
 @pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-6), (np.float64, 1e-14)])
-def test_landmarks_among_the_images_have_their_kernel_in_the_columns(dtype, atol, eager, shares):
+def test_landmarks_among_the_images_have_their_kernel_in_the_columns(
+    dtype, atol, eager, shares, layout
+):
     X, text, _, _ = problem(dtype, ArcCosine())
     indices = np.random.default_rng(1).permutation(N)[:R]  # in no order
     landmarks = Landmarks(ArcCosine(), X[indices], indices)

@@ -34,10 +34,15 @@ __all__ = [
 
 
 def add_lower_gram(total: np.ndarray, K: np.ndarray) -> None:
-    """Add KᵀK of K (n×r) to the lower triangle of the total (r×r), in place."""
-    K = _rows_together(K)
+    """Add KᵀK of K (n×r) to the lower triangle of the total (r×r), in place.
+
+    The entries of a row of K may lie side by side, or those of a column.
+    """
     n, r = K.shape
-    _call("blas", "syrk", total.dtype, b"U", b"N", r, n, 1.0, K, _apart(K), 1.0, total, r)
+    by_columns = _are_together(K.T)
+    trans, K = (b"T", K.T) if by_columns else (b"N", _rows_together(K))
+    there = total, _apart(total)
+    _call("blas", "syrk", total.dtype, b"U", trans, r, n, 1.0, K, _apart(K), 1.0, *there)
 
 
 def lower_gram_of_rows(A: np.ndarray) -> np.ndarray:
@@ -99,8 +104,13 @@ def lower_times(A: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 def _rows_together(A: np.ndarray) -> np.ndarray:
     """A, or a copy of it in which the entries of a row lie side by side."""
+    return A if _are_together(A) else np.ascontiguousarray(A)
+
+
+def _are_together(A: np.ndarray) -> bool:
+    """Whether the entries of a row lie side by side, and rows do not overlap."""
     side_by_side = A.strides[1] == A.itemsize and A.strides[0] >= A.shape[1] * A.itemsize
-    return A if side_by_side and A.strides[0] % A.itemsize == 0 else np.ascontiguousarray(A)
+    return side_by_side and A.strides[0] % A.itemsize == 0
 
 
 def _apart(A: np.ndarray) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from tagkin.kernels.base import (
     Kernel,
     apply_in_pieces,
     as_pair,
+    cache_pieces,
     row_norms,
     set_diagonal,
     subtract_shift,
@@ -40,6 +40,7 @@ from tagkin.kernels.base import (
 
 __all__ = ["ArcCosine", "arc_cosine_kernel"]
 
+_Function: TypeAlias = Callable[[Array, Any], Array]
 _FEW_ROWS = 16
 _ROWS_AT_A_TIME = 2048
 
@@ -132,7 +133,8 @@ def _arc_cosine(
     """`arc_cosine_kernel` less `shift` (m,); of X with itself only the lower triangle counts."""
     xp = namespace(X)
     fast = order == 2 and X.dtype == xp.float32
-    function = angular_order2_float32 if fast else partial(angular, order=order)
+    function: _Function = angular_order2_float32 if fast else lambda rho, _: angular(rho, order)
+    less: Array | None = None  # what the function takes off itself
     sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0, known)
     zeros = sides.zeros()
     if fast and normalized and not zeros and X is not Y:
@@ -141,8 +143,8 @@ def _arc_cosine(
             if values is not None:
                 return values
         if shift is not None and not in_tf32(X):
-            function, shift = partial(angular_order2_float32, less=shift), None
-    K = sides.apply(function, memory)
+            less, shift = shift, None
+    K = sides.apply(function, less, memory)
     if X is Y:
         set_diagonal(K, 1.0)
     for axis, zero in zeros:
@@ -230,32 +232,66 @@ class _Sides:
             return matmul(self.right, self.left.T).T
         return matmul(self.left, self.right.T)
 
-    def apply(self, function: Callable[[Array], Array], memory: np.ndarray | None = None) -> Array:
+    def apply(
+        self, function: _Function, less: Array | None = None, memory: np.ndarray | None = None
+    ) -> Array:
         """The function, which may work in place, of all products with their factors (n×m).
 
-        On the host it is given products while they are in a core's cache, by as many threads as
-        BLAS would take, and `memory` is used where it fits.
+        Its second argument is what it takes from its values, `less` (m,) or zero. On the host it is
+        given products while they are in a core's cache, by as many threads as BLAS would take, and
+        `memory` is used where it fits.
         """
         same = self.left is self.right
         if same or not isinstance(self.left, np.ndarray):
-            return self._finish(function, self.products(), slice(None), lower=same)
+            return self._finish(function, less, self.products(), slice(None), lower=same)
         n, m = self.left.shape[0], self.right.shape[0]
         fits = memory is not None and (memory.shape, memory.dtype) == ((n, m), self.left.dtype)
         K = memory if memory is not None and fits else np.empty((n, m), dtype=self.left.dtype)
-
-        def work(rows: slice) -> None:
-            matmul(self.left[rows], self.right.T, out=K[rows])
-            self._finish(function, K[rows], rows)
-
         with blas_threads_for(n * m * self.left.shape[1]):
+            if K.T.flags.c_contiguous and not K.flags.c_contiguous:
+                self._apply_by_columns(function, less, K)
+                return K
+
+            def work(rows: slice) -> None:
+                matmul(self.left[rows], self.right.T, out=K[rows])
+                self._finish(function, less, K[rows], rows)
+
             run_in_threads(work, n, K.itemsize * m, _ROWS_AT_A_TIME)
         return K
 
+    def _apply_by_columns(self, function: _Function, less: Array | None, K: np.ndarray) -> None:
+        """As `apply`, in memory (n×m) where the entries of a column lie side by side."""
+        n, m = K.shape
+        left = self.left if self.row_scale is None else self.left * self.row_scale[:, None]
+        right, columns = self.right, K.T
+        if self.column_scale is not None:
+            right = right * self.column_scale[:, None]
+
+        def work(rows: slice) -> None:
+            matmul(right[rows], left.T, out=columns[rows])
+            for some in cache_pieces(rows, n):
+                piece = columns[some]
+                value = function(piece, 0.0 if less is None else less[some, None])
+                if value is not piece:
+                    piece[...] = value
+
+        run_in_threads(work, m, K.itemsize * n, _ROWS_AT_A_TIME // 2)
+
     def _finish(
-        self, function: Callable[[Array], Array], K: Array, rows: slice, *, lower: bool = False
+        self,
+        function: _Function,
+        less: Array | None,
+        K: Array,
+        rows: slice,
+        *,
+        lower: bool = False,
     ) -> Array:
         if self.column_scale is not None:
             K *= self.column_scale
         row_scale = None if self.row_scale is None else self.row_scale[rows]
+
+        def values(piece: Array) -> Array:
+            return function(piece, 0.0 if less is None else less)
+
         # rows against themselves are all here; others come block by block, one to a thread
-        return apply_in_pieces(function, K, row_scale=row_scale, lower=lower, in_threads=lower)
+        return apply_in_pieces(values, K, row_scale=row_scale, lower=lower, in_threads=lower)

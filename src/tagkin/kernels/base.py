@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -30,6 +30,7 @@ __all__ = [
     "Kernel",
     "apply_in_pieces",
     "as_pair",
+    "cache_pieces",
     "check_positive",
     "row_norms",
     "set_diagonal",
@@ -140,6 +141,13 @@ def apply_in_pieces(
         for part in pieces:
             replace(part)
     return K
+
+
+def cache_pieces(rows: slice, width: int) -> Iterator[slice]:
+    """Some rows of so many entries each, in pieces that stay in a core's cache."""
+    step = max(1, _CACHE_ENTRIES // max(1, width))
+    for start in range(rows.start, rows.stop, step):
+        yield slice(start, min(start + step, rows.stop))
 
 
 def set_diagonal(K: Array, values: Array | float) -> None:

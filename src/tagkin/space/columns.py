@@ -19,7 +19,8 @@ class ColumnBlocks:
     """Kernel columns (n×r), less the shift, a block of rows at a time.
 
     `columns` makes those of some rows, perhaps in the memory that it is given; `where` is an array
-    on whose device they are, and `bytes_per_row` what they take beside their features.
+    on whose device they are, and `bytes_per_row` what they take beside their features. In memory,
+    the entries of a row lie side by side, or `by_columns` those of a column.
     """
 
     columns: Callable[[slice, np.ndarray | None], Array]
@@ -27,16 +28,24 @@ class ColumnBlocks:
     shape: tuple[int, int]
     dtype: Any
     bytes_per_row: int
+    by_columns: bool = False
 
     def of(self, rows: slice) -> Iterator[tuple[slice, Array]]:
         """The columns of all of these rows, within the memory budget."""
-        start, memory = rows.start, None
+        start, r = rows.start, self.shape[1]
+        memory: np.ndarray | None = None
         for block in row_blocks(rows.stop - start, self.bytes_per_row, self.where):
             n = block.stop - block.start
             if memory is None and self.bytes_per_row and isinstance(self.where, np.ndarray):
-                memory = np.empty((n, self.shape[1]), dtype=self.dtype)
+                memory = np.empty(n * r, dtype=self.dtype)
             block = slice(start + block.start, start + block.stop)
-            yield block, self.columns(block, None if memory is None else memory[:n])
+            yield block, self.columns(block, None if memory is None else self._shaped(memory, n))
+
+    def _shaped(self, memory: np.ndarray, n: int) -> np.ndarray:
+        """Memory for the columns of n rows, (n, r)."""
+        r = self.shape[1]
+        some = memory[: n * r]
+        return some.reshape(r, n).T if self.by_columns else some.reshape(n, r)
 
     def n_lanes(self, text: Any) -> int:
         """Threads that can each have sums of their own, one where memory would not do for all."""

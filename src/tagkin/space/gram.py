@@ -17,13 +17,26 @@ from tagkin.arrays import (
     on_accelerator,
 )
 
-__all__ = ["LONGEST", "LONGEST_THERE", "LowerGram", "gram", "take_lower", "tall_product"]
+__all__ = [
+    "LONGEST",
+    "LONGEST_THERE",
+    "LowerGram",
+    "gram",
+    "take_lower",
+    "tall_product",
+    "zeros_apart",
+]
 
 LONGEST = 16_384  # rows; float32 sums over more would round too much
-_PART = 1024
+_PART, _APART = 1024, 16
 # On a device: rows whose products are added up there (tensor cores cut off what they add, always
 # downwards), columns of KᵀK at a time, and entries of products side by side.
 LONGEST_THERE, _PANEL, _SIDE_BY_SIDE = 4096, 512, 2**26
+
+
+def zeros_apart(r: int, dtype: np.dtype) -> np.ndarray:
+    """Zeros (r×r) with rows apart: those of a power of two would share a part of the cache."""
+    return np.zeros((r, r + _APART), dtype=dtype)[:, :r]
 
 
 def take_lower(total: np.ndarray, part: np.ndarray, rows: slice) -> None:
@@ -72,7 +85,7 @@ class LowerGram:
             add_gram(np.asarray(self._total), K)
         else:
             if self._single is None:
-                self._single = np.zeros(self._total.shape, dtype=np.float32)
+                self._single = zeros_apart(len(self._total), np.dtype(np.float32))
             for first in range(0, K.shape[0], LONGEST):
                 rows = K[first : first + LONGEST]
                 if self._rows + rows.shape[0] > LONGEST:
