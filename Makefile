@@ -13,11 +13,12 @@ NAMES  ?=
 IMAGES ?=
 GUIDED ?=
 PHOTOS ?=
+ADDRESS ?=
 # Many tests start a process: modules are compiled once, not each time.
 unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test times fuzz soak reliability processors lint bench experiments docs clean
+.PHONY: help setup demo test times fuzz soak reliability processors lint bench experiments docs dist clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
@@ -83,5 +84,9 @@ docs: setup  ## build the documentation into build/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/docs
 	@echo "Open build/docs/index.html, or run $(BIN)/mkdocs serve to search it as well"
 
+dist: setup  ## build what is uploaded to a package index (ADDRESS=https://...: where the project lives)
+	@test -n "$(ADDRESS)" || { echo "Say where the project lives: make dist ADDRESS=https://..."; exit 2; }
+	@TAGKIN_ADDRESS="$(ADDRESS)" $(BIN)/python -m hatchling build
+
 clean:  ## remove everything that make made
-	rm -rf $(VENV) build .bench .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist .bench .hypothesis .mypy_cache .pytest_cache .ruff_cache
