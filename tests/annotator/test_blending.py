@@ -51,6 +51,35 @@ def test_a_larger_value_may_be_a_little_worse():
     assert found(lost=0.003) == 0.1
 
 
+def test_no_smaller_value_is_tried_where_the_top_is_between_the_first_two():
+    good = {0.1: 0.48, 0.5: 0.5, 2.0: 0.499, 8.0: 0.49}
+    tried = []
+
+    def ranked(some):
+        tried.extend(some)
+        return [good[value] for value in some]
+
+    assert climbed(tuple(good), 0.5, ranked, level=0.005) == 0.5
+    assert tried == [0.5, 2.0]
+    good[2.0] = 0.497
+    assert climbed(tuple(good), 0.5, ranked, level=0.005) == 0.5
+    assert tried[2:] == [0.5, 2.0, 0.1]
+
+
+def test_what_is_learned_ahead_is_what_is_asked_for_next():
+    """The value beyond where ranks fall steeply, else another fold of the best value."""
+    values, seen = (0.03, 0.1, 0.5, 2.0, 8.0), {0.5: {0: ()}, 2.0: {0: ()}}
+
+    def guessed(asked, ranks):
+        return fold_embeddings._guessed(values, asked, ranks, seen, 3)
+
+    assert guessed(0.1, {0.5: 0.8, 2.0: 0.7}) == [(0.03, 0)]
+    assert guessed(0.1, {0.5: 0.8, 2.0: 0.79}) == [(0.5, 1)]
+    assert guessed(8.0, {0.5: 0.7, 2.0: 0.8}) == [(2.0, 1)]  # no value is larger
+    seen[0.5].update({1: (), 2: ()})
+    assert guessed(0.1, {0.5: 0.8, 2.0: 0.79}) == []
+
+
 def data(n=240):
     X, Y, _ = make_collection(n)
     return X, scipy.sparse.csr_array((Y > 0).astype(np.float32))

@@ -1,6 +1,7 @@
 """The mixture of two logits against a general optimiser."""
 
 import numpy as np
+import pytest
 import scipy.optimize
 import scipy.sparse
 
@@ -15,9 +16,11 @@ def collection(n=800, d=6, seed=0):
     return u, v, Y.astype(float)
 
 
-def test_it_is_the_minimum_of_the_stated_loss():
-    """Weights and offsets to 1e-3."""
+@pytest.mark.parametrize("scale", [1, 4])
+def test_it_is_the_minimum_of_the_stated_loss(scale):
+    """Weights and offsets to 1e-3, also where they are far from where it begins."""
     u, v, Y = collection()
+    u, v = u / scale, v / scale + (scale - 1)
     d, s = Y.shape[1], 30.0
 
     def loss(theta):
@@ -25,10 +28,12 @@ def test_it_is_the_minimum_of_the_stated_loss():
         f = own[:, 2] + own[:, 0] * u + own[:, 1] * v
         apart = own[:, :2] - common
         drawn = s / 2 * (apart**2).sum() + 0.005 * own[:, 2] @ own[:, 2]
+        drawn += s / 2 * 3 * ((common - 0.5) ** 2).sum()
         wrong = 1 / (1 + np.exp(-f)) - Y
         by_own = np.column_stack([(wrong * u).sum(0), (wrong * v).sum(0), wrong.sum(0)])
         by_own += np.column_stack([s * apart, 0.01 * own[:, 2]])
-        gradient = np.concatenate([-s * apart.sum(axis=0), by_own.ravel()])
+        by_common = 3 * s * (common - 0.5) - s * apart.sum(axis=0)
+        gradient = np.concatenate([by_common, by_own.ravel()])
         return (np.logaddexp(0, f) - Y * f).sum() + drawn, gradient
 
     start = np.concatenate([[0.5, 0.5], np.tile([0.5, 0.5, 0], d)])
@@ -60,7 +65,8 @@ def test_labels_on_no_image_get_the_common_weights():
     Y[:, 2] = 0
     found = fit_mixture(u, v, scipy.sparse.csr_array(Y))
     others = np.arange(6) != 2
-    np.testing.assert_allclose(found.first[2], found.first[others].mean(), atol=1e-3)
+    common = (found.first[others].sum() + 1.5) / 8
+    np.testing.assert_allclose(found.first[2], common, atol=1e-3)
     assert found.offset[2] == 0
 
 

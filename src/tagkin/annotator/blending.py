@@ -16,7 +16,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.fold_embeddings import FoldEmbeddings, some_of
-from tagkin.annotator.side_by_side import fit_at_once, outcomes
+from tagkin.annotator.side_by_side import beside, fit_at_once, one_thread_beside, outcomes
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold, random_folds
@@ -104,23 +104,27 @@ def blended(
             return space, of_all, None
         return space, of_all, recipe.method.new_readout().fit(of_all, Y, rejected=rejected)
 
-    tasks: list[Callable[[], Any]] = [partial(learned, number) for number in range(len(folds))]
-    tasks.append(of_all_images)
-    results = outcomes(tasks, len(X))  # the first ones are looked at while others are at work
-    best, seen = _own_votes(recipe.method), []
-    if recipe.regularizations:
-        first = folds if fit_at_once(len(X)) else folds[:1]
-        seen = [next(results) for _ in first]
-        best = _best_votes(seen, [Y[fold.held_out] for fold in first], recipe)
-    for fold in folds:
-        one = seen.pop(0) if seen else next(results)
-        rows = np.searchsorted(held_out, fold.held_out)
-        readout[rows], votes[rows] = one.readout, one.votes(best)
-        fold_done()
-    parts = folds if truth is Y else random_folds(len(held_out), _PARTS)
-    mixture, scores = _mixed(votes, readout, truth, parts)
-    whole = cache(lambda: list(results)[-1])
-    return Blended(kappa, best, mixture, whole, scores, _even(votes, readout, Y))
+    # those first that nothing is at hand of, so that the last ones are done soon after
+    order = sorted(range(len(folds)), key=embeddings.learned_from)
+    results = outcomes([partial(learned, number) for number in order], len(X))
+    at_once = bool(recipe.regularizations) and fit_at_once(len(X))
+    seen = list(results) if at_once else []
+    whole = beside(of_all_images, len(X))  # it takes as long as all that is left to do
+    with one_thread_beside(len(X)):
+        best = _own_votes(recipe.method)
+        if recipe.regularizations:
+            seen = seen or [next(results)]
+            some = [Y[folds[number].held_out] for number in order[: len(seen)]]
+            best = _best_votes(seen, some, recipe)
+        for number in order:
+            one = seen.pop(0) if seen else next(results)
+            rows = np.searchsorted(held_out, folds[number].held_out)
+            readout[rows], votes[rows] = one.readout, one.votes(best)
+            fold_done()
+        parts = folds if truth is Y else random_folds(len(held_out), _PARTS)
+        mixture, scores = _mixed(votes, readout, truth, parts)
+        even = _even(votes, readout, Y)
+    return Blended(kappa, best, mixture, whole, scores, even)
 
 
 class _Learned(NamedTuple):
@@ -211,10 +215,12 @@ def _mixed(
     votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array, folds: Sequence[Fold]
 ) -> tuple[Mixture, np.ndarray]:
     """The mixture of all images, and scores by mixtures that had not seen the image."""
+    by_label = [np.ascontiguousarray(part.T) for part in (votes, readout)]  # as a mixture wants it
 
     def learned(rows: np.ndarray, start: Mixture | None = None) -> Mixture:
         rows = some_of(rows, _MIXED)
-        return fit_mixture(votes[rows], readout[rows], Y[rows], start=start)
+        u, v = (part[:, rows].T for part in by_label)
+        return fit_mixture(u, v, Y[rows], start=start)
 
     scores, every = np.empty_like(votes), np.arange(len(votes))
     start = learned(every[::4]) if len(votes) >= _MANY else None  # near, for a quarter of the time

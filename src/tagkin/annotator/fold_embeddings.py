@@ -32,6 +32,10 @@ _LANDMARKS = 0.75
 # Fewer landmarks regularise by themselves: the larger of two values of κ loses so much of its
 # precision beside the smaller one (.2 to .5 % with half of them, on COCO and Flickr8k).
 _LOST = 0.0015
+# From one value of κ to the next, precision changes by 1 to 10 %, and bends down: where the larger
+# of the first two is so little below the smaller, the best is between them; where it is farther
+# below than that, it is likely beyond the next smaller one.
+_LEVEL, _STEEP = 0.005, 0.02
 
 
 class FoldEmbeddings:
@@ -111,11 +115,9 @@ class FoldEmbeddings:
         ranks: dict[float, float] = {}
 
         def ranked(some: Sequence[float]) -> list[float]:
-            asked = [(value, 0) for value in some]
-            if ranks and len(some) == 1 and self._second_thread_is_idle():
-                best = max(ranks, key=lambda value: ranks[value])  # as it will be, most likely
-                number = next((n for n in range(len(self.folds)) if n not in seen[best]), None)
-                asked += [] if number is None else [(best, number)]
+            asked = [(value, 0) for value in some if value not in ranks]
+            if ranks and len(asked) == 1 and self._second_thread_is_idle():
+                asked += _guessed(values, asked[0][0], ranks, seen, len(self.folds))
             tasks = [partial(self._read_out_map, *one) for one in asked]
             for (value, number), (rank, learned) in zip(
                 asked, outcomes(tasks, len(self.X)), strict=True
@@ -125,10 +127,16 @@ class FoldEmbeddings:
                     ranks[value] = rank
             return [ranks[value] for value in some]
 
-        lost = _LOST if space.landmarks_pay(len(self.X)) else 0.0
-        chosen = climbed(values, space.regularization, ranked, lost)
+        n = len(self.X)
+        lost = _LOST if space.landmarks_pay(n) else 0.0
+        level = _LEVEL if n >= _MANY else 0.0
+        chosen = climbed(values, space.regularization, ranked, lost, level)
         self._of_chosen = chosen, seen[chosen]
         return chosen
+
+    def learned_from(self, number: int) -> bool:
+        """Whether `tried` has all of a fold at hand, for the κ that was chosen."""
+        return number in self._of_chosen[1]
 
     def _second_thread_is_idle(self) -> bool:
         """Whether another fold can be learned from, as a whole, beside a single value of κ."""
@@ -164,16 +172,41 @@ class FoldEmbeddings:
         return *self.of(number, kappa), None
 
 
+def _guessed(
+    values: Sequence[float],
+    asked: float,
+    ranks: dict[float, float],
+    seen: dict[float, dict[int, Any]],
+    n_folds: int,
+) -> list[tuple[float, int]]:
+    """What will be asked for next, most likely, once a value is tried: a value of κ and a fold.
+
+    Where ranks fall steeply from the best one to its other neighbour, that is the value beyond;
+    else the best one stays, and the next fold of it is to be learned from.
+    """
+    best = max(ranks, key=lambda value: ranks[value])
+    step = values.index(asked) - values.index(best)
+    beyond, behind = values.index(asked) + step, values.index(best) - step
+    if min(beyond, behind) >= 0 and max(beyond, behind) < len(values):
+        other = ranks.get(values[behind], np.inf)
+        if other < (1 - _STEEP) * ranks[best] and values[beyond] not in ranks:
+            return [(values[beyond], 0)]
+    number = next((n for n in range(n_folds) if n not in seen[best]), None)
+    return [] if number is None else [(best, number)]
+
+
 def climbed(
     values: Sequence[float],
     start: float,
     ranked: Callable[[Sequence[float]], Sequence[float]],
     lost: float = 0.0,
+    level: float = 0.0,
 ) -> float:
     """The best of ascending values, from the one nearest to `start` uphill as far as it goes.
 
     `ranked` says how good some of them are. A larger value is as good as a smaller one that is
-    better by the share `lost`.
+    better by the share `lost`. Smaller values than the first are left alone where the next larger
+    one is worse by less than the share `level`: the top is between the two.
     """
     at = 0
     if len(values) > 1:
@@ -188,7 +221,7 @@ def climbed(
             if known[there] <= best * (1 - direction * lost):
                 break
             at, best, moved = there, max(best, known[there]), True
-        if moved:
+        if moved or known.get(at + 1, -np.inf) > best * (1 - level):
             break
     return values[at]
 

@@ -222,9 +222,9 @@ def learn(
         with one_thread_beside(X.shape[0]):
             if naming is not None:
                 names, scores = naming.weighed(X, Y, scores)
-            calibrator = LabelCalibrator().fit(scores, Y)
-            errors, held_out = judged(best, scores, names is not None, calibrator, Y, groups)
-        (space, method), unsaid = fit(), None
+            calibrate = beside(partial(LabelCalibrator().fit, scores, Y), X.shape[0])
+            errors, held_out = judged(best, scores, names is not None, calibrate, Y, groups)
+        (space, method), calibrator, unsaid = fit(), calibrate(), None
         if decisions is not None:
             unsaid = decisions.unsaid(calibrator, scores, space, method, naming, names)
         fold_done()
@@ -398,21 +398,21 @@ def judged(
     recipe: Recipe,
     scores: np.ndarray,
     named: bool,
-    calibrator: LabelCalibrator,
+    calibrator: Callable[[], LabelCalibrator],
     Y: scipy.sparse.csr_array,
     groups: np.ndarray | None,
 ) -> tuple[LabelErrors, scipy.sparse.csr_array]:
     """How many labels are wrong and missing, and the held-out probabilities that say which.
 
     `named` are scores, then logits, in which names count. What is said of a label counts what the
-    image's other labels say.
+    image's other labels say. `calibrator` returns that of the scores, where they are no logits.
     """
     if named:
         Z = scores
     elif recipe.even_logits is not None:
         Z = recipe.even_logits
     else:
-        Z = scores if recipe.method.scores_are_logits else calibrator.log_odds(scores)
+        Z = scores if recipe.method.scores_are_logits else calibrator().log_odds(scores)
     Z = with_other_labels(Z, Y, groups)
     errors = LabelErrors().fit(Z, Y)
     return errors, _noted(errors, Z, Y)

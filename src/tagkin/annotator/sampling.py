@@ -168,7 +168,7 @@ def learn_by_part(
         calibrator = LabelCalibrator().fit(scores, few[rows])
         together = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
         named = names is not None
-        errors, noted = judged(best, scores, named, calibrator, few[rows], together)
+        errors, noted = judged(best, scores, named, lambda: calibrator, few[rows], together)
         if best.mixture is not None:
             mixture = best.mixture.spread(columns, n_labels)
             best = replace(best, mixture=mixture, even_logits=None)

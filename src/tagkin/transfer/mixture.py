@@ -13,10 +13,12 @@ __all__ = ["Mixture", "fit_mixture"]
 
 _ROUNDS = 40
 _MOVED = 1e-3
-_LARGEST = 0.5  # of a step
+_FARTHEST = 1.0  # of a step, in logits: the root of the mean square, where the loss bends
+_LARGEST = 5.0  # of a step in any parameter, where it hardly bends
 _NEAR = 0.01  # so far from where derivatives were computed a parabola does
-_CACHED = 2**17  # pairs of images and labels that a core's cache holds
+_CACHED = 2**15  # pairs of images and labels that a core's cache holds, with all that is made
 _OFFSET = 1e-2  # a slight pull of offsets to 0, for labels on hardly any image
+_HALVES = 3  # labels with weights of one half that the common weights are the mean of, too
 
 
 class Mixture(NamedTuple):
@@ -54,33 +56,54 @@ def fit_mixture(
     """The mixture of logits u and v (N×D) under which the labels (N×D) are most likely.
 
     Each label has weights of its own, drawn to those that all have in common: the loss is
-    Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²]. A label on few images has too little
-    to say against s, and keeps to the common weights. From `start`, where one is near, it takes
-    fewer rounds to the same.
+    Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²], with three labels more whose weights are
+    one half. A label on few images has too little to say against s, and keeps to the common
+    weights. From `start`, where one is near, it takes fewer rounds to the same.
     """
     sums = _Likelihood(u, v, labels)
-    common = np.full(2, 0.5)
-    theta = np.column_stack([np.tile(common, (labels.shape[1], 1)), np.zeros(labels.shape[1])])
+    theta = np.tile([0.5, 0.5, 0.0], (labels.shape[1], 1))
     if start is not None:
         theta = np.column_stack(start)
-        common = theta[:, :2].mean(axis=0)
+    known = theta[sums.learned]
     pull = np.array([shrinkage, shrinkage, _OFFSET])
     for _ in range(_ROUNDS):
-        gradient, hessian = sums.at(theta)
-        gradient += pull * (theta - np.append(common, 0.0))
-        step = np.linalg.solve(hessian + np.diag(pull), gradient[..., None])[..., 0]
-        # Newton's step, kept short where the loss is flat and it would go far
-        step *= np.minimum(1, _LARGEST / np.maximum(np.abs(step).max(axis=1), 1e-12))[:, None]
-        theta -= step
-        # given the labels' own weights, the best common ones are their mean
-        known = theta[sums.learned, :2]
-        mean = known.mean(axis=0) if len(known) else common
-        moved = max(np.abs(step).max(initial=0), np.abs(mean - common).max())
-        common = mean
-        if moved < _MOVED:
+        gradient, hessian = (part[sums.learned] for part in sums.at(theta))
+        gradient += pull * (known - _common(known))
+        step = _newton(gradient, hessian + np.diag(pull), shrinkage)
+        step *= _kept_short(step, hessian)[:, None]
+        known = known + step
+        theta[sums.learned] = known
+        if np.abs(step).max(initial=0) < _MOVED:
             break
-    theta[~sums.learned] = [*common, 0.0]
+    theta[~sums.learned] = _common(known)
     return Mixture(np.maximum(theta[:, 0], 0), np.maximum(theta[:, 1], 0), theta[:, 2])
+
+
+def _common(theta: np.ndarray) -> np.ndarray:
+    """What labels with weights and offsets (D×3) are drawn to: mean weights, and no offset."""
+    weights = (theta[:, :2].sum(axis=0) + _HALVES / 2) / (len(theta) + _HALVES)
+    return np.append(weights, 0.0)
+
+
+def _newton(gradient: np.ndarray, hessian: np.ndarray, shrinkage: float) -> np.ndarray:
+    """Newton's step (D×3) of all labels, and with them of what they have in common.
+
+    With common weights c, A δₜ − s P δ_c = −gₜ for each label, P being the first two columns of
+    the identity, and (D + 3) δ_c = Σ Pᵀδₜ: c in turn with the labels would take many rounds.
+    """
+    inverse = np.linalg.inv(hessian)
+    own = -np.einsum("tab,tb->ta", inverse, gradient)
+    by_common = shrinkage * inverse[:, :, :2]
+    left = (len(own) + _HALVES) * np.eye(2) - by_common[:, :2].sum(axis=0)
+    return own + by_common @ np.linalg.solve(left, own[:, :2].sum(axis=0))
+
+
+def _kept_short(step: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+    """Share (D,) of each step that is taken, as the loss is a parabola only so far."""
+    bend = np.maximum(hessian[:, 2, 2], np.finfo(np.float32).tiny)
+    logits = np.sqrt(np.maximum(np.einsum("ta,tab,tb->t", step, hessian, step), 0) / bend)
+    far = np.maximum(logits / _FARTHEST, np.abs(step).max(axis=1) / _LARGEST)
+    return 1 / np.maximum(far, 1)
 
 
 class _Likelihood:
@@ -116,18 +139,10 @@ class _Likelihood:
 
     def _computed(self, some: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of some labels, from all images."""
-        u, v = self.u[some], self.v[some]
-        a, b, o = theta.T.astype(np.float32)[:, :, None]
-        p = np.asarray(expit(a * u + b * v + o))
-        gradient = np.stack([_dots(p, u), _dots(p, v), p.sum(axis=1)], axis=1)
+        x = np.empty((len(some), 3, self.u.shape[1]), dtype=np.float32)
+        x[:, 0], x[:, 1], x[:, 2] = self.u[some], self.v[some], 1
+        p = np.asarray(expit((theta.astype(np.float32)[:, None] @ x)[:, 0]))
+        gradient = (x @ p[..., None])[..., 0]
         p -= p * p  # how much the loss bends
-        by_u, by_v = p * u, p * v
-        sums = [_dots(by_u, u), _dots(by_u, v), by_u.sum(axis=1)]
-        sums += [_dots(by_v, v), by_v.sum(axis=1), p.sum(axis=1)]
-        hessian = np.stack(sums, axis=1)[:, [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
+        hessian = (x * p[:, None]) @ x.transpose(0, 2, 1)
         return gradient - self._of_present[some], hessian
-
-
-def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Inner products of the rows, shape (D,)."""
-    return np.einsum("dn,dn->d", x, y)
