@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from tagkin import SemanticSpace
-from tagkin.annotator import blending, fold_embeddings, side_by_side
+from tagkin.annotator import fold_embeddings, side_by_side
 from tagkin.annotator.blending import blended
 from tagkin.annotator.fold_embeddings import FoldEmbeddings, climbed
 from tagkin.annotator.learning import Recipe, learn, usual_recipe
@@ -231,7 +231,7 @@ def test_rare_labels_are_compared_across_folds():
 def test_a_fold_that_is_learned_ahead_is_the_same(monkeypatch):
     """While a single value of κ is tried, another thread learns the next fold of the best."""
     X, Y = data(150)
-    for module in (blending, fold_embeddings, side_by_side):
+    for module in (fold_embeddings, side_by_side):
         monkeypatch.setattr(module, "_MANY", 100)
     asked, learned = [], FoldEmbeddings._read_out_map
 

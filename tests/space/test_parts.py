@@ -63,6 +63,9 @@ def test_fewer_landmarks_are_the_first_of_them(as_array):
     np.testing.assert_allclose(found, cosines(expected.transform(X_new)), atol=1e-8)
     (embeddings,) = parts.embeddings(space, [slice(None)])
     assert_same(embeddings, space.transform(as_array(X)), 1e-8)
+    found, exact = np.asarray(space.transform(as_array(X_new))), expected.transform(X_new)
+    np.testing.assert_allclose(found @ found.T, exact @ exact.T, atol=1e-8)  # without the rotation
+    assert space.solution().correlations is None
 
 
 def test_labels_of_the_part_leave_no_trace():

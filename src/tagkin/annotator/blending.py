@@ -16,7 +16,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.fold_embeddings import FoldEmbeddings, some_of
-from tagkin.annotator.side_by_side import beside, fit_at_once, one_thread_beside, outcomes
+from tagkin.annotator.side_by_side import fit_at_once, outcomes
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold, random_folds
@@ -36,7 +36,6 @@ _VOTES_TRIED = 6000  # held-out images by which votes are compared, at most
 # Logits by which no vote at all lies below a label's share of the images, for the audit: far enough
 # to say no, and not so far that it outvotes the read-out.
 _FEWEST_VOTES = np.log(200)
-_MANY = 2000  # images, of which a quarter teaches nearly the same mixture
 _MIXED = 20_000  # images that a mixture is learned from, at most
 _PARTS = 3  # in which held-out images are parted, where folds hold out some of all images alone
 
@@ -104,27 +103,25 @@ def blended(
             return space, of_all, None
         return space, of_all, recipe.method.new_readout().fit(of_all, Y, rejected=rejected)
 
-    # those first that nothing is at hand of, so that the last ones are done soon after
+    # those first that nothing is at hand of; all images last, which nothing else waits for
     order = sorted(range(len(folds)), key=embeddings.learned_from)
-    results = outcomes([partial(learned, number) for number in order], len(X))
-    at_once = bool(recipe.regularizations) and fit_at_once(len(X))
-    seen = list(results) if at_once else []
-    whole = beside(of_all_images, len(X))  # it takes as long as all that is left to do
-    with one_thread_beside(len(X)):
-        best = _own_votes(recipe.method)
-        if recipe.regularizations:
-            seen = seen or [next(results)]
-            some = [Y[folds[number].held_out] for number in order[: len(seen)]]
-            best = _best_votes(seen, some, recipe)
-        for number in order:
-            one = seen.pop(0) if seen else next(results)
-            rows = np.searchsorted(held_out, folds[number].held_out)
-            readout[rows], votes[rows] = one.readout, one.votes(best)
-            fold_done()
-        parts = folds if truth is Y else random_folds(len(held_out), _PARTS)
-        mixture, scores = _mixed(votes, readout, truth, parts)
-        even = _even(votes, readout, Y)
-    return Blended(kappa, best, mixture, whole, scores, even)
+    tasks: list[Callable[[], Any]] = [partial(learned, number) for number in order]
+    tasks.append(of_all_images)
+    results = outcomes(tasks, len(X))  # the first ones are looked at while others are at work
+    best, seen = _own_votes(recipe.method), []
+    if recipe.regularizations:
+        first = order if fit_at_once(len(X)) else order[:1]
+        seen = [next(results) for _ in first]
+        best = _best_votes(seen, [Y[folds[number].held_out] for number in first], recipe)
+    for number in order:
+        one = seen.pop(0) if seen else next(results)
+        rows = np.searchsorted(held_out, folds[number].held_out)
+        readout[rows], votes[rows] = one.readout, one.votes(best)
+        fold_done()
+    parts = folds if truth is Y else random_folds(len(held_out), _PARTS)
+    mixture, scores = _mixed(votes, readout, truth, parts)
+    whole = cache(lambda: list(results)[-1])
+    return Blended(kappa, best, mixture, whole, scores, _even(votes, readout, Y))
 
 
 class _Learned(NamedTuple):
@@ -223,8 +220,7 @@ def _mixed(
         return fit_mixture(u, v, Y[rows], start=start)
 
     scores, every = np.empty_like(votes), np.arange(len(votes))
-    start = learned(every[::4]) if len(votes) >= _MANY else None  # near, for a quarter of the time
-    of_all = learned(every, start)
+    of_all = learned(every)
     tasks = [partial(learned, fold.known, of_all) for fold in folds]
     of_folds = outcomes(tasks, len(votes))
     for (known, held_out), mixture in zip(folds, of_folds, strict=True):

@@ -29,7 +29,7 @@ _TAGS = 4
 _ROUNDS = 12
 _NEWTON_STEPS = 12
 _MOVED = 1e-3  # by a step of Newton's; the next would be its square, or so
-_CACHED = 2**17  # pairs that a core's cache holds
+_CACHED = 2**15  # pairs that a core's cache holds, with all that is made of them
 _IMAGES = 200, 4000  # from which one tag's weight is learned, at most: of many tags, and of few
 _PAIRS = 4_000_000  # of tags and images, in all
 
@@ -152,7 +152,8 @@ class NameWeights(BaseEstimator):
         n, n_tags = S.shape
         fewest, most = _IMAGES
         kept = min(n, most, max(fewest, _PAIRS // n_tags))
-        pairs = _Pairs(*(np.empty((n_tags, kept), dtype=np.float32) for _ in range(4)))
+        x = np.ones((n_tags, 3, kept), dtype=np.float32)
+        pairs = _Pairs(x, *(np.empty((n_tags, kept), dtype=np.float32) for _ in range(2)))
         rng = np.random.default_rng(0)
         by_tag = scipy.sparse.csc_array(Y)
         for columns in row_blocks(n_tags, 24 * n):
@@ -160,18 +161,20 @@ class NameWeights(BaseEstimator):
             carried = by_tag[:, columns].toarray() > 0
             for j, tag in enumerate(range(*columns.indices(n_tags))):
                 images, counts = _sampled(carried[:, j], kept, rng)
-                pairs.s[tag], pairs.z[tag] = s[images, j], z[images, j]
+                x[tag, 0], x[tag, 2] = s[images, j], z[images, j]
                 pairs.y[tag], pairs.counts[tag] = carried[images, j], counts
         return pairs
 
 
 class _Pairs(NamedTuple):
-    """Arrays of shape (D, m)."""
+    """Some images of each tag."""
 
-    s: np.ndarray
-    z: np.ndarray
+    x: np.ndarray
+    """(s, 1, z): what slope, intercept and weight are multiplied by, shape (D, 3, m)."""
     y: np.ndarray
-    counts: np.ndarray  # how many images each stands for
+    """Whether they carry the tag, shape (D, m)."""
+    counts: np.ndarray
+    """How many images each stands for, shape (D, m)."""
 
 
 def _sampled(
@@ -262,24 +265,12 @@ def _derivatives(
     """Gradient (m, 3) and curvature (m, 3, 3) of the negative log posterior of some tags (m,)."""
     gradient = np.einsum("tab,tb->ta", precisions, theta - means)
     curvature = precisions.copy()
-    step = max(1, _CACHED // pairs.s.shape[1])
+    step = max(1, _CACHED // pairs.y.shape[1])
     for rows in (slice(start, start + step) for start in range(0, len(tags), step)):
-        s, z, y, counts = (part[tags[rows]] for part in pairs)
-        slope, intercept, weight = theta[rows].T.astype(np.float32)[:, :, None]
-        p = expit(slope * s + intercept + weight * z)
-        error = counts * (p - y)
-        gradient[rows] += _sums(error, s, z)
-        bend = np.multiply(counts, p * (1 - p), out=error)
-        by_s, by_z = bend * s, bend * z
-        mixed = np.einsum("tm,tm->t", by_s, z)
-        squares = np.einsum("tm,tm->t", by_s, s), np.einsum("tm,tm->t", by_z, z)
-        once = by_s.sum(axis=1), bend.sum(axis=1), by_z.sum(axis=1)
-        sums = np.stack([squares[0], once[0], mixed, once[1], once[2], squares[1]], axis=1)
-        curvature[rows] += sums[:, [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
+        x, y, counts = (part[tags[rows]] for part in pairs)
+        p = expit((theta[rows, None].astype(np.float32) @ x)[:, 0])
+        gradient[rows] += (x @ (counts * (p - y))[..., None])[..., 0]
+        p -= p * p
+        p *= counts  # how much the loss bends
+        curvature[rows] += (x * p[:, None]) @ x.transpose(0, 2, 1)
     return gradient, curvature
-
-
-def _sums(values: np.ndarray, s: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Sums of the values (m×n) times s, of themselves, and times z, for each tag: (m, 3)."""
-    times_s, times_z = (np.einsum("tm,tm->t", values, part) for part in (s, z))
-    return np.stack([times_s, values.sum(axis=1), times_z], axis=1)

@@ -61,7 +61,8 @@ class SpaceParts:
         """The space of all images but those of a part, with other values for `SOLVING`.
 
         With `n_landmarks`, by no more than so many of the landmarks, the first ones: a space to
-        try things in. To solve for it takes the cube of their number.
+        try things in. To solve for it takes the cube of their number. It is not turned to its
+        canonical directions, which changes no length and no cosine of embeddings.
         """
         if self._base is None:
             known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
@@ -124,4 +125,4 @@ class SpaceParts:
         for i, sums in enumerate(self._sums):
             if i != left_out:
                 space.add_moments(sums.some(slice(0, r)))
-        return space.solve(gram[:r, :r])
+        return space.solve(gram[:r, :r], rotated=n_landmarks is None)

@@ -374,21 +374,26 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # --- solving -------------------------------------------------------------------------
 
-    def solve(self, landmark_gram: Array | None = None) -> Self:
-        """Solve for the directions now; `landmark_gram` is k(S, S) where it is known."""
-        self.solution(landmark_gram)
+    def solve(self, landmark_gram: Array | None = None, *, rotated: bool = True) -> Self:
+        """Solve for the directions now; `landmark_gram` is k(S, S) where it is known.
+
+        Without the rotation to canonical directions, which takes an eigenproblem of the number of
+        text features, embeddings have the same lengths and cosines.
+        """
+        self.solution(landmark_gram, rotated=rotated)
         return self
 
     def _solving(self) -> dict[str, Any]:
         """The parameters that the solution depends on."""
         return {name: getattr(self, name) for name in SOLVING}
 
-    def solution(self, gram: Array | None = None) -> Projection:
+    def solution(self, gram: Array | None = None, *, rotated: bool = True) -> Projection:
         """What images are projected by; `gram` is k(S, S) where it is known."""
         self._check_fitted()
         if self._solution is None:
             self.check_parameters()
-            self._solution = solve(self.landmarks_, self.moments_, gram, **self._solving())
+            known = self.landmarks_, self.moments_, gram
+            self._solution = solve(*known, rotated=rotated, **self._solving())
         return self._solution
 
     # --- using ---------------------------------------------------------------------------

@@ -193,10 +193,12 @@ def solve(
     scaling: str = "correlation",
     n_components: int | None = None,
     rounding: float = 0.0,
+    rotated: bool = True,
 ) -> Projection:
     """The solution from sums over the images; `gram` is k(S, S) where it is known.
 
-    With `rounding`, landmarks are refused of which no more than that share is left.
+    With `rounding`, landmarks are refused of which no more than that share is left. What is not to
+    be `rotated` is left as it is found, where that changes no cosine.
     """
     if moments.count < 2:
         raise InvalidInput(
@@ -211,7 +213,8 @@ def solve(
     _check_varied(math.sqrt(variance), landmarks, largest)
     sums = kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram()
     means = moments.kernel_mean, moments.text_sum / moments.count
-    if not rotates(moments.text_sum.shape[0], scaling, n_components):
+    n_text = moments.text_sum.shape[0] if rotated else _ROTATED + 1
+    if not rotates(n_text, scaling, n_components):
         return _plain(unrotated_from_moments(*sums, regularization, rounding), *means)
     directions = from_moments(
         *sums, regularization, with_norms=scaling == "unit", rounding=rounding
