@@ -40,7 +40,7 @@ def test_the_space_gains_on_flickr8k():
     frequent = (labels[~test].sum(axis=0) >= 10) & (labels[test].sum(axis=0) >= 1)
     labels = labels[:, frequent].astype(np.float32)
     assert labels.shape[1] == 179
-    space = SemanticSpace(n_landmarks=3000, random_state=0).fit(X[~test], labels[~test])
+    space = SemanticSpace(n_landmarks=1500, random_state=0).fit(X[~test], labels[~test])
     visual, semantic = (
         neighbor_voting_map(Z[~test], Z[test], labels[~test], labels[test])
         for Z in (X, space.transform(X))

@@ -55,10 +55,10 @@ def test_a_tag_on_all_photographs_is_not_doubted_for_that():
 
 
 def test_wrong_and_missing_tags_are_found():
-    synthetic = SyntheticPhotographs(400, seed=1, forgotten=0.1, noise=0.3)
+    synthetic = SyntheticPhotographs(240, seed=1, forgotten=0.1, noise=0.3)
     rng = np.random.default_rng(2)
     tags = [list(row) for row in synthetic.tags]
-    misled = rng.choice(400, 40, replace=False)
+    misled = rng.choice(240, 24, replace=False)
     for i in misled:
         tags[i].append(
             rng.choice([name for name in NAMES if name not in synthetic.named(i)] or ["-"])

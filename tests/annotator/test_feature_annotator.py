@@ -47,6 +47,16 @@ def by_tags(synthetic, X):
     return FeatureAnnotator().fit(X[:N], synthetic.tags[:N])
 
 
+def voting(**parameters):
+    """For what does not depend on how labels are passed on: nothing of it is to be learned."""
+    return FeatureAnnotator(SPACE, NeighborVoting(20), denoise=False, **parameters)
+
+
+@pytest.fixture(scope="module")
+def by_voting(synthetic, X):
+    return voting().fit(X[:N], synthetic.tags[:N])
+
+
 @pytest.fixture(scope="module")
 def plain(synthetic, X):
     """For what depends neither on κ nor on cleaner labels: finding them is most of a fit."""
@@ -88,7 +98,7 @@ def test_what_photographs_were_cross_validated_to_be_their_features_are(syntheti
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "DataFrame", "tags"])
-def test_labels_in_whatever_form_teach_the_same(form, X, Y, synthetic, plain):
+def test_labels_in_whatever_form_teach_the_same(form, X, Y, synthetic, by_voting):
     pandas = pytest.importorskip("pandas") if form == "DataFrame" else None
     given = {
         "dense": lambda: Y.toarray(),
@@ -97,8 +107,9 @@ def test_labels_in_whatever_form_teach_the_same(form, X, Y, synthetic, plain):
         "tags": lambda: synthetic.tags,
     }[form]()
     some = given[:N]
-    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], some)
-    np.testing.assert_allclose(found.predict_proba(X[N:]), plain.predict_proba(X[N:]), atol=1e-4)
+    found = voting().fit(X[:N], some)
+    expected = by_voting.predict_proba(X[N:])
+    np.testing.assert_allclose(found.predict_proba(X[N:]), expected, atol=1e-4)
     names = NAMES if form in ("DataFrame", "tags") else list(range(len(NAMES)))
     assert found.classes_.tolist() == names
     assert {s.name for row in found.suggest(X[N:]) for s in row} <= set(names)
@@ -112,7 +123,7 @@ def test_labels_in_whatever_form_teach_the_same(form, X, Y, synthetic, plain):
 
 def test_a_vocabulary_of_ones_own(synthetic, X):
     own = Vocabulary(aliases={"boat": "ship"}, exclude=["snow"])
-    found = FeatureAnnotator(SPACE, denoise=False, vocabulary=own)
+    found = voting(vocabulary=own)
     found.fit(X[:N], synthetic.tags[:N])
     assert "ship" in found.classes_
     assert not {"boat", "snow"} & set(found.classes_)
@@ -122,7 +133,7 @@ def test_a_vocabulary_of_ones_own(synthetic, X):
 def test_columns_in_another_order_are_refused(X, Y):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(Y.toarray(), columns=NAMES)
-    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], frame[:N])
+    found = voting().fit(X[:N], frame[:N])
     with pytest.raises(InvalidInput, match="Column 0 of Y"):
         found.score(X[N:], frame[N:][NAMES[::-1]])
 
@@ -236,7 +247,7 @@ def test_a_new_tag_is_suggested_at_once(synthetic, X):
 
 
 def test_columns_are_added_to_a_matrix(X, Y):
-    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:100], Y[:100])
+    found = voting().fit(X[:100], Y[:100])
     wider = scipy.sparse.hstack([Y[100:N], Y[100:N, [0]]], format="csr")
     known = np.append([3], np.full(N - 101, -1))
     found.partial_fit(X[100:N], wider, known=known)
@@ -251,8 +262,8 @@ def test_columns_are_added_to_a_matrix(X, Y):
 
 
 def test_without_a_fit_before_it_is_one(synthetic, X):
-    found = FeatureAnnotator(SPACE, denoise=False).partial_fit(X[:50], synthetic.tags[:50])
-    again = FeatureAnnotator(SPACE, denoise=False).fit(X[:50], synthetic.tags[:50])
+    found = voting().partial_fit(X[:50], synthetic.tags[:50])
+    again = voting().fit(X[:50], synthetic.tags[:50])
     np.testing.assert_allclose(found.predict_proba(X[50:60]), again.predict_proba(X[50:60]))
 
 
@@ -294,7 +305,7 @@ def test_rejections_as_a_matrix_and_of_what_is_carried(X, Y, synthetic):
     absent = np.argwhere(Y[:N].toarray() == 0)[:5]
     R[absent[:, 0], absent[:, 1]] = 1
     R[:, 0] = 1
-    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], Y[:N], rejected=R.tocsr())
+    found = voting().fit(X[:N], Y[:N], rejected=R.tocsr())
     expected = (R.toarray() > 0) & (Y[:N].toarray() == 0)
     np.testing.assert_array_equal(found.rejected_.toarray() > 0, expected)
     with pytest.raises(InvalidInput, match="Found labels of shape"):
@@ -304,7 +315,7 @@ def test_rejections_as_a_matrix_and_of_what_is_carried(X, Y, synthetic):
 def test_who_rejects_a_dog_has_not_rejected_an_animal(X, synthetic):
     tags = [[f"scene|{tag}" for tag in row] for row in synthetic.tags[:N]]
     vocabulary = Vocabulary(separator="|")
-    found = FeatureAnnotator(SPACE, vocabulary=vocabulary, denoise=False)
+    found = voting(vocabulary=vocabulary)
     found.fit(X[:N], tags, rejected=[["scene|snow"]] * N)
     snow, scene = (found.vocabulary_.index(tag) for tag in ("scene|snow", "scene"))
     assert found.rejected_[:, [snow]].nnz > 0
@@ -553,7 +564,7 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
 
 
 def test_a_failed_fit_leaves_what_was_learned(synthetic, X):
-    found = FeatureAnnotator(SPACE, denoise=False).fit(X[:50], synthetic.tags[:50])
+    found = voting().fit(X[:50], synthetic.tags[:50])
     before = found.suggest(X[N:])
     with pytest.raises(InvalidInput):
         found.fit(X[:10], [["a"]] * 10)

@@ -75,7 +75,7 @@ def test_without_a_space_kin_are_found_visual_scores():
 
 
 def test_the_recipe_that_ranks_held_out_tags_best_is_taken():
-    X, Y = data()
+    X, Y = data(100)
     good, bad = usual_recipe(None, None, False, 0), Recipe(None, NeighborVoting(1))
     expected, others = (scores_by_fold(X, Y, recipe, 0) for recipe in (good, bad))
     assert np.abs(expected - others).max() > 0.1
@@ -88,7 +88,7 @@ def test_the_recipe_that_ranks_held_out_tags_best_is_taken():
 
 
 def test_confidences_of_held_out_tags_are_kept_for_the_audit():
-    X, Y = data()
+    X, Y = data(100)
     steps = []
     learned = learn(X, Y, usual_recipe(None, None, False, 0), 0, lambda *at: steps.append(at))
     there = Y.toarray() > 0
