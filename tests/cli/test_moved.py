@@ -29,6 +29,9 @@ def moved(world, tmp_path):
     shutil.copytree(world.model, tmp_path / "models" / "model")
     shutil.copytree(world.photos, tmp_path / "new place")
     new = shutil.copy(world.fresh / "red-circle-0.jpg", tmp_path / "new.jpg")
+    # features go by content; where the photographs were is said in other files of a cache
+    (tmp_path / "c").mkdir()
+    shutil.copy(world.cache.with_name("cache-of-training") / "features.sqlite", tmp_path / "c")
     return Moved(tmp_path / "models" / "model", tmp_path / "new place", Path(new), tmp_path / "c")
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from tests.cli.conftest import World
 from tests.cli.synthetic import write_tag_file
 from tests.cli.watching import WATCHERS, Seen, watched
+from tests.fork_server import Start
 
 # They hold nothing. Semaphores are files there, and joblib tries whether they work.
 DEVICES = re.compile("/dev/(?!shm/)|/dev/shm/sem[.]|/dev/shm/[^/]+$")
@@ -124,16 +126,23 @@ open({str(target / "renamed")!r}).close()
     assert outside(seen, home) == [target, target / "file", target / "renamed"]
 
 
-def test_a_home_that_cannot_be_written_is_one_note(world: World, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written_is_one_note(
+    world: World, forked: Start, tmp_path: Path
+) -> None:
     home = tmp_path / "file" / "home"  # no one can make a folder in a file, root neither
     home.parent.write_text("")
-    env = environment(tmp_path / "home") | {"HOME": str(home)}
     command = ["suggest", str(world.fresh / "red-circle-0.jpg"), "--model", str(world.model)]
-    code = f"from tagkin.cli import app; app({command!r})"
-    seen = watched(code, tmp_path / "scratch", env, by="audit")
-    assert seen.ended.returncode == 0, seen.ended.stderr
-    assert seen.ended.stderr.startswith("Note: Features cannot be kept in ")
-    assert "onnxruntime" not in seen.ended.stderr
+    process = forked(
+        ["-m", "tagkin", *command],
+        env=environment(tmp_path / "home") | {"HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert said.startswith("Note: Features cannot be kept in ")
+    assert "onnxruntime" not in said
 
 
 def test_telemetry_is_the_users_choice(tmp_path: Path) -> None:

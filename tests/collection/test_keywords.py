@@ -4,9 +4,7 @@ import importlib.util
 import io
 import json
 import os
-import shutil
 import struct
-import subprocess
 import zlib
 
 import numpy as np
@@ -29,9 +27,6 @@ PROGRAMS = [
     (samples.DIGIKAM, samples.DIGIKAM_TAGS),
     (samples.DARKTABLE, samples.DARKTABLE_TAGS),
 ]
-needs_exiftool = pytest.mark.skipif(
-    shutil.which("exiftool") is None, reason="exiftool is not installed"
-)
 
 
 @pytest.fixture
@@ -441,14 +436,8 @@ def test_keywords_in_raw_files(photo):
 # --- against exiftool ---
 
 
-def exiftool(*arguments):
-    done = subprocess.run(["exiftool", *map(str, arguments)], capture_output=True, check=True)
-    return done.stdout
-
-
-@needs_exiftool
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP"])
-def test_what_exiftool_writes_is_read(form, photo):
+def test_what_exiftool_writes_is_read(form, photo, exiftool):
     path = photo(saved(picture(), form), f"photo.{form.lower()}")
     words = ["dog", "Österreich", "R&B <x>", "日本"]
     options = [f"-XMP-dc:Subject={word}" for word in words]
@@ -461,10 +450,9 @@ def test_what_exiftool_writes_is_read(form, photo):
     assert find_keywords(path) == (expected, [])
 
 
-@needs_exiftool
 @pytest.mark.parametrize(("xmp", "tags"), PROGRAMS)
 @pytest.mark.parametrize("form", ["JPEG", "PNG compressed", "TIFF", "WEBP"])
-def test_what_is_read_is_what_exiftool_reads(form, xmp, tags, photo):
+def test_what_is_read_is_what_exiftool_reads(form, xmp, tags, photo, exiftool):
     path = photo(in_format(form, xmp), f"photo.{form.split()[0].lower()}")
     told = json.loads(exiftool("-j", "-XMP:Subject", "-XMP:HierarchicalSubject", path))[0]
     told = told.get("Subject", []) + told.get("HierarchicalSubject", [])

@@ -1,6 +1,5 @@
 """Files that ask for far more than they weigh. Each is a few kilobytes, or sparse."""
 
-import io
 import struct
 import zlib
 
@@ -16,14 +15,25 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def deflated(n: int, byte: bytes = b"\0", head: bytes = b"") -> bytes:
-    """A zlib stream of a head and so many equal bytes, made without having them all at once."""
-    packer, out = zlib.compressobj(9), io.BytesIO()
-    out.write(packer.compress(head))
+    """A zlib stream of a head and so many equal bytes, made without having them all at once.
+
+    One block of them is packed, so that it can stand after whatever comes before it, and repeated.
+    """
     block = byte * (1 << 20)
-    for start in range(0, n, len(block)):
-        out.write(packer.compress(block[: n - start]))
-    out.write(packer.flush())
-    return out.getvalue()
+    n_blocks, n_rest = divmod(n, len(block))
+    check = zlib.adler32(head)
+    for _ in range(n_blocks):
+        check = zlib.adler32(block, check)
+    check = zlib.adler32(block[:n_rest], check)
+    repeated = _packed(block, zlib.Z_FULL_FLUSH) * n_blocks
+    parts = [_packed(head, zlib.Z_FULL_FLUSH), repeated, _packed(block[:n_rest], zlib.Z_FINISH)]
+    return b"\x78\xda" + b"".join(parts) + struct.pack(">I", check)
+
+
+def _packed(data: bytes, end: int) -> bytes:
+    """A part of a stream, without what stands before and after all of them."""
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush(end)
 
 
 def png(width: int, height: int, bits: int, colour: int, pixels: bytes, *more: bytes) -> bytes:

@@ -17,10 +17,14 @@ CPU_SECONDS = 20  # each takes a fifth of one; several took a hundred, or had no
 
 @needs_fork
 @pytest.mark.parametrize("name", CASES)
-def test_in_a_moment_and_in_little_memory(name, tmp_path):
+def test_in_a_moment_and_in_little_memory(name, tmp_path, lean):
     if name.endswith(".heic"):
         pytest.importorskip("pillow_heif")
-    path = tmp_path / name
+    lean(read_within_limits, tmp_path, name)
+
+
+def read_within_limits(folder, name):
+    path = folder / name
     for sample in ("jpeg", "avif", "heif"):  # whatever is loaded at first use is no part of it
         path.write_bytes(photographs().get(sample, b""))
         find_keywords(path)
