@@ -88,14 +88,19 @@ class _Info(ctypes.Structure):
 
 
 def _ptrace(request: int, pid: int, address: int = 0, data: int = 0) -> int:
-    call = ctypes.CDLL(None, use_errno=True).ptrace
-    call.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-    call.restype = ctypes.c_long
-    found = int(call(request, pid, address, data))
+    found = int(_function()(request, pid, address, data))
     if found < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return found
+
+
+@cache
+def _function() -> Callable[..., int]:
+    call = ctypes.CDLL(None, use_errno=True).ptrace
+    call.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    call.restype = ctypes.c_long
+    return call
 
 
 class Traced:
