@@ -65,7 +65,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what stays till the end: the modules and the tests themselves."""
-    gc.collect()
     gc.freeze()
     gc.enable()
 
