@@ -1,9 +1,11 @@
 """The rules of the house: who may import whom, what is public, what an import costs."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -184,19 +186,27 @@ IMPURE_MODULES = {
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
 
 
-MODULES = {
-    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text())
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+MODULES = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
+
+
+@functools.cache
+def tree_of(module: str) -> ast.Module:
+    """Read once, where a test asks for it."""
+    return ast.parse((PACKAGE / module).read_text())
+
+
+@functools.cache
+def nodes_of(module: str) -> list[ast.AST]:
+    return list(ast.walk(tree_of(module)))
 
 
 def room_of(module: str) -> str:
     return module.split("/")[0].removesuffix(".py")
 
 
-def imports_of(tree: ast.Module, *, top_level: bool = False):
-    """Dotted names that a module imports."""
-    for node in tree.body if top_level else ast.walk(tree):
+def imports_of(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Dotted names that are imported there."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -220,8 +230,8 @@ def test_imports_point_one_way_and_to_public_names():
     assert {room_of(module) for module in MODULES} == set(ALLOWED), "give a new room its place"
     wrong = [
         f"{module}: {name}"
-        for module, tree in MODULES.items()
-        for name in imports_of(tree)
+        for module in MODULES
+        for name in imports_of(nodes_of(module))
         if not may_import(room_of(module), name)
     ]
     assert not wrong
@@ -235,10 +245,11 @@ def test_no_private_modules_at_the_top_level():
 
 def test_pure_rooms_touch_no_file_and_no_terminal():
     wrong = []
-    for module, tree in MODULES.items():
+    for module in MODULES:
         if room_of(module) in PURE:
-            used = {name.split(".")[0] for name in imports_of(tree)} & IMPURE_MODULES
-            calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+            nodes = nodes_of(module)
+            used = {name.split(".")[0] for name in imports_of(nodes)} & IMPURE_MODULES
+            calls = [node.func for node in nodes if isinstance(node, ast.Call)]
             used |= {f.id for f in calls if isinstance(f, ast.Name)} & IMPURE_CALLS
             wrong += [f"{module}: {name}" for name in used]
     assert not wrong
@@ -251,7 +262,7 @@ def test_the_annotator_for_features_knows_no_photographs():
     while todo:
         module = todo.pop()
         seen.add(module)
-        names = list(imports_of(MODULES[module]))
+        names = list(imports_of(nodes_of(module)))
         assert not [name for name in names if name.startswith(photographs)], module
         own = {f"{'/'.join(name.split('.')[1:3])}.py" for name in names}
         todo += [other for other in own & set(MODULES) - seen if room_of(other) == "annotator"]
@@ -262,8 +273,8 @@ def test_the_annotator_for_features_knows_no_photographs():
 def test_optional_packages_are_imported_where_they_are_used():
     wrong = [
         f"{module}: {name}"
-        for module, tree in MODULES.items()
-        for name in imports_of(tree, top_level=True)
+        for module in MODULES
+        for name in imports_of(tree_of(module).body)
         if name.split(".")[0] in OPTIONAL
         or (name.startswith("tagkin.server") and room_of(module) != "server")
     ]
@@ -277,9 +288,7 @@ def test_modules_stay_small():
 
 def test_no_pickle():
     unsafe = {"pickle", "joblib", "dill", "marshal", "shelve"}
-    wrong = [
-        m for m, tree in MODULES.items() if unsafe & {n.split(".")[0] for n in imports_of(tree)}
-    ]
+    wrong = [m for m in MODULES if unsafe & {n.split(".")[0] for n in imports_of(nodes_of(m))}]
     assert not wrong
 
 
@@ -304,7 +313,7 @@ def test_onnxruntime_is_imported_through_one_door():
 def test_benchmarks_examples_and_experiments_use_public_names_only():
     for folder in ("benchmarks", "examples", "experiments"):
         for path in (ROOT / folder).rglob("*.py"):
-            for name in imports_of(ast.parse(path.read_text())):
+            for name in imports_of(ast.walk(ast.parse(path.read_text()))):
                 assert not any(part.startswith("_") for part in name.split(".")[1:]), (path, name)
 
 

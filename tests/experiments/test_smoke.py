@@ -113,8 +113,15 @@ def test_a_little_of_flickr8k(tmp_path, monkeypatch):
     monkeypatch.setenv("TAGKIN_DATA", str(DATA))
     config = tmp_path / "little.toml"
     smoke = (CONFIGS / "smoke.toml").read_text().replace('"synthetic"', '"flickr8k"')
-    smoke = smoke.replace("penalties = [0.1]", "penalties = [100.0]")  # soon found
-    config.write_text(smoke + "n_known = 250\nn_new = 100\nsub_known = 150\nsub_new = 50\n")
+    for many, soon_found in {
+        "penalties = [0.1]": "penalties = [100.0]",
+        "per_label = [1, 2]": "per_label = [2]",
+        "decays = [1.0, 3.0]": "decays = [1.0]",
+        "costs = [0.1, 1.0]": "costs = [1.0]",
+    }.items():
+        assert many in smoke
+        smoke = smoke.replace(many, soon_found)
+    config.write_text(smoke + "n_known = 150\nn_new = 100\nsub_known = 90\nsub_new = 50\n")
     study = Study(find_config(str(config)), tmp_path / "results")
     for step in all_steps(study):
         if step.name in ("settings, visual", "settings, linear", "NNvot, visual", "NNvot, linear"):
