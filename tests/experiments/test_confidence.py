@@ -19,7 +19,7 @@ def problem(tmp_path_factory):
 
 
 def test_events_without_groups_promise_what_new_events_do_not_hold():
-    alone, together = event_rows(n_events=40)
+    alone, together = event_rows(n_events=40, n_shots=4)
     assert alone["cross-validated MAP"] > 0.9
     assert abs(together["cross-validated MAP"] - together["MAP of new events"]) < 0.08
     assert alone["suggestions at 0.8"] > 100
@@ -47,7 +47,7 @@ def test_every_part_measures(problem):
     said = choice_rows(problem, n_landmarks=40)[:-1]
     for row in said:
         assert row["said by the default"] < row["said by refit_space=False"]
-    learned, later = reliability_rows(problem, "smoke", n_draws=2)
+    learned, later = reliability_rows(problem, "smoke", n_draws=2, n_known=150)
     assert learned["ECE"] < 0.1
     assert later["tags"] == "added later"
 

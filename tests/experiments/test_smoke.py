@@ -118,6 +118,7 @@ def test_a_little_of_flickr8k(tmp_path, monkeypatch):
         "per_label = [1, 2]": "per_label = [2]",
         "decays = [1.0, 3.0]": "decays = [1.0]",
         "costs = [0.1, 1.0]": "costs = [1.0]",
+        "max_learned_neighbors = 20": "max_learned_neighbors = 5",
     }.items():
         assert many in smoke
         smoke = smoke.replace(many, soon_found)
