@@ -13,11 +13,10 @@ from tagkin.cli import app
 pytest.importorskip("dask.array", reason="Dask is not installed")
 
 
-@pytest.fixture
-def photos(tmp_path):
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
     """Twelve discs in two colours, and a broken file."""
-    folder = tmp_path / "photos"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("photos")
     rng = np.random.default_rng(0)
     y, x = np.mgrid[0:64, 0:64] - 32
     rows = []
@@ -32,20 +31,28 @@ def photos(tmp_path):
     return folder
 
 
+def trained(photos, model, *options):
+    """A model by ``tagkin train``, and what the command said."""
+    train = ["train", str(photos), "--json", "--model", str(model), *options]
+    said = CliRunner().invoke(app, train)
+    assert said.exit_code == 0, said.output
+    return tagkin.load(model), json.loads(said.stdout)
+
+
+@pytest.fixture(scope="module")
+def here(photos, tmp_path_factory):
+    """The model of one machine."""
+    return trained(photos, tmp_path_factory.mktemp("here") / "model", "--no-cache")[0]
+
+
 @pytest.mark.parametrize("kept", [True, False], ids=["cache", "no cache"])
-def test_a_model_from_a_cluster_is_that_of_one_machine(client, photos, tmp_path, kept):
+def test_a_model_from_a_cluster_is_that_of_one_machine(client, photos, here, tmp_path, kept):
     cache = ["--cache", str(tmp_path / "cache")] if kept else ["--no-cache"]
-    train = ["train", str(photos), "--json", *cache, "--model"]
     address = client.scheduler.address
-    runner = CliRunner()
-    there = runner.invoke(app, [*train, str(tmp_path / "there"), "--scheduler", address])
-    assert there.exit_code == 0, there.output
-    summary = json.loads(there.stdout)
+    there, summary = trained(photos, tmp_path / "there", "--scheduler", address, *cache)
     assert summary["photographs"]["used"] == 12
     assert len(summary["photographs"]["unreadable"]) == 1
-    here = runner.invoke(app, [*train, str(tmp_path / "here")])
-    assert here.exit_code == 0, here.output
-    models = [tagkin.load(tmp_path / name) for name in ("there", "here")]
+    models = [there, here]
     assert list(models[0].files_) == list(models[1].files_)
     found = [model.suggest(sorted(photos.glob("*.png"))[:4], n=1) for model in models]
     for one, other in zip(*found, strict=True):
@@ -55,7 +62,7 @@ def test_a_model_from_a_cluster_is_that_of_one_machine(client, photos, tmp_path,
 def test_no_scheduler_there_is_a_clear_error(photos, tmp_path):
     import dask
 
-    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+    with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
         said = CliRunner().invoke(
             app,
             [
