@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated
 
@@ -13,6 +14,10 @@ from tagkin.cli.streams import discard, is_closed_pipe, only_our_words, prepare_
 from tagkin.version import __version__
 
 __all__ = ["app", "main"]
+
+# Objects until the garbage collector looks through the new ones. Modules are not garbage, and to
+# look for some after every 700th took a twelfth of a short command.
+_COLLECTED = 20_000
 
 _EPILOG = """\b
 Start like this, with a page in your browser:
@@ -71,6 +76,7 @@ def _tagkin(
 
 def main() -> None:
     """Run the command line of this process."""
+    gc.set_threshold(_COLLECTED)
     prepare_streams()
     import_scikit_learn_lightly()
     try:
