@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import BaseEstimator
 
 import tagkin
 from tagkin import arrays
@@ -96,3 +97,45 @@ X4, Y4 = np.random.default_rng(0).random((4, 3)), np.eye(4)[:, :3]
 def test_what_is_no_label_matrix_is_refused_the_same_everywhere(use, Y, message):
     with pytest.raises(InvalidInput, match=message):
         use(X4, Y)
+
+
+class Named(BaseEstimator):
+    n_features_in_ = 3
+    feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+
+
+class Plain(BaseEstimator):
+    n_features_in_ = 3
+
+
+def test_a_plain_array_of_the_right_width_is_taken_as_it_is():
+    X = np.ones((2, 3), np.float32)
+    assert arrays.check_features(X) is X
+    arrays.check_same_features(Plain(), X)
+    for other in (X[:, :2], np.ones((2, 4))):
+        with pytest.raises(ValueError, match=f"X has {other.shape[1]} features"):
+            arrays.check_same_features(Plain(), other)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        arrays.check_same_features(Named(), X)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ones(3, np.float32), "Expected 2D array"),
+        (np.ones((0, 3), np.float32), "0 sample"),
+        (np.ones((2, 0), np.float64), "0 feature"),
+        (np.ones((2, 3), np.complex64), "Complex data"),
+        (np.full((2, 3), "a"), "dtype='numeric'"),
+    ],
+)
+def test_other_arrays_are_refused_as_scikit_learn_does(X, message):
+    with pytest.raises(ValueError, match=message):
+        arrays.check_features(X)
+
+
+def test_rows_that_are_too_few_are_refused():
+    X = np.ones((2, 3), np.float32)
+    assert arrays.check_features(X, min_rows=2) is X
+    with pytest.raises(ValueError, match="minimum of 3 is required"):
+        arrays.check_features(X, min_rows=3)

@@ -158,12 +158,13 @@ def test_columns_may_lie_one_after_the_other(order, n, d, monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [3, 40])  # few rows go another way
 @pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize("kernel", ALL, ids=repr)
-def test_a_side_that_is_prepared_once_gives_the_same_columns(kernel, zero, n, dtype, as_array):
+def test_a_side_that_is_prepared_once_gives_the_same_columns(kernel, few, zero, n, dtype, as_array):
     X, Y = for_kernel(kernel, rows(n)), for_kernel(kernel, rows(9, seed=1)).astype(dtype)
     Y[4] *= not zero
     shift = as_array(np.linspace(0, 1, 9))
-    side = kernel.side(as_array(Y))
+    side = kernel.side(as_array(Y), few=few)
     for block in (X, X.astype(np.float32), X[::-1]):  # of either precision, one after another
         expected = np.asarray(kernel.less(as_array(block), as_array(Y), shift))
         found = np.asarray(kernel.less(as_array(block), side, shift))

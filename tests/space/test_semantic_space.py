@@ -1,5 +1,7 @@
+import gc
 import itertools
 import tracemalloc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -614,3 +616,19 @@ def test_two_images_are_enough():
     psi = space.transform(X)
     assert space.n_components_ == 1
     np.testing.assert_allclose(psi[0], -psi[1])
+
+
+def test_what_is_kept_of_landmarks_is_that_of_the_last_fit_and_goes_with_the_space():
+    X, Y, _ = make_collection(60, 12, 5)
+    space = SemanticSpace(n_landmarks=20).fit(X, Y)
+    first = space.transform(X[:2])
+    assert_same(space.transform(X[:2]), first)
+    space.fit(3 * X[:40] + 1, Y[:40])
+    assert_same(
+        space.transform(X[:2]),
+        SemanticSpace(n_landmarks=20).fit(3 * X[:40] + 1, Y[:40]).transform(X[:2]),
+    )
+    points = weakref.ref(space.landmarks_.points)
+    del space
+    gc.collect()
+    assert points() is None

@@ -10,13 +10,12 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from tagkin.annotator.label_input import Labels, indicator_of, rejections, rows_of
 from tagkin.annotator.naming import LearnedNames, counted_names
 from tagkin.annotator.suggesting import similar_to, without_itself
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
-from tagkin.arrays import Array, check_features, check_integer, to_numpy
+from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.deferring import Deferring
 from tagkin.arrays.labels import checked_names
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels
@@ -143,7 +142,7 @@ class FeatureScores(Deferring, BaseEstimator):
         """New images' features as an array, as many to an image as were fitted."""
         self._check_fitted()
         features = check_features(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        check_same_features(self, X)
         return features
 
     def _known(self, known: Array | None, n: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from tagkin.arrays.checks import (
     check_label_matrix,
     check_labels,
     check_n_labels,
+    check_same_features,
 )
 from tagkin.arrays.device import (
     ROUND_TO_TF32,
@@ -97,6 +98,7 @@ __all__ = [
     "check_label_matrix",
     "check_labels",
     "check_n_labels",
+    "check_same_features",
     "cholesky",
     "copy_lower",
     "count_below",

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 from array_api_compat import is_torch_array
 from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from tagkin.arrays.blocks import row_blocks
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
@@ -25,6 +26,7 @@ __all__ = [
     "check_label_matrix",
     "check_labels",
     "check_n_labels",
+    "check_same_features",
     "refuse_negative",
     "refuse_tag_lists",
 ]
@@ -73,6 +75,17 @@ def _has_finite_sum(X: np.ndarray) -> bool:
     """True only where all numbers are finite; where it is False, they may be as well."""
     with np.errstate(over="ignore", invalid="ignore"):
         return X.dtype.kind != "f" or bool(np.isfinite(X.sum()))
+
+
+def check_same_features(estimator: Any, X: Any) -> None:
+    """Refuse an X with other features, or other names of them, than an estimator has learned."""
+    if (
+        _is_plain_matrix(X)
+        and not hasattr(estimator, "feature_names_in_")
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+    ):
+        return
+    validate_data(estimator, X, skip_check_array=True, reset=False)
 
 
 def _check_torch(tensor: Any, name: str) -> None:

@@ -15,7 +15,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import Array, check_features, check_groups, row_blocks, to_numpy
+from tagkin.arrays import (
+    Array,
+    check_features,
+    check_groups,
+    check_same_features,
+    row_blocks,
+    to_numpy,
+)
 from tagkin.denoising.propagation import (
     as_tags,
     blended,
@@ -165,7 +172,7 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
         if not hasattr(self, "index_"):
             raise NotFittedError("This TagDenoiser is not fitted yet. Call fit(X, y) first.")
         features = check_features(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        check_same_features(self, X)
         own = None if y is None else as_tags(y, features.shape[0])
         if own is not None and own.shape[1] != self.tags_.shape[1]:
             raise InvalidInput(

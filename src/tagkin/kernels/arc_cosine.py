@@ -60,10 +60,12 @@ class ArcCosine(Kernel):
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         return arc_cosine_kernel(X, Y, order=self.order, normalized=self.normalized)
 
-    def side(self, Y: Array) -> Any:
+    def side(self, Y: Array, *, few: bool = False) -> Any:
         Y = as_block(Y, finite=False)
         norms = row_norms(Y) if isinstance(Y, np.ndarray) else None
-        return Y if norms is None else _UnitRows(Y, norms[0], Y / norms[0][:, None])
+        if norms is None:
+            return Y
+        return _UnitRows(Y, norms[0], None if few else Y / norms[0][:, None])
 
     def less(self, X: Array, Y: Any, shift: Array, memory: np.ndarray | None = None) -> Array:
         known = Y if isinstance(Y, _UnitRows) else None
@@ -158,11 +160,14 @@ def _arc_cosine(
 
 @dataclass(frozen=True)
 class _UnitRows:
-    """Rows (m×d) on the host, their norms, none of which is zero or out of range, and quotients."""
+    """Rows (m×d) on the host, their norms, none of which is zero or out of range, and quotients.
+
+    Of rows that few others are compared with at a time, quotients are not needed.
+    """
 
     rows: Array
     norms: Array
-    unit: Array
+    unit: Array | None
 
 
 @dataclass(frozen=True)
@@ -200,7 +205,8 @@ class _Sides:
         on_host = not on_accelerator(X)
         if X.shape[0] <= _FEW_ROWS and on_host:
             return cls(X, Y, norm_x, norm_y, scale, 1 / norm_y)
-        unit_y = Y / norm_y[:, None] if known is None else known.unit
+        unit_y = None if known is None else known.unit
+        unit_y = Y / norm_y[:, None] if unit_y is None else unit_y
         if X.shape[1] < Y.shape[0] and on_host:
             return cls(X * scale[:, None], unit_y, norm_x, norm_y)
         return cls(X, unit_y, norm_x, norm_y, scale)

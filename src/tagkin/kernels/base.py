@@ -56,8 +56,11 @@ class Kernel(ABC):
     @abstractmethod
     def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
 
-    def side(self, Y: Array) -> Any:
-        """What `less` needs of Y (m×d), found once for many X: Y itself where that is nothing."""
+    def side(self, Y: Array, *, few: bool = False) -> Any:
+        """What `less` needs of Y (m×d), found once for many X: Y itself where that is nothing.
+
+        With `few` it is what an X of few rows needs, and takes little memory.
+        """
         return Y
 
     def less(self, X: Array, Y: Any, shift: Array, memory: np.ndarray | None = None) -> Array:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -41,6 +42,9 @@ from tagkin.space.pivoting import PartialGramSchmidt, pgso, rp_cholesky
 __all__ = ["LandmarkMap", "Landmarks", "PartialGramSchmidt", "pgso", "rp_cholesky"]
 
 SELECTIONS = ("rpcholesky", "pgso", "uniform")
+
+# What kernels need of an estimator's landmarks; found at first use, and not stored.
+_SIDES: WeakKeyDictionary[Any, tuple[Landmarks, Any]] = WeakKeyDictionary()
 
 
 # --- landmarks ---------------------------------------------------------------------------
@@ -139,16 +143,30 @@ class Landmarks:
         return self.kernel(as_block(self.points, double=True, finite=False))
 
     def columns(
-        self, X: Array, *, rows: Sequence[int] | None = None, less: Array | None = None
+        self,
+        X: Array,
+        *,
+        rows: Sequence[int] | None = None,
+        less: Array | None = None,
+        owner: Any = None,
     ) -> Array:
         """k(X, S), shape (n, r): one block, as large as X asks for.
 
         `rows` are the numbers by which an error names the rows of X; `less` (r,) is taken from
-        the columns.
+        the columns. What the kernel needs of the landmarks is then kept for as long as there is an
+        `owner`, an estimator that will ask again.
         """
         if less is not None:
-            return self._named(self.kernel.less, X, rows, self.points, less)
+            side = self.points if owner is None else self._side_for(owner)
+            return self._named(self.kernel.less, X, rows, side, less)
         return self._named(self.kernel, X, rows, self.points)
+
+    def _side_for(self, owner: Any) -> Any:
+        landmarks, side = _SIDES.get(owner, (None, None))
+        if landmarks is not self:
+            side = self.kernel.side(self.points, few=True)
+            _SIDES[owner] = self, side
+        return side
 
     def columns_less(
         self, shift: Array

@@ -20,6 +20,7 @@ from tagkin.arrays import (
     as_block,
     check_features,
     check_label_matrix,
+    check_same_features,
     matmul,
     namespace,
     row_blocks,
@@ -236,7 +237,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.check_parameters()
         features = check_features(X, min_rows=2 if first else 1)
         if not first:
-            validate_data(self, X, skip_check_array=True, reset=False)
+            check_same_features(self, X)
         return features, check_label_matrix(Y, features.shape[0])
 
     def check_parameters(self) -> None:
@@ -403,7 +404,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Project features X (n×d) into the space: ψ (n × n_components_), in X's precision."""
         self._check_fitted()
         features = check_features(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        check_same_features(self, X)
         X = features
         xp = namespace(X, self.landmarks_.points)
         solution = self.solution()
@@ -415,7 +416,7 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         psi = xp.empty((X.shape[0], m), dtype=one.dtype, device=X.device)
         for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1]), X):
             numbers = range(rows.start, rows.stop)
-            K = self.landmarks_.columns(X[rows], rows=numbers, less=mean)
+            K = self.landmarks_.columns(X[rows], rows=numbers, less=mean, owner=self)
             psi[rows] = xp.astype(matmul(K, coefficients), one.dtype, copy=False)
         remember(psi, self)
         return psi

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import (
     Array,
@@ -22,6 +21,7 @@ from tagkin.arrays import (
     check_features,
     check_finite,
     check_integer,
+    check_same_features,
     row_blocks,
     to_numpy,
 )
@@ -235,7 +235,7 @@ class LabelTransfer(BaseEstimator, ABC):
     def _checked_queries(self, X: Array) -> Array:
         self._check_fitted()
         embeddings = _checked_embeddings(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        check_same_features(self, X)
         return embeddings
 
     def _check_fitted(self) -> None:
