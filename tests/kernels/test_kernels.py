@@ -77,7 +77,7 @@ def test_fast_order_2_is_the_closed_form_on_the_whole_range():
     angle = np.arccos(rho.astype(np.float64))
     closed = 3 * np.sin(angle) * np.cos(angle) + (np.pi - angle) * (1 + 2 * np.cos(angle) ** 2)
     fast = angular.angular_order2_float32(rho * np.float32(angular.ROOT_THIRD), less=0.25)
-    assert np.abs(fast + 0.25 - closed / (3 * np.pi)).max() < 7e-7
+    assert np.abs(fast + 0.25 - closed / (3 * np.pi)).max() < 5e-7
 
 
 def test_linear_and_rbf_are_scikit_learns():

@@ -100,7 +100,7 @@ def arc_cosine_kernel(
     - J₂ = 3 sin θ cos θ + (π − θ)(1 + 2 cos² θ)
 
     A zero row has similarity 0 to everything, itself included; every other row of the
-    normalised kernel has exactly 1 with itself. In float32, order 2 is within 7e-7 of the
+    normalised kernel has exactly 1 with itself. In float32, order 2 is within 5e-7 of the
     closed form (times the norms where not normalised). Order 0 has an infinite slope at θ = 0:
     between equal rows of different blocks, rounding shows as its square root.
 
