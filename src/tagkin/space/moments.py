@@ -51,8 +51,11 @@ __all__ = ["Moments", "first_sums", "sums_and_gram"]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
+# On x86-64 OpenBLAS makes KᵀK a tenth sooner where the entries of a column lie side by side (it
+# puts K into its own order first). Products with sparse labels then have to be dense ones, which up
+# to so many labels take less than is gained.
 _ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
-_FEW_LABELS, _LANDMARKS_A_LABEL = 32, 32  # up to which dense products take less than is gained
+_FEW_LABELS, _LANDMARKS_A_LABEL = 32, 32
 _PART = 1024  # rows of float32 sums, which are added up in float64
 _ROWS = 16
 _SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
@@ -127,7 +130,7 @@ class Moments(Deferring):
 
         dtype = namespace(X).result_type(as_block(X[:1], finite=False), landmarks.points)
         text = _sparse_where_it_pays(text)
-        by_columns = dtype == np.float32 and _by_columns(text, r)
+        by_columns = _ON_X86 and dtype == np.float32 and _has_few_labels(text, r)
         blocks = ColumnBlocks(columns, X, (X.shape[0], r), dtype, 8 * (r + d), by_columns)
         return cls._summed(blocks, text, shift, beside)
 
@@ -202,7 +205,7 @@ class Moments(Deferring):
         for lane in lanes:
             self._combine(lane, 1, but="kernel_gram")
 
-    def _add_block(self, K: Array, text: Array) -> None:
+    def _add_block(self, K: Array, text: Any) -> None:
         """Add kernel columns K (n×r), less the shift, and text features (n×q).
 
         KᵀK is for others, and what sparse text features have among themselves for
@@ -213,14 +216,19 @@ class Moments(Deferring):
             exact = like(text, self.text_sum)
             self.text_sum += namespace(exact).sum(exact, axis=0)
             self.text_gram += gram(exact)
-        if on_accelerator(K):
-            self._add_cross_there(K, like(text, K))
+        by_columns = isinstance(K, np.ndarray) and K.strides[0] < K.strides[1]
+        if on_accelerator(K) or (by_columns and _has_few_labels(text, K.shape[1])):
+            self._add_cross_and_sums(K, like(text, K))
+            return
+        ones = namespace(K).ones(min(_PART, K.shape[0]), dtype=K.dtype, device=K.device)
+        for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
+            some = K[first : first + _PART]
+            self.kernel_sum += matmul(ones[: some.shape[0]], some)
+        few = scipy.sparse.issparse(text) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape)
+        if few and isinstance(K, np.ndarray):
+            self.cross += (text.T.astype(K.dtype) @ K).T
         else:
-            ones = namespace(K).ones(min(_PART, K.shape[0]), dtype=K.dtype, device=K.device)
-            for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
-                some = K[first : first + _PART]
-                self.kernel_sum += matmul(ones[: some.shape[0]], some)
-            self._add_cross(K, text)
+            self.cross += matmul(K.T, like(text, K))
 
     def _add_sparse_text(self, text: Any) -> None:
         """Add the sums that sparse text features (n×q) have among themselves."""
@@ -233,20 +241,15 @@ class Moments(Deferring):
             else:
                 self.text_gram += like(gram, self.text_gram)
 
-    def _add_cross(self, K: Array, text: Any) -> None:
-        few = scipy.sparse.issparse(text) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape)
-        if few and isinstance(K, np.ndarray) and K.strides[1] <= K.strides[0]:
-            self.cross += (text.T.astype(K.dtype) @ K).T
-        else:
-            self.cross += matmul(K.T, like(text, K))
-
-    def _add_cross_there(self, K: Array, text: Array) -> None:
-        """Add KᵀT̂ and the sums of K on a device, by one product: a pass over K costs as much."""
+    def _add_cross_and_sums(self, K: Array, text: Array) -> None:
+        """Add KᵀT̂ and the sums of K by one product: a pass over K costs as much."""
         xp = namespace(K)
         n, q = text.shape
         # to a multiple of four, without which products are slow
         ones = xp.ones((n, 4 - q % 4), dtype=K.dtype, device=K.device)
-        sums = tall_product(K, xp.concat([text, ones], axis=1), LONGEST_THERE)
+        both = xp.concat([text, ones], axis=1)
+        there = on_accelerator(K)
+        sums = tall_product(K, both, LONGEST_THERE) if there else matmul(K.T, both)
         self.cross += sums[:, :q]
         self.kernel_sum += sums[:, q]
 
@@ -392,14 +395,10 @@ def _sparse_where_it_pays(text: Any) -> Any:
     return _as_sparse(text)
 
 
-def _by_columns(text: Any, r: int) -> bool:
-    """Whether kernel columns (n×r) are best where the entries of a column lie side by side.
-
-    On x86-64 OpenBLAS then makes KᵀK a tenth sooner (it puts K into its own order first), but
-    products with sparse text features (n×q) have to be dense ones.
-    """
-    few = not scipy.sparse.issparse(text) or text.shape[1] <= _FEW_LABELS + r // _LANDMARKS_A_LABEL
-    return _ON_X86 and few
+def _has_few_labels(text: Any, r: int) -> bool:
+    """Whether a dense product of text features (n×q) with kernel columns (n×r) costs little."""
+    q = text.shape[1]
+    return not scipy.sparse.issparse(text) or q <= _FEW_LABELS + r // _LANDMARKS_A_LABEL
 
 
 def _as_sparse(text: np.ndarray) -> Any:
