@@ -46,6 +46,36 @@ def test_the_gradient_vanishes_at_the_solution():
     np.testing.assert_allclose(p.sum(axis=0), (Y > 0).sum(axis=0), rtol=0.01)
 
 
+def test_a_label_that_is_plain_to_see_takes_few_steps():
+    """One feature says which 30 of 6,000 images carry it; minimum to 2e-3.
+
+    A step that goes too far ends where the loss is flat but for λ, and Newton's next one back at
+    the beginning.
+    """
+    n, regularization = 6000, 0.25
+    y = np.arange(n) < 30
+    x = np.where(y, 0.55, 0.0)[:, None]
+
+    class OneColumn:
+        n_images, dtype = n, np.dtype(np.float64)
+
+        def blocks(self):
+            yield slice(0, n), x
+
+    basis = _logistic.Basis(np.eye(1), np.zeros(1), (x**2).sum(axis=0))
+    labels = scipy.sparse.csr_array(y[:, None].astype(np.float64))
+    found = _logistic.fit_logistic(OneColumn(), basis, labels, regularization, tolerance=1e-4)
+    assert found.n_steps <= 10
+
+    def loss(parameters):
+        margins = x[:, 0] * parameters[0] + parameters[1]
+        wrong = np.logaddexp(0, np.where(y, -margins, margins)).sum()
+        return wrong + regularization / 2 * parameters[0] ** 2
+
+    exact = minimize(loss, [10.0, -6.0], method="Nelder-Mead", options={"xatol": 1e-6}).x
+    np.testing.assert_allclose([found.coef[0, 0], found.intercept[0]], exact, atol=2e-3)
+
+
 def test_labels_do_not_depend_on_each_other():
     """One at a time gives the same as all together."""
     X, Y, X_new = make_collection(200)

@@ -355,6 +355,7 @@ class _Problem:
         slope, bend = (w * direction).sum(axis=0), (direction * direction).sum(axis=0)
         length = np.zeros(w.shape[1])
         low, high = np.zeros_like(length), np.full_like(length, np.inf)
+        falls, rises = uphill_by, np.zeros_like(length)  # how steep it is at either bound
         for step in range(_LINE_STEPS):
             if step == 0:
                 first, second = uphill_by, self._bend_along(along)
@@ -362,11 +363,15 @@ class _Problem:
                 first, second = self._along(margins, along, length)
                 first += self.regularization * (slope + length * bend)
             second += self.regularization * bend
-            low, high = np.where(first < 0, length, low), np.where(first < 0, high, length)
+            below = first < 0
+            low, falls = np.where(below, length, low), np.where(below, first, falls)
+            high, rises = np.where(below, high, length), np.where(below, rises, first)
             newton = length - first / np.maximum(second, 1e-300)
-            inside = (newton > low) & (newton < high)
-            middle = np.where(np.isfinite(high), (low + high) / 2, length)
-            length = np.where(inside, newton, np.where(first == 0, length, middle))
+            # Beyond the minimum the loss may bend less than before it, and Newton's step lead back
+            # to where it came from: near a bound, rather where a straight slope between both is 0.
+            straight = low + (high - low) * falls / np.minimum(falls - rises, -1e-300)
+            near = (newton < (3 * low + straight) / 4) | (newton > (straight + 3 * high) / 4)
+            length = np.where(np.isfinite(high) & near, straight, np.maximum(newton, low))
         return length
 
     def _bend_along(self, along: Array) -> np.ndarray:
