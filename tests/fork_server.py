@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tagkin.cli.scikit_learn import import_scikit_learn_lightly
+
 from .fork_client import LENGTH
 
 __all__ = ["Start", "fork_server"]
@@ -59,6 +61,7 @@ def fork_server() -> Iterator[Start]:
 
 def serve(address: str) -> Callable[[], None] | None:
     """Fork for every request until the input ends; in a child, what it is to do is returned."""
+    import_scikit_learn_lightly()  # as commands do
     for module in MODULES:
         importlib.import_module(f"tagkin.{module}")
     gc.collect()

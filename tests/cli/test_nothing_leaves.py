@@ -17,7 +17,8 @@ from tests.fork_server import Start
 # They hold nothing. Semaphores are files there, and joblib tries whether they work.
 DEVICES = re.compile("/dev/(?!shm/)|/dev/shm/sem[.]|/dev/shm/[^/]+$")
 COMMANDS = """
-from tagkin.cli import app
+import sys
+from tagkin.cli import main
 photos, tags, fresh, out = {photos!r}, {tags!r}, {fresh!r}, {out!r}
 one, model = fresh + "/red-circle-0.jpg", out + "/model"
 for command in (
@@ -40,8 +41,9 @@ for command in (
     ["explain", photos + "/red-circle-0.jpg"],
     ["export", "--output", out + "/decisions.jsonl"],
 ):
+    sys.argv = ["tagkin", *command]
     try:
-        app(command)
+        main()
     except SystemExit as end:
         assert not end.code, command
 """
