@@ -318,10 +318,11 @@ def test_the_space_is_that_of_the_host(accelerator, n_landmarks, dtype):
 
 def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
     for module in (gram, moments):
-        monkeypatch.setattr(module, "LONGEST_THERE", 700)
+        monkeypatch.setattr(module, "LONGEST_THERE", 200)
     rng = np.random.default_rng(0)
-    K, T = rng.standard_normal((1500, 2100)), rng.standard_normal((1500, 3))
-    sums = moments.Moments.zeros(accelerator(np.zeros(2100)), 3)
+    # two parts of rows, two panels of columns, and what is left of both
+    K, T = rng.standard_normal((450, 1100)), rng.standard_normal((450, 3))
+    sums = moments.Moments.zeros(accelerator(np.zeros(1100)), 3)
     sums._add_block(accelerator(K), accelerator(T))
     lower = gram.LowerGram(sums.kernel_gram)
     lower.add(accelerator(K))
@@ -376,7 +377,7 @@ METHODS = [
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_labels_pass_as_on_the_host(accelerator, method, dtype):
-    X, Y, X_new = make_collection(n=400)
+    X, Y, X_new = make_collection(n=200)
     X, X_new = X.astype(dtype), X_new.astype(dtype)
     host = clone(method).fit(X, Y)
     there = clone(method).fit(accelerator(X), scipy.sparse.csr_array(Y))
