@@ -128,6 +128,21 @@ def test_gradients_by_the_weights(sigmoids):
         assert abs(gradient[0]) > 1e-5
 
 
+def test_many_pairs_are_summed_part_by_part():
+    """More than are computed at a time: 9,900 or so of 500 images and 20 labels."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((500, 20)) < 0.4).astype(float)
+    indices = rng.integers(0, 500, (500, 9))
+    sigmoids = Sigmoids(rng.uniform(-1, 4, 20), rng.uniform(-3, 1, 20))
+    pairs, penalties = pairs_of(indices, Y, True), rng.standard_normal(9)
+    assert len(pairs.cost) > 2**13
+    value, gradient = rank_loss(penalties, pairs, sigmoids)
+    p = dense_p(softmax(-penalties), indices, Y)
+    assert value == pytest.approx(dense_loss(dense_predictions(p, sigmoids), Y), rel=1e-12)
+    numerical = slope_by_differences(lambda x: rank_loss(x, pairs, sigmoids)[0], penalties)
+    np.testing.assert_allclose(gradient, numerical, atol=1e-9)
+
+
 def test_gradient_and_hessian_of_the_sigmoids():
     indices, _, Y = made()
     pairs = pairs_of(indices, Y, True)
