@@ -31,7 +31,7 @@ def fit(n: int, d: int, r: int, repeats: int) -> Any:
 
 def limits() -> dict[str, Any]:
     """The space against plain matrix products."""
-    return {"limit": [fit(*case, 3) for case in LIMIT]}
+    return {"limit": [fit(*case, 7) for case in LIMIT]}
 
 
 def peers() -> dict[str, Any]:

@@ -111,22 +111,29 @@ another problem. cca-zoo runs without the permutation importances of its `fit`, 
 than the solution."""
 
 
-WHERE_IT_GOES = """Where the time goes, in CPU time of one thread on x86-64 (a busy machine), with
-that of the plain products as the unit. The triangle of KᵀK is done by BLAS at nearly the rate of a
-general product, and what is left is several small things: arc-cosines at 2.5 to 3 ns each, the
-labels' sums, the choice of landmarks by random pivots, and the solution, most of which is a float64
-Cholesky factor of r³/3 operations, on one thread.
+WHERE_IT_GOES = """Where the time goes, in CPU time of one thread on x86-64 (a busy machine, medians
+of five or six fits), with that of the plain products as the unit. BLAS does the triangle of KᵀK
+at the rate of a general product, with kernel columns that lie one after the other. What is left is
+several small things: arc-cosines at 2 to 2.5 ns each, the labels' sums, the choice of landmarks by
+random pivots, and the solution, most of which is a float64 Cholesky factor of r³/3 operations.
 
 | | 100,000 × 256, 2,048 | 20,000 × 1,280, 4,096 |
 | --- | ---: | ---: |
 | KᵀK, by its operations alone | .80 | .62 |
-| KᵀK | .88 | .68 |
+| KᵀK | .79 | .58 |
 | products of kernel columns, by their operations alone | .20 | .38 |
-| products of kernel columns | .22 | .46 |
-| arc-cosines | .13 | .06 |
-| sums of labels, and norms | .10 | .07 |
+| products of kernel columns | .21 | .34 |
+| arc-cosines | .10 | .04 |
+| sums of labels, and norms | .10 | .04 |
 | choice of landmarks | .03 | .11 |
-| solution | .04 | .17 |"""
+| solution | .03 | .15 |
+| float64 sums of float32 ones, copies, checks | .05 | .09 |
+| in all | 1.30 | 1.30 |
+
+With two threads, each has half of the images, and rows of the factor; neither waits for the other
+before its sums are done. What one of them does alone (labels are checked and made sparse, landmarks
+drawn between products, the squares on the diagonal factored) is about a twentieth of a fit. The
+ratio of one pair of runs varies by a tenth with what else the processors of a shared machine do."""
 
 
 def _limit_section(rows: list[dict[str, Any]]) -> str:
@@ -157,7 +164,8 @@ def _limit_section(rows: list[dict[str, Any]]) -> str:
 
 `SemanticSpace.fit`, including the selection of landmarks, against plain float32 matrix products
 with 2Ndr + Nr² operations, the minimum for the kernel columns and their Gram matrix. Medians
-over alternating repeats, all threads. Peak memory is the memory of the fit beyond the features.
+over alternating repeats, of the ratio over their pairs, all threads. Peak memory is the memory of
+the fit beyond the features.
 
 {table}
 
