@@ -24,10 +24,11 @@ COMMANDS = {
 }
 
 _OF_TRAINING = """\
-Of `tagkin train` (a profile, other programs running), learning takes 45 %, in 16 spaces and 16
-read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean 22 %,
-most of it to read the nouns of WordNet; series, the photographs' tags and saving the rest. It is
-Python's work rather than NumPy's, of which two threads do no more than one."""
+Of `tagkin train` (a profile, other programs running), learning takes 58 %, in many spaces and
+read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean a tenth;
+series, the photographs' tags and saving the rest. It is Python's work rather than NumPy's, of which
+two threads do no more than one. `tagkin --help` imports no command; of `tagkin suggest`, imports
+take two thirds."""
 _WHERE = """\
 Where the processor's time of COCO's 10,000 goes (a profile with one thread, other programs running;
 31 s): spaces 39 %, most of it sums over kernel columns and factors of 4,096 and, in folds, 3,072

@@ -17,7 +17,7 @@ import mmap
 import os
 import pickletools
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,16 +81,19 @@ def sha256_of_file(path: str | os.PathLike[str]) -> str:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def read_tensors(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+def read_tensors(
+    path: str | os.PathLike[str], only: Collection[str] | None = None
+) -> dict[str, np.ndarray]:
     """The tensors of a file that ``torch.save(model.state_dict(), path)`` wrote, by name.
 
-    They are copies in the machine's byte order, C-contiguous whatever their strides were.
+    They are copies in the machine's byte order, C-contiguous whatever their strides were: of all,
+    or of those that are asked for.
     """
     path = Path(path)
     try:
         if zipfile.is_zipfile(path):
-            return _from_zip(path)
-        return _from_stream(path)
+            return _from_zip(path, only)
+        return _from_stream(path, only)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (_Refused, ValueError, IndexError, KeyError, TypeError, zipfile.BadZipFile) as error:
@@ -103,7 +106,7 @@ def read_tensors(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 # --- the two forms of file ---------------------------------------------------------------
 
 
-def _from_zip(path: Path) -> dict[str, np.ndarray]:
+def _from_zip(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(path) as archive:
         if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
             raise _Refused("the archive is compressed")
@@ -119,10 +122,10 @@ def _from_zip(path: Path) -> dict[str, np.ndarray]:
         def numbers(storage: _Storage) -> np.ndarray:
             return np.frombuffer(archive.read(f"{root}data/{storage.key}"), storage.dtype)
 
-        return _arrays(found, numbers)
+        return _arrays(found, numbers, only)
 
 
-def _from_stream(path: Path) -> dict[str, np.ndarray]:
+def _from_stream(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]:
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise _Refused("it is empty")
@@ -148,7 +151,7 @@ def _from_stream(path: Path) -> dict[str, np.ndarray]:
                 size = count * np.dtype(storage.dtype).itemsize
                 return np.frombuffer(data[start : start + size], storage.dtype)
 
-            return _arrays(found, numbers)
+            return _arrays(found, numbers, only)
 
 
 def _tensors(found: Any) -> dict[str, _Tensor]:
@@ -160,9 +163,13 @@ def _tensors(found: Any) -> dict[str, _Tensor]:
     return found
 
 
-def _arrays(found: Any, numbers: Callable[[_Storage], np.ndarray]) -> dict[str, np.ndarray]:
+def _arrays(
+    found: Any, numbers: Callable[[_Storage], np.ndarray], only: Collection[str] | None
+) -> dict[str, np.ndarray]:
     arrays = {}
     for name, tensor in _tensors(found).items():
+        if only is not None and name not in only:
+            continue
         storage, offset, shape, strides = tensor
         flat = numbers(storage)[storage.start : storage.start + storage.length]
         whole = all(isinstance(n, int) and n >= 0 for n in (offset, *shape, *strides))

@@ -227,8 +227,9 @@ def _built(name: str, pooling: str, weights: Path) -> bytes:
 @functools.cache
 def _classifier(weights: Path) -> Classifier:
     """The last layer, read once for all annotators."""
-    layers = read_tensors(weights)
-    return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
+    names = "_fc.weight", "_fc.bias"
+    layers = read_tensors(weights, names)
+    return Classifier(*(layers[name] for name in names), imagenet_synsets())
 
 
 def build_model(
