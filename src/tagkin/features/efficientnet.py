@@ -227,9 +227,8 @@ def _built(name: str, pooling: str, weights: Path) -> bytes:
 @functools.cache
 def _classifier(weights: Path) -> Classifier:
     """The last layer, read once for all annotators."""
-    names = "_fc.weight", "_fc.bias"
-    layers = read_tensors(weights, names)
-    return Classifier(*(layers[name] for name in names), imagenet_synsets())
+    layers = read_tensors(weights, ("_fc.weight", "_fc.bias"))
+    return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
 
 
 def build_model(
