@@ -4,7 +4,7 @@ It hands its streams, its folder and its environment over, passes signals on, an
 command ends.
 """
 
-import json
+import marshal
 import os
 import signal
 import socket
@@ -17,7 +17,7 @@ PASSED_ON = (signal.SIGINT, signal.SIGTERM)
 
 def stand_for(address: str, command: list[str]) -> NoReturn:
     request = {"command": command, "folder": os.getcwd(), "environment": dict(os.environ)}
-    text = json.dumps(request).encode()
+    text = marshal.dumps(request)
     asked = socket.socket(socket.AF_UNIX)
     asked.connect(address)
     for number in PASSED_ON:

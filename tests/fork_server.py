@@ -6,10 +6,12 @@ imports what commands use, and then forks for each of them. What is started is a
 the command's, and if it is killed, so is the command. A command ends as any interpreter does.
 """
 
+import atexit
 import contextlib
+import ctypes
 import gc
 import importlib
-import json
+import marshal
 import os
 import runpy
 import select
@@ -30,8 +32,17 @@ from .fork_client import LENGTH
 __all__ = ["Start", "fork_server"]
 
 ROOT = Path(__file__).parents[1]
-# Imported once. Nothing that starts threads.
-MODULES = ("annotator.learning", "catalogue", "cli.review", "cli.suggest", "cli.train", "server")
+# Imported once, as commands do it. Nothing that starts threads.
+MODULES = (
+    "tagkin.annotator.learning",
+    "tagkin.catalogue",
+    "tagkin.cli.review",
+    "tagkin.cli.suggest",
+    "tagkin.cli.train",
+    "tagkin.server",
+    "sklearn.metrics",
+    "sklearn.model_selection",
+)
 
 Start = Callable[..., "subprocess.Popen[Any]"]
 
@@ -61,9 +72,10 @@ def fork_server() -> Iterator[Start]:
 
 def serve(address: str) -> Callable[[], None] | None:
     """Fork for every request until the input ends; in a child, what it is to do is returned."""
-    import_scikit_learn_lightly()  # as commands do
+    atexit.register(_leave_other_packages)  # the first one, which is called last
+    import_scikit_learn_lightly()
     for module in MODULES:
-        importlib.import_module(f"tagkin.{module}")
+        importlib.import_module(module)
     gc.collect()
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as listening:
@@ -78,6 +90,18 @@ def serve(address: str) -> Callable[[], None] | None:
                     listening.close()
                     return _begun(asked)
     return None
+
+
+def _leave_other_packages() -> None:
+    """Let an interpreter that ends not take scikit-learn and the like apart, module by module.
+
+    It would write to every page of memory that it shares with the server, each of which is copied
+    then: that takes twice as long as all else. What is ours is taken apart as in any process.
+    """
+    for name, module in list(sys.modules.items()):
+        if "site-packages" in (getattr(module, "__file__", None) or ""):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))  # never freed
+            del sys.modules[name]
 
 
 def _begun(asked: socket.socket) -> Callable[[], None]:
@@ -116,7 +140,7 @@ def _forget_those_that_ended() -> None:
 def _received(asked: socket.socket) -> tuple[dict[str, Any], list[int]]:
     head, streams, *_ = socket.recv_fds(asked, LENGTH, 3)
     with asked.makefile("rb") as file:
-        return json.loads(file.read(int.from_bytes(head))), streams
+        return marshal.loads(file.read(int.from_bytes(head))), streams
 
 
 def _look_after(child: int, asked: socket.socket) -> NoReturn:
