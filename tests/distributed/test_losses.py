@@ -1,6 +1,5 @@
 """Workers are killed, for real, in the middle of the work."""
 
-import gc
 import os
 import signal
 import time
@@ -99,7 +98,6 @@ def mortal(settings):
         for nanny in cluster.workers.values():
             nanny.close_gracefully()  # restarts nothing from now on
         yield client
-    gc.collect()  # what waited in vain says so here, not at the end of all tests
 
 
 def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
@@ -116,8 +114,8 @@ def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
     space = SemanticSpace(selection=X[::60])
     features = deadly(X, [tmp_path / "mark"], at=1400, rows=65, after=came)  # several sums
     with (
-        dask.config.set({"distributed.scheduler.no-workers-timeout": "200ms"}),
-        pytest.raises(ClusterLost, match=r"no worker for 0\.2 seconds.*first .* of 2,600.*resume"),
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+        pytest.raises(ClusterLost, match=r"no worker for 1 seconds.*first .* of 2,600.*resume"),
     ):
         fit_space(space, features, Y, client=mortal)
     assert 0 < space.n_images_ < N
@@ -129,7 +127,7 @@ def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
     here = SemanticSpace(selection=X[::60]).fit(X, Y)
     assert relative_error(space.transform(X_new), here.transform(X_new)) < 1e-7
     with (
-        dask.config.set({"distributed.scheduler.no-workers-timeout": "200ms"}),
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
         pytest.raises(ClusterLost, match="no worker"),
     ):
         compute(transform(space, features), client=mortal)
@@ -141,8 +139,8 @@ def test_what_is_lost_on_the_way_here_with_all_workers_is_an_error(mortal):
     (pid,) = mortal.run(os.getpid).values()
     os.kill(pid, signal.SIGKILL)
     with (
-        dask.config.set({"distributed.scheduler.no-workers-timeout": "200ms"}),
-        pytest.raises(ClusterLost, match=r"no worker for 0\.2 seconds"),
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+        pytest.raises(ClusterLost, match="no worker for 1 seconds"),
     ):
         result(one, mortal)
 
