@@ -102,12 +102,12 @@ def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
 
     return_when = "FIRST_COMPLETED" if for_one else "ALL_COMPLETED"
 
-    def look(seconds: float) -> None:
+    def look() -> None:
         # in the event loop of this very client: a future belongs to one loop, and the client in
         # use elsewhere may run another
         with client.as_current():
             try:
-                dask_wait(list(futures), timeout=seconds, return_when=return_when)
+                dask_wait(list(futures), timeout=_CHECK_EVERY, return_when=return_when)
             except TimeoutError as error:
                 raise _NotYet from error
 
@@ -131,8 +131,8 @@ def gathered(futures: Sequence[Any], client: Any) -> list[Any]:
     # what is lost on the way here is computed again, for which there must be workers
     coming = asyncio.run_coroutine_threadsafe(fetch(), client.loop.asyncio_loop)
 
-    def look(seconds: float) -> list[Any]:
-        concurrent.futures.wait([coming], timeout=seconds)
+    def look() -> list[Any]:
+        concurrent.futures.wait([coming], timeout=_CHECK_EVERY)
         if not coming.done():
             raise _NotYet
         error = coming.exception()
@@ -157,13 +157,12 @@ class _NotYet(Exception):
     """What is waited for is not there yet."""
 
 
-def _watched(look: Callable[[float], Found], client: Any) -> Found:
-    """What is waited for: `look` gives it, or ends with `_NotYet` after so many seconds."""
+def _watched(look: Callable[[], Found], client: Any) -> Found:
+    """What is waited for: `look` gives it, or ends with `_NotYet` every now and then."""
     patience, alone_since = _patience(), None
-    seconds = min(_CHECK_EVERY, patience / 4)
     while True:
         try:
-            return look(seconds)
+            return look()
         except _NotYet:
             pass  # the usual case: see whether anybody is at work
         if client.status in ("closing", "closed"):
@@ -174,7 +173,7 @@ def _watched(look: Callable[[float], Found], client: Any) -> Found:
         alone_since = alone_since or time.monotonic()
         if time.monotonic() - alone_since > patience:
             raise ClusterLost(
-                f"The Dask cluster at {_address(client)} has had no worker for {patience:g} "
+                f"The Dask cluster at {_address(client)} has had no worker for {patience:.0f} "
                 "seconds. Start workers, and run this again."
             )
 
