@@ -18,7 +18,6 @@ _LARGEST = 5.0  # of a step in any parameter, where it hardly bends
 _NEAR = 0.01  # so far from where derivatives were computed a parabola does
 _CACHED = 2**15  # pairs of images and labels that a core's cache holds, with all that is made
 _OFFSET = 1e-2  # a slight pull of offsets to 0, for labels on hardly any image
-_HALVES = 3  # labels with weights of one half that the common weights are the mean of, too
 
 
 class Mixture(NamedTuple):
@@ -52,13 +51,14 @@ def fit_mixture(
     labels: scipy.sparse.csr_array,
     shrinkage: float = 30.0,
     start: Mixture | None = None,
+    n_halves: float = 3.0,
 ) -> Mixture:
     """The mixture of logits u and v (N×D) under which the labels (N×D) are most likely.
 
     Each label has weights of its own, drawn to those that all have in common: the loss is
-    Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²], with three labels more whose weights are
-    one half. A label on few images has too little to say against s, and keeps to the common
-    weights. From `start`, where one is near, it takes fewer rounds to the same.
+    Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²], with `n_halves` labels more whose weights
+    are one half, above 0. A label on few images has too little to say against s, and keeps to the
+    common weights. From `start`, where one is near, it takes fewer rounds to the same.
     """
     sums = _Likelihood(u, v, labels)
     theta = np.tile([0.5, 0.5, 0.0], (labels.shape[1], 1))
@@ -68,33 +68,36 @@ def fit_mixture(
     pull = np.array([shrinkage, shrinkage, _OFFSET])
     for _ in range(_ROUNDS):
         gradient, hessian = (part[sums.learned] for part in sums.at(theta))
-        gradient += pull * (known - _common(known))
-        step = _newton(gradient, hessian + np.diag(pull), shrinkage)
+        gradient += pull * (known - _common(known, n_halves))
+        step = _newton(gradient, hessian + np.diag(pull), shrinkage, n_halves)
         step *= _kept_short(step, hessian)[:, None]
         known = known + step
         theta[sums.learned] = known
         if np.abs(step).max(initial=0) < _MOVED:
             break
-    theta[~sums.learned] = _common(known)
+    theta[~sums.learned] = _common(known, n_halves)
     return Mixture(np.maximum(theta[:, 0], 0), np.maximum(theta[:, 1], 0), theta[:, 2])
 
 
-def _common(theta: np.ndarray) -> np.ndarray:
+def _common(theta: np.ndarray, n_halves: float) -> np.ndarray:
     """What labels with weights and offsets (D×3) are drawn to: mean weights, and no offset."""
-    weights = (theta[:, :2].sum(axis=0) + _HALVES / 2) / (len(theta) + _HALVES)
+    weights = (theta[:, :2].sum(axis=0) + n_halves / 2) / (len(theta) + n_halves)
     return np.append(weights, 0.0)
 
 
-def _newton(gradient: np.ndarray, hessian: np.ndarray, shrinkage: float) -> np.ndarray:
+def _newton(
+    gradient: np.ndarray, hessian: np.ndarray, shrinkage: float, n_halves: float
+) -> np.ndarray:
     """Newton's step (D×3) of all labels, and with them of what they have in common.
 
     With common weights c, A δₜ − s P δ_c = −gₜ for each label, P being the first two columns of
-    the identity, and (D + 3) δ_c = Σ Pᵀδₜ: c in turn with the labels would take many rounds.
+    the identity, and (D + h) δ_c = Σ Pᵀδₜ with h halves: c in turn with the labels would take many
+    rounds.
     """
     inverse = np.linalg.inv(hessian)
     own = -np.einsum("tab,tb->ta", inverse, gradient)
     by_common = shrinkage * inverse[:, :, :2]
-    left = (len(own) + _HALVES) * np.eye(2) - by_common[:, :2].sum(axis=0)
+    left = (len(own) + n_halves) * np.eye(2) - by_common[:, :2].sum(axis=0)
     return own + by_common @ np.linalg.solve(left, own[:, :2].sum(axis=0))
 
 
