@@ -263,8 +263,9 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         from tagkin.annotator.series import find_series
 
         step("Finding series", 0, 1)
-        series = begun(lambda: find_series(seen.files, seen.features, n_folds(len(seen.files))))
-        return self.learnable(rows), series()
+        labels = begun(lambda: self.learnable(rows))
+        series = find_series(seen.files, seen.features, n_folds(len(seen.files)))
+        return labels(), series
 
     def learnable(self, rows: list[list[str]]) -> Labels:
         """What can be learned of photographs' tags, refused in words of photographs and tags."""
@@ -418,9 +419,8 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
 
         Each fold is held out in turn; nothing of this annotator changes. Nothing is tuned, either.
         """
-        step = progress or silent
+        step, estimator = progress or silent, self._estimator()
         seen, rows, (refused,) = self._tagged(photographs, tags, step, rejected)
-        estimator = self._estimator()
         estimator.prior = self._usable_prior(seen.features)[0]
         labels, groups = self._labels_and_series(rows, seen, step)
         return estimator.cross_validate(
