@@ -82,6 +82,8 @@ class IndicatorView(TransformerMixin, BaseEstimator):
             return Y
         if scipy.sparse.issparse(Y):
             return Y[:, kept]
+        if isinstance(Y, np.ndarray):
+            return np.take(Y, kept, axis=1)  # row after row, as what comes next reads it
         return Y[:, namespace(Y).asarray(kept, device=Y.device)]
 
 
