@@ -70,7 +70,7 @@ def learning_section(found: dict[str, Any] | None) -> str:
 
 `Annotator.fit`, given features ({found["features"]:,} for each photograph) that were extracted
 before: series, denoising, κ, the space, votes and read-out, the names of tags, and confidences
-from held-out photographs. Medians of three fits; the machine's own speed varies by a quarter.
+from held-out photographs. Medians of three fits; the machine's own speed varies by a third.
 
 {fits}
 
