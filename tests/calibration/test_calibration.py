@@ -109,7 +109,7 @@ def test_precision_is_that_of_all_suggestions_together():
     fitted = LabelCalibrator().fit(S[:4000], Y[:4000])
     given = S[4000:] >= fitted.min_scores(0.5)
     assert given[:, 0].mean() > 0.99
-    assert Y[4000:][given].mean() == pytest.approx(0.51, abs=0.02)
+    assert Y[4000:][given].mean() == pytest.approx(0.505, abs=0.02)
     # each of the others is asked for .4 at the least: .38 with its sampling error
     for label in (1, 2, 3):
         assert Y[4000:, label][given[:, label]].mean() > 0.38

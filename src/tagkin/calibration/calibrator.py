@@ -282,7 +282,7 @@ class LabelCalibrator(BaseEstimator):
 
         The wanted precision is that of all suggestions together. Where some labels are right far
         more often than wanted, the others are asked for less, by .1 at the most, as long as the
-        held-out images promise .0075 more than is wanted. Labels that came later and have a link of
+        held-out images promise .005 more than is wanted. Labels that came later and have a link of
         their own are asked for less, by .3 at the most, or for more, by .1 at the most, so that
         what is wanted is reached by cuts on images that they were not learned from.
 

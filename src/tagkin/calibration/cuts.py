@@ -27,15 +27,15 @@ PRIOR_IMAGES = 30
 # above what is wanted by a margin. They chose the cuts and promise a little too much; but what
 # learned from all images is better than what was learned without them. On other training images of
 # COCO, Flickr8k and photos, of which 300 to 5,000 were learned from, .5 to .95 were reached within
-# .008 on average and .023 at the most, rather above (.011 and .032 with a margin of .02).
+# .008 on average and .021 at the most, rather above (.011 and .032 with a margin of .02).
 PRECISIONS = np.linspace(0.0, 1.0, 201)
-_LARGEST_DROP, _MARGIN = 0.1, 0.0075
+_LARGEST_DROP, _MARGIN = 0.1, 0.005
 
 # Of labels that came later, little is known one by one, and their cuts are judged on images that
 # they were not chosen on. On other training images of the same, with 150 to 2,500 that brought the
 # labels, .5 to .95 were reached within .006, .013 and .015 on average; with the rule of the labels
 # known before and a margin of .02, within .008, .015 and .037.
-_LATER_DROP, _LATER_RISE, _LATER_MARGIN = 0.3, 0.1, 0.005
+_LATER_DROP, _LATER_RISE = 0.3, 0.1
 
 
 def cut_precision(log_odds: np.ndarray, table: ScoreTable) -> np.ndarray:
@@ -88,6 +88,6 @@ def asked_of_later(precision: float, joint: np.ndarray | None) -> float:
     if joint is None:
         return precision
     low, high = precision - _LATER_DROP, min(precision + _LATER_RISE, 1.0)
-    enough = to_numpy(joint) >= precision + _LATER_MARGIN
+    enough = to_numpy(joint) >= precision + _MARGIN
     asked = PRECISIONS[enough & (low - 1e-9 <= PRECISIONS) & (high + 1e-9 >= PRECISIONS)]
     return float(asked[0]) if len(asked) else high
