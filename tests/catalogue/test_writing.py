@@ -20,14 +20,11 @@ from tagkin.collection.sidecars import Convention, provenance_of, tags_of
 from tagkin.errors import InvalidInput
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool, path_with_exiftool
 from tests.collection.xmp_samples import subjects, with_xmp
 from tests.forking import needs_fork
 from tests.images.synthetic import picture, saved
 from tests.killing import kill_everywhere
-
-needs_exiftool = pytest.mark.skipif(
-    shutil.which("exiftool") is None, reason="exiftool is not installed"
-)
 
 
 @pytest.fixture
@@ -191,7 +188,9 @@ def test_undo_goes_back_run_by_run(accepted, folder):
 
 
 @needs_exiftool
-def test_into_the_photographs(folder, catalogue, rescan):
+def test_into_the_photographs(folder, catalogue, rescan, tmp_path, monkeypatch):
+    starts = tmp_path / "starts"
+    monkeypatch.setenv("PATH", path_with_exiftool(tmp_path / "bin", f"echo $$ >> {starts}"))
     path = folder.root / "2024" / "d.jpg"
     path.write_bytes(saved(picture(), "JPEG"))
     rescan()
@@ -202,6 +201,7 @@ def test_into_the_photographs(folder, catalogue, rescan):
     assert [one.file for one in result.files] == ["2024/d.jpg"]
     assert "exiftool could not use it" in result.failures[0].reason  # bytes, not a photograph
     assert read_keywords(path) == ["sea"]
+    assert len(starts.read_text().split()) == 1  # one process for all photographs
     assert sorted(files(folder.root)) == sorted([*before, "2024/d.jpg_original"])
     assert [one.how for one in undo_run(catalogue).files] == ["restored"]
     assert files(folder.root) == before

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 import re
 import shutil
@@ -12,12 +11,8 @@ import pytest
 
 from tagkin.catalogue import Catalogue, carried_tags, load_model, teach
 
-from .conftest import call
+from .conftest import call, lines
 from .synthetic import make_photographs, write_sidecar, write_tag_file
-
-
-def lines(text: str) -> list[dict]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def done(said) -> str:

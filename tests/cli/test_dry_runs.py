@@ -1,19 +1,14 @@
 """A dry run tells what would be done, and leaves every byte as it is."""
 
 import hashlib
-import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from .conftest import Run, World, call
+from .conftest import Run, World, call, lines
 from .synthetic import make_photographs, write_sidecar, write_tag_file
-
-
-def lines(text: str) -> list[dict]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def done(said) -> str:

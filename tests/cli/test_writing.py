@@ -1,6 +1,5 @@
 """Accepted tags are written and taken back from the command line."""
 
-import json
 import os
 import shutil
 import signal
@@ -14,11 +13,7 @@ from tagkin.collection import read_keywords
 from tests.forking import in_child, needs_fork
 from tests.killing import counted
 
-from .conftest import call
-
-
-def lines(text: str) -> list[dict]:
-    return [json.loads(line) for line in text.splitlines()]
+from .conftest import call, lines
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tagkin.catalogue.writing import finish_writes, note_tags
 from tagkin.collection import Progress
 from tagkin.collection.sidecars import (
     Embedded,
+    ExifTool,
     Restored,
     remove_scratch,
     restore,
@@ -119,14 +120,14 @@ def _undo_writes(
         remove_scratch(folder)
     with catalogue.transaction() as connection:
         numbers = TagNumbers(connection)
-    with catalogue.run("undo", {"run": found.id}, undoes=found.id) as run:
+    with catalogue.run("undo", {"run": found.id}, undoes=found.id) as run, ExifTool() as exiftool:
         result.run = run.id
         for i, write in enumerate(writes):
             if progress is not None:
                 progress("Taking back", i, len(writes))
             try:
-                back = _restored(catalogue, write)
-            except SidecarError as error:
+                back = _restored(catalogue, write, exiftool)
+            except (SidecarError, InvalidInput) as error:
                 result.failures.append(Failure(catalogue.absolute(write.file), str(error)))
                 continue
             undone_write(catalogue, write.id, run.id, back.said)
@@ -139,10 +140,11 @@ def _undo_writes(
     return result
 
 
-def _restored(catalogue: Catalogue, write: PastWrite) -> Restored:
+def _restored(catalogue: Catalogue, write: PastWrite, exiftool: ExifTool) -> Restored:
     path = Path(catalogue.absolute(write.file))
     if write.backup is None:
         return restore(path, write.before, write.after, write.added)
     before = (write.before or b"").decode()
     backup = path.with_name(write.backup)
-    return restore_embedded(Embedded(path, backup, before, write.after, tuple(write.added)))
+    written = Embedded(path, backup, before, write.after, tuple(write.added))
+    return restore_embedded(written, exiftool)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,7 @@ from tagkin.collection.sidecars import (
     Change,
     Convention,
     Embedded,
+    ExifTool,
     Provenance,
     add_tags,
     check_exiftool,
@@ -122,13 +124,14 @@ def write_accepted(
         return result
     if convention is None and not embed:
         convention = habit_of(catalogue.absolute(path) for path in _paths(catalogue))
-    writer = _Writer(catalogue, convention or Convention.FULL, embed)
+    exiftool = ExifTool() if embed else None
+    writer = _Writer(catalogue, convention or Convention.FULL, exiftool)
     if dry_run:
         result.files = [writer.planned(one) for one in todo]
         return result
     given = {} if filters is None else filters.to_dict()
     parameters = given | {"embed": embed, "convention": str(writer.convention)}
-    with catalogue.run("write", parameters) as run:
+    with catalogue.run("write", parameters) as run, exiftool or nullcontext():
         result.run = run.id
         for i, one in enumerate(todo):
             if progress is not None:
@@ -151,8 +154,9 @@ def _paths(catalogue: Catalogue) -> list[str]:
 class _Writer:
     """Writes the tags of one photograph after the other."""
 
-    def __init__(self, catalogue: Catalogue, convention: Convention, embed: bool):
-        self.catalogue, self.convention, self.embed = catalogue, convention, embed
+    def __init__(self, catalogue: Catalogue, convention: Convention, exiftool: ExifTool | None):
+        self.catalogue, self.convention = catalogue, convention
+        self.exiftool = exiftool  # for tags inside photographs; without it, they go into sidecars
         self._tidied: set[str] = set()
 
     @cached_property
@@ -164,7 +168,7 @@ class _Writer:
     def planned(self, one: ToWrite) -> FileWrite:
         """What would be written."""
         photograph = Path(self.catalogue.absolute(one.path))
-        if self.embed:
+        if self.exiftool is not None:
             return FileWrite(one.path, one.path, one.tags, False, "to write")
         sidecar = sidecar_for(photograph, self.convention)
         file = _beside(one.path, sidecar.path)
@@ -186,8 +190,10 @@ class _Writer:
         known = self._inside(one.photograph)
         kept = _Kept(self.catalogue, run, one, plan.file)
         try:
-            if self.embed:
-                embedded = embed_tags(photograph, one.tags, known=known, record=kept.photograph)
+            if self.exiftool is not None:
+                embedded = embed_tags(
+                    photograph, one.tags, self.exiftool, known=known, record=kept.photograph
+                )
                 added = embedded.added
             else:
                 sidecar = self.catalogue.absolute(plan.file)
@@ -198,7 +204,7 @@ class _Writer:
             kept.end("failed", str(error))
             raise
         kept.end("done")
-        if not self.embed:
+        if self.exiftool is None:
             note_tags(self.catalogue, one.photograph, plan.file, self.numbers)
         state = "written" if added else "there"
         return FileWrite(one.path, plan.file, one.tags, plan.is_new, state)
@@ -340,4 +346,5 @@ def _drop_backup(catalogue: Catalogue, write: PastWrite) -> None:
         before = (write.before or b"").decode()
         if content_digest(path.read_bytes()) == before:
             backup = path.with_name(write.backup)
-            restore_embedded(Embedded(path, backup, before, write.after, ()))
+            with ExifTool() as exiftool:
+                restore_embedded(Embedded(path, backup, before, write.after, ()), exiftool)

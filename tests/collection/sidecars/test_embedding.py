@@ -1,7 +1,6 @@
 """Tags inside photographs, through exiftool: the photograph stays beside, and undo puts it back."""
 
 import os
-import shutil
 from contextlib import ExitStack
 
 import numpy as np
@@ -9,17 +8,15 @@ import pytest
 from PIL import Image
 
 from tagkin.collection import read_keywords
-from tagkin.collection.sidecars import check_exiftool, embed_tags, restore_embedded
+from tagkin.collection.sidecars import ExifTool, check_exiftool, embed_tags, restore_embedded
 from tagkin.errors import InvalidInput, SidecarError
 from tagkin.images import content_digest
 from tests.collection import xmp_samples as samples
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.forking import needs_fork
 from tests.images.synthetic import picture, saved
 from tests.killing import counted, kill_everywhere, killing_at
 
-needs_exiftool = pytest.mark.skipif(
-    shutil.which("exiftool") is None, reason="exiftool is not installed"
-)
 TAGS = ["nature|tree", "a=b <c> #d", "海", "شاطئ", "🐕"]
 
 
@@ -30,63 +27,70 @@ def photo(tmp_path):
     return path
 
 
+@pytest.fixture(scope="module")
+def exiftool():
+    """One process for all tests here: no command is to see anything of those before."""
+    with ExifTool() as tool:
+        yield tool
+
+
 def names(folder):
     return sorted(entry.name for entry in folder.iterdir())
 
 
 @needs_exiftool
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF"])
-def test_written_and_taken_back(form, tmp_path):
+def test_written_and_taken_back(form, tmp_path, exiftool):
     path = tmp_path / f"img.{form.lower()}"
     path.write_bytes(saved(picture(), form))
     before, status = path.read_bytes(), path.stat()
-    written = embed_tags(path, TAGS, known=["inside"])
+    written = embed_tags(path, TAGS, exiftool, known=["inside"])
     assert set(read_keywords(path)) == {*TAGS, "inside"}
     assert np.array_equal(np.asarray(Image.open(path)), np.asarray(Image.open(written.backup)))
     assert names(tmp_path) == [path.name, f"{path.name}_original"]
     assert written.backup.read_bytes() == before
     assert written.after_digest == content_digest(path.read_bytes())
-    assert restore_embedded(written).how == "restored"
+    assert restore_embedded(written, exiftool).how == "restored"
     assert names(tmp_path) == [path.name]
     assert path.read_bytes() == before
     assert path.stat().st_mtime_ns == status.st_mtime_ns
-    assert restore_embedded(written).how == "already"
+    assert restore_embedded(written, exiftool).how == "already"
 
 
 @needs_exiftool
-def test_tags_that_are_there_stay_and_are_not_written_twice(photo):
-    written = embed_tags(photo, ["sea"])
+def test_tags_that_are_there_stay_and_are_not_written_twice(photo, exiftool):
+    written = embed_tags(photo, ["sea"], exiftool)
     assert read_keywords(photo) == ["dog", "2024", "sea"]
-    again = embed_tags(photo, ["sea", "dog"])
+    again = embed_tags(photo, ["sea", "dog"], exiftool)
     assert again.added == ()
     assert names(photo.parent) == [photo.name, written.backup.name]
-    second = embed_tags(photo, ["a|b"])
+    second = embed_tags(photo, ["a|b"], exiftool)
     assert second.backup.name == f"{photo.name}_original2"
-    assert restore_embedded(second).how == "restored"
-    assert restore_embedded(written).how == "restored"
+    assert restore_embedded(second, exiftool).how == "restored"
+    assert restore_embedded(written, exiftool).how == "restored"
     assert read_keywords(photo) == ["dog", "2024"]
     assert names(photo.parent) == [photo.name]
 
 
 @needs_exiftool
-def test_where_somebody_wrote_since_only_our_tags_go(photo):
-    written = embed_tags(photo, ["sea", "a|b"])
-    embed_tags(photo, ["theirs"])
-    assert restore_embedded(written).how == "untagged"
+def test_where_somebody_wrote_since_only_our_tags_go(photo, exiftool):
+    written = embed_tags(photo, ["sea", "a|b"], exiftool)
+    embed_tags(photo, ["theirs"], exiftool)
+    assert restore_embedded(written, exiftool).how == "untagged"
     assert set(read_keywords(photo)) == {"dog", "2024", "theirs"}
-    assert restore_embedded(written).how == "kept"
+    assert restore_embedded(written, exiftool).how == "kept"
     photo.unlink()
-    assert restore_embedded(written).how == "gone"
+    assert restore_embedded(written, exiftool).how == "gone"
 
 
 @needs_exiftool
-def test_what_cannot_be_written_stays(tmp_path):
+def test_what_cannot_be_written_stays(tmp_path, exiftool):
     path = tmp_path / "img.jpg"
     path.write_bytes(b"junk")
     with pytest.raises(SidecarError, match=r"img.jpg: exiftool could not use it .* left as it is"):
-        embed_tags(path, ["sea"])
+        embed_tags(path, ["sea"], exiftool)
     with pytest.raises(SidecarError, match="vanished"):
-        embed_tags(tmp_path / "gone.jpg", ["sea"])
+        embed_tags(tmp_path / "gone.jpg", ["sea"], exiftool)
     assert names(tmp_path) == ["img.jpg"]
     assert path.read_bytes() == b"junk"
 
@@ -96,7 +100,7 @@ def test_without_exiftool(photo, monkeypatch):
     with pytest.raises(InvalidInput, match="exiftool, which is not installed here"):
         check_exiftool()
     with pytest.raises(InvalidInput, match="not installed"):
-        embed_tags(photo, ["sea"])
+        embed_tags(photo, ["sea"], ExifTool())
 
 
 class _Ended(Exception):
@@ -105,7 +109,7 @@ class _Ended(Exception):
 
 @needs_exiftool
 @needs_fork
-def test_killed_while_the_files_change_their_names(photo):
+def test_killed_while_the_files_change_their_names(photo, exiftool):
     """From the moment on when exiftool's file is ready; before it, nothing is touched."""
     before, planned, n_kills = photo.read_bytes(), [], 0
     children = ExitStack()
@@ -137,7 +141,7 @@ def test_killed_while_the_files_change_their_names(photo):
 
     parent = os.getpid()
     try:
-        embed_tags(photo, ["sea"], record=try_every_step)
+        embed_tags(photo, ["sea"], exiftool, record=try_every_step)
         os._exit(0)  # a child that had fewer steps
     except _Ended:
         assert n_kills >= 6
@@ -148,7 +152,7 @@ def test_killed_while_the_files_change_their_names(photo):
     assert "sea" in read_keywords(photo)
 
     def undo():
-        restore_embedded(written)
+        restore_embedded(written, exiftool)
 
     def check_undo(n):
         undo()

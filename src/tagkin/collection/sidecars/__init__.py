@@ -14,10 +14,10 @@ from tagkin.collection.sidecars.editing import (
 )
 from tagkin.collection.sidecars.embedding import (
     Embedded,
-    check_exiftool,
     embed_tags,
     restore_embedded,
 )
+from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
 from tagkin.collection.sidecars.fields import Provenance, WrittenTag
 from tagkin.collection.sidecars.names import Convention, Sidecar, habit_of, sidecar_for
 from tagkin.collection.sidecars.undo import Restored, restore
@@ -28,6 +28,7 @@ __all__ = [
     "Change",
     "Convention",
     "Embedded",
+    "ExifTool",
     "Provenance",
     "Restored",
     "Sidecar",

@@ -11,14 +11,13 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.collection.levels import merged, tidy
 from tagkin.collection.sidecars.editing import Added
+from tagkin.collection.sidecars.exiftool import ExifTool, ExifToolError
 from tagkin.collection.sidecars.fields import (
     PROVENANCE,
     checked_tags,
@@ -29,11 +28,11 @@ from tagkin.collection.sidecars.fields import (
 from tagkin.collection.sidecars.undo import Restored
 from tagkin.collection.sidecars.writing import PHOTOGRAPH, left_alone
 from tagkin.collection.xmp import FIELDS, Field
-from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
+from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import keep_copy, put_back, put_file, remove_file
 from tagkin.images.files import content_digest, read_bytes, why
 
-__all__ = ["Embedded", "check_exiftool", "embed_tags", "restore_embedded"]
+__all__ = ["Embedded", "embed_tags", "restore_embedded"]
 
 _GROUPS = {"dc": "XMP-dc", "lr": "XMP-lr", "digiKam": "XMP-digiKam"}
 
@@ -59,23 +58,10 @@ class Embedded:
     added: Added
 
 
-def check_exiftool() -> None:
-    """Refuse to go on where exiftool is not installed.
-
-    Raises
-    ------
-    InvalidInput
-    """
-    if shutil.which("exiftool") is None:
-        raise InvalidInput(
-            "Tags are written into photographs by exiftool, which is not installed here. Install "
-            "it (apt install libimage-exiftool-perl, brew install exiftool), or write sidecars."
-        )
-
-
 def embed_tags(
     path: str | os.PathLike[str],
     tags: Iterable[str],
+    exiftool: ExifTool,
     *,
     known: Iterable[str] = (),
     record: Callable[[Embedded], None] | None = None,
@@ -88,6 +74,8 @@ def embed_tags(
         The photograph, in a format that exiftool writes.
     tags, known
         As in `tagkin.collection.sidecars.with_tags`.
+    exiftool : ExifTool
+        One for all photographs.
     record : function of an Embedded, optional
         Called when the new file is ready, and before the photograph is touched.
 
@@ -98,7 +86,7 @@ def embed_tags(
     """
     path = Path(os.path.realpath(path))
     before = _digest(path)
-    there = _fields(path)
+    there = _fields(path, exiftool)
     tags_there = merged(tag for one in there.values() for tag in one)
     new = [tag for tag in checked_tags(tags) if not has_tag(tags_there, tag)]
     if not new:
@@ -106,8 +94,9 @@ def embed_tags(
     others = [*known, *tags_there]
     added = [(f, v) for f in FIELDS for v in missing_values(f, there[f], new, others)]
     backup = _backup_for(path, before)
-    with _changed(path, [f"-{_name(field)}+={value}" for field, value in added]) as scratch:
-        got = merged(tag for one in _fields(scratch).values() for tag in one)
+    changes = [f"-{_name(field)}+={value}" for field, value in added]
+    with _changed(path, changes, exiftool) as scratch:
+        got = merged(tag for one in _fields(scratch, exiftool).values() for tag in one)
         if not all(has_tag(got, tag) for tag in new):
             raise left_alone(path, "exiftool did not write every tag")
         # which tags were written, for the undo; the photograph itself does not say so
@@ -119,7 +108,7 @@ def embed_tags(
     return change
 
 
-def restore_embedded(written: Embedded) -> Restored:
+def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
     """Take back what `embed_tags` wrote.
 
     A photograph that nobody wrote to since is the file that it was before. Where somebody did,
@@ -144,7 +133,7 @@ def restore_embedded(written: Embedded) -> Restored:
             return Restored(path, "restored")
     except OSError as error:
         raise left_alone(path, why(error)) from error
-    there = _fields(path)
+    there = _fields(path, exiftool)
     going = going_values(there, written.added)
     cut = [
         f"-{_name(field)}-={word}"
@@ -154,7 +143,7 @@ def restore_embedded(written: Embedded) -> Restored:
     ]
     if not cut:
         return Restored(path, "kept")
-    with _changed(path, cut) as scratch:
+    with _changed(path, cut, exiftool) as scratch:
         _put(scratch, path, None, now)
     return Restored(path, "untagged")
 
@@ -209,21 +198,21 @@ def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
 
 
 @contextlib.contextmanager
-def _changed(path: Path, changes: Sequence[str]) -> Iterator[Path]:
+def _changed(path: Path, changes: Sequence[str], exiftool: ExifTool) -> Iterator[Path]:
     """A copy of a photograph that exiftool made, with changes, for as long as it is needed."""
     name = f".{path.stem}{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix}"  # exiftool goes by it
     scratch = path.with_name(name)
     try:
-        _exiftool([*changes, "-o", str(scratch), str(path)], path)
+        _said(exiftool, path, *changes, "-o", str(scratch), str(path))
         yield scratch
     finally:
         scratch.unlink(missing_ok=True)
 
 
-def _fields(path: Path) -> dict[Field, list[str]]:
+def _fields(path: Path, exiftool: ExifTool) -> dict[Field, list[str]]:
     """The tags in each property of a photograph, as exiftool reads them."""
     names = [f"-{_name(field)}" for field in FIELDS]
-    said = _exiftool(["-j", *names, str(path)], path)
+    said = _said(exiftool, path, "-j", *names, str(path))
     (found,) = json.loads(said, parse_float=str, parse_int=str)
     there = {}
     for field in FIELDS:
@@ -237,16 +226,9 @@ def _name(field: Field) -> str:
     return f"{_GROUPS[field.prefix]}:{field.local[0].upper()}{field.local[1:]}"
 
 
-def _exiftool(arguments: Sequence[str], path: Path) -> str:
-    """What exiftool writes to standard output; arguments go in by lines, as it asks for."""
-    check_exiftool()
-    lines = "\n".join(["-charset", "filename=utf8", "-q", *arguments])
-    command = ["exiftool", "-@", "-"]
-    done = subprocess.run(  # noqa: S603 (the arguments are ours, line by line)
-        command, input=os.fsencode(lines), capture_output=True, check=False
-    )
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip() or "it gave no reason"
-        first = said.splitlines()[0].split(" - ")[0]
-        raise left_alone(path, f"exiftool could not use it ({first})")
-    return done.stdout.decode("utf-8", "replace")
+def _said(exiftool: ExifTool, path: Path, *arguments: str) -> str:
+    """What exiftool says to a command on a photograph, or that it could not use it."""
+    try:
+        return exiftool.run(*arguments)
+    except ExifToolError as error:
+        raise left_alone(path, f"exiftool could not use it ({error})") from error
