@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments import audit, review
+from experiments import audit, audit_small, review
 from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--report", type=Path, default=Path("build/report"))
     options = parser.parse_args(arguments)
     if options.what == "audit":
+        audit_small.run(options.results, RESULTS)
         audit.run(options.results, RESULTS)
         return
     if options.what == "review":

@@ -26,7 +26,17 @@ from experiments.standins import STANDINS
 from tagkin import FeatureAnnotator
 from tagkin.datasets import Dataset
 
-__all__ = ["Judged", "injected", "judged", "named", "run"]
+__all__ = [
+    "Judged",
+    "data",
+    "injected",
+    "judged",
+    "named",
+    "run",
+    "store_findings",
+    "stored_findings",
+    "write_rows",
+]
 
 SHARES = (0.05, 0.0, 0.3, 0.02, 0.1)
 KINDS = ("wrong", "missing")
@@ -156,24 +166,45 @@ def judged(name: str, kind: str, share: float, results: Path, draw: int = 0) -> 
     if not path.exists():
         X, truth = data(name)
         Y = injected(truth, kind, share, SEED + 1 + draw)
-        estimator = FeatureAnnotator(denoise=False, random_state=SEED).fit(X, Y)
-        found = estimator.audit(Y.size, n_support=0)
-        wrong = np.array([one.kind == "wrong" for one in found])
-        confidence = np.array([one.confidence for one in found])
-        at = np.array([one.image for one in found]), np.array([one.label for one in found])
-        holds = truth[at] != wrong
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(
-            path,
-            wrong=wrong,
-            confidence=confidence,
-            holds=holds,
-            named=holds | (~wrong & named(name)[at]),
-            pair=np.ravel_multi_index(at, Y.shape),
-            n_errors=(truth != Y).sum(),
-            shares=[estimator.errors_.wrong_share_, estimator.errors_.missing_share_],
-            held_out=estimator.held_out_.toarray(),
-        )
+        store_findings(path, X, truth, Y, named(name), Y.size)
+    return stored_findings(path)
+
+
+def store_findings(
+    path: Path,
+    X: np.ndarray,
+    truth: np.ndarray,
+    Y: np.ndarray,
+    by_somebody: np.ndarray,
+    most: int | None = None,
+) -> None:
+    """Audit labels Y (N×D) of images X (N×d), and keep how sure findings are and which hold.
+
+    The labels are `truth` (N×D) but for the errors that were injected. A missing label that is
+    among those `by_somebody` (N×D) was named. At `most` so many findings are kept; without it,
+    those with 50 % and more.
+    """
+    estimator = FeatureAnnotator(denoise=False, random_state=SEED).fit(X, Y)
+    found = estimator.audit(most, n_support=0)
+    wrong = np.array([one.kind == "wrong" for one in found], dtype=bool)
+    at = tuple(np.array([(one.image, one.label) for one in found], dtype=int).reshape(-1, 2).T)
+    holds = truth[at] != wrong
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(
+        path,
+        wrong=wrong,
+        confidence=np.array([one.confidence for one in found]),
+        holds=holds,
+        named=holds | (~wrong & by_somebody[at]),
+        pair=np.ravel_multi_index(at, Y.shape),
+        n_errors=(truth != Y).sum(),
+        shares=[estimator.errors_.wrong_share_, estimator.errors_.missing_share_],
+        held_out=estimator.held_out_.toarray(),
+    )
+
+
+def stored_findings(path: Path) -> dict[str, Judged]:
+    """Findings that are kept: "wrong" ones and "missing" ones."""
     with np.load(path) as found:
         wrong = found["wrong"]
         parts = {"wrong": wrong, "missing": ~wrong}
@@ -210,7 +241,7 @@ def run(results: Path, target: Path) -> None:
         draws = [judged(*case, results, draw) for draw in range(N_DRAWS.get(share, 1))]
         found[case] = {k: Judged.together([one[k] for one in draws]) for k in KINDS}
         print(f"{name}, {share:.0%} {kind}: {draws[0][kind].precision():.1f}", flush=True)
-        _write("audit-reliability", HEADER, _reliability(found), target)
+        write_rows("audit-reliability", HEADER, _reliability(found), target)
     rows: list[list[Any]] = []
     for kind in KINDS:
         for share in AGAINST_CLEANLAB:
@@ -218,7 +249,7 @@ def run(results: Path, target: Path) -> None:
             cells = [cell for which in KINDS_OF_PROBABILITIES for cell in theirs[which]]
             rows.append([kind, share, ours, *cells])
             print(*rows[-1], flush=True)
-            _write("audit-precision", PEERS, rows, target)
+            write_rows("audit-precision", PEERS, rows, target)
     _figure(found).savefig(target / "audit-reliability.svg", metadata={"Date": None})
 
 
@@ -231,7 +262,8 @@ def _reliability(found: dict[Case, dict[str, Judged]]) -> list[list[Any]]:
     return sorted(rows, key=lambda row: row[:3])
 
 
-def _write(name: str, header: list[str], rows: list[list[Any]], target: Path) -> None:
+def write_rows(name: str, header: list[str], rows: list[list[Any]], target: Path) -> None:
+    """Write a table, numbers with three digits."""
     with (target / f"{name}.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)

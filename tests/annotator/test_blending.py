@@ -98,13 +98,17 @@ def test_held_out_scores_are_a_mixture_of_what_models_without_the_fold_say():
     space = parts.without(1, n_landmarks=45)  # three quarters of them
     method = KinReadout(30, n_landmarks=50).fit(space.transform(X[known]), Y[known])
     components = method.components(space.transform(X[held_out]))
-    # halves for the audit, where no vote at all is a share of the images, divided by 200 in odds
+    # halves for the audit, where no vote at all lowers the odds of a label's share of the images by
+    # what its m images can show: about m, and less where they are few
     share, of_known = (
         (np.asarray(some.sum(axis=0)) + 0.5) / (some.shape[0] + 1) for some in (Y, Y[known])
     )
     # as if the label had as large a share of the images learned from as it has of all
     level = np.log(share / (1 - share)) - np.log(of_known / (1 - of_known))
-    votes = np.maximum(components.votes + level, np.log(share / (1 - share) / 200))
+    m = np.asarray(Y.sum(axis=0))
+    floor = np.log(share / (1 - share) / (1 + m**2 / (m + 50)))
+    votes = np.maximum(components.votes + level, floor)
+    assert (components.votes + level < floor - 0.01).any()
     assert_same(found.even[held_out], (votes + components.readout + level) / 2, 1e-4)
     weights = np.linalg.lstsq(
         np.column_stack([*(part[:, 0] for part in components), np.ones(len(held_out))]),

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import average_precision_score
 
 from experiments.audit import Judged, data, injected, named
 from experiments.audit_peers import precisions
+from experiments.audit_small import wilson
 from experiments.problem import is_available
 
 
@@ -69,3 +71,13 @@ def test_average_precision_of_images_that_are_drawn():
     for weight, value in zip(weights, found[1:], strict=True):
         drawn = weight[images] > 0
         assert value == pytest.approx(average_precision_score(errors[drawn], doubt[drawn]))
+
+
+@pytest.mark.parametrize(("held", "n"), [(0, 3), (8, 10), (50, 50)])
+def test_intervals_are_wilsons(held, n):
+    expected = binomtest(held, n).proportion_ci(method="wilson")
+    assert wilson(held / n, n) == pytest.approx(tuple(expected), abs=1e-4)
+
+
+def test_where_nothing_is_found_a_share_can_be_anything():
+    assert wilson(float("nan"), 0) == (0, 1)

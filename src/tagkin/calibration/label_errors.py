@@ -13,21 +13,23 @@ learned from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, expit, row_blocks
+from tagkin.arrays import Array, expit, in_two_threads, row_blocks
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.calibration.error_sums import ErrorSums, Expected
-from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, places_among, summarize
+from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, positions_among, summarize
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
-__all__ = ["LabelErrors"]
+__all__ = ["MANY_LABELS", "LabelErrors"]
 
+MANY_LABELS = 256  # from here on a second thread pays
 _MOST_ROUNDS = 200
 _SETTLED = 1e-4  # relative change of the shares of a round after which no more are needed
 _FARTHEST = 16.0  # rounds that are gone ahead at once, at most
@@ -93,9 +95,8 @@ class LabelErrors(BaseEstimator):
         there = table.positives.sum(axis=1)
         without = Z.shape[0] - there  # a label can be put wrongly on these
         sums = ErrorSums(table)
-        by_frequency, evenly = (
-            _maximize(table, sums, weights) for weights in (there * without, without)
-        )
+        tasks = [partial(_maximize, table, sums, weights) for weights in (there * without, without)]
+        by_frequency, evenly = in_two_threads(tasks, pays=len(there) >= MANY_LABELS)
         gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
         found = evenly if gain.sum() > _CLEARLY else by_frequency
         self.n_labels_ = Z.shape[1]
@@ -127,11 +128,11 @@ class LabelErrors(BaseEstimator):
         The others get the medians of those.
         """
         check_is_fitted(self)
-        places = places_among(columns, n_labels)
+        positions = positions_among(columns, n_labels)
         for name in ("slopes_", "intercepts_", "wrong_rates_", "missing_rates_"):
             known = getattr(self, name)
             usual = np.full(n_labels - len(known), np.median(known))
-            setattr(self, name, np.append(known, usual)[places])
+            setattr(self, name, np.append(known, usual)[positions])
         self.n_labels_ = n_labels
         return self
 
