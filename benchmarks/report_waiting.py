@@ -35,9 +35,8 @@ running): spaces 33 %, most of it sums over kernel columns and factors of 4,096 
 3,072 landmarks; read-outs 24 %; series and tags 11 %; neighbours and their votes 9 %; audit and
 confidences 8 %; names 7 %; denoising 5 %; mixtures 2 %. Products and factors alone are nearly
 half of it, and both cores together do 1.6 times as many of them as one (248 and 155 GFLOP/s,
-float32). Two threads are at work nearly all the time, but for reading the tags, choosing how much
-to denoise, and the last of the names and the audit, when the space and the read-out of all
-photographs are done."""
+float32). Two threads are at work nearly all the time, but for reading the tags, and the last of
+the names and of the audit, when the space and the read-out of all photographs are done."""
 
 
 def learning_section(found: dict[str, Any] | None) -> str:

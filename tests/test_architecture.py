@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tagkin"
 
 # The modules of tagkin that each room may import. One direction, no way back.
-FOUNDATION = {"errors", "arrays", "wording"}
+FOUNDATION = {"errors", "arrays", "lazy_names", "wording"}
 FILES = {"errors", "filesystem"}
 ALLOWED = {
     "__init__": {
@@ -36,6 +36,9 @@ ALLOWED = {
     "errors": set(),
     "arrays": {"errors"},
     "fonts": set(),
+    "lazy_names": set(),
+    "light_imports": set(),
+    "templating": set(),
     "version": set(),
     "wording": set(),
     "filesystem": set(),
@@ -89,9 +92,30 @@ ALLOWED = {
     "datasets": FOUNDATION | {"collection", "labels"},
     "pages": FOUNDATION
     | FILES
-    | {"annotator", "calibration", "evaluation", "fonts", "images", "labels", "wording"},
+    | {
+        "annotator",
+        "calibration",
+        "evaluation",
+        "fonts",
+        "images",
+        "labels",
+        "templating",
+        "wording",
+    },
     "server": FILES
-    | {"annotator", "catalogue", "collection", "features", "images", "labels", "pages", "wording"},
+    | {
+        "annotator",
+        "catalogue",
+        "collection",
+        "features",
+        "images",
+        "labels",
+        "lazy_names",
+        "light_imports",
+        "pages",
+        "templating",
+        "wording",
+    },
     "cli": FILES
     | {
         "collection",
@@ -100,6 +124,7 @@ ALLOWED = {
         "datasets",
         "distributed",
         "features",
+        "light_imports",
         "names",
         "pages",
         "server",
@@ -124,7 +149,7 @@ EVERYWHERE = {
 }
 OF_ONE_ROOM = {
     "PIL": {"features", "images", "pages"},
-    "jinja2": {"pages", "server"},
+    "jinja2": {"pages", "server", "templating"},
     "lxml": {"collection"},
     "onnx": {"features"},
     "onnxruntime": {"onnx_sessions"},
@@ -164,7 +189,9 @@ PURE = set(ALLOWED) - {
     "filesystem",
     "fonts",
     "images",
+    "lazy_names",
     "lexicons",
+    "light_imports",
     "machine",
     "onnx_sessions",
     "pages",

@@ -17,6 +17,22 @@ def test_mirror_lower(n, as_array):
     assert (np.asarray(arrays.mirror_lower(as_array(A.copy()))) == expected).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_clip(dtype, as_array):
+    given = np.array([[-3, -1, 0], [1, 2, 7]], dtype=dtype)
+    values = as_array(given.copy())
+    for low, high in ((-1, 2), (0, None), (None, 1)):
+        found = arrays.clip(values, low, high)
+        least, most = -np.inf if low is None else low, np.inf if high is None else high
+        expected = [[min(max(x, least), most) for x in row] for row in given.tolist()]
+        assert np.asarray(found).tolist() == expected, (low, high)
+        assert found.dtype == values.dtype
+    assert np.asarray(values).tolist() == given.tolist(), "they are left alone"
+    if dtype == np.float32:
+        ends = as_array(np.array([-np.inf, np.inf, np.nan], dtype=dtype))
+        np.testing.assert_array_equal(np.asarray(arrays.clip(ends, 0, None)), [0, np.inf, np.nan])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_add_gram_adds_to_the_lower_triangle(dtype):
     rng = np.random.default_rng(0)

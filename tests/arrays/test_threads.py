@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_a_limit_holds_for_every_blas_and_ends_with_its_block(four):
 def test_a_limit_holds_for_a_blas_that_comes_later():
     """In a command, SciPy's is loaded when the first matrix is factored."""
     program = """
-from tagkin.cli.scikit_learn import import_scikit_learn_lightly
+from tagkin.light_imports import import_scikit_learn_lightly
 import_scikit_learn_lightly()
 import numpy as np
 from tagkin import arrays
@@ -362,6 +363,22 @@ def test_what_is_begun_goes_on_beside(n_threads):
         wait = arrays.begun(fails)
         with pytest.raises(RuntimeError, match="as it should"):
             wait()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("pays", [True, False])
+def test_every_other_task_is_for_a_second_thread(n_threads, pays):
+    """Also where a limit is in force; where there are two threads, and it pays."""
+
+    def task(number):
+        assert in_use_by_all() <= {1}
+        return number, threading.get_ident()
+
+    with threadpool_limits(n_threads, "blas"), blas_threads(1):
+        found = arrays.in_two_threads([partial(task, number) for number in range(5)], pays)
+    assert [number for number, _ in found] == list(range(5))
+    here = [thread == threading.get_ident() for _, thread in found]
+    assert here == ([True, False] * 3 if pays and n_threads == 2 else [True] * 6)[:5]
 
 
 def test_an_error_of_a_task_comes_out():

@@ -4,10 +4,12 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from tagkin.cli.commands import SUMMARIES
+from tests.fork_server import Start
 
 # What takes long to import, and is for learning, measuring or drawing.
 HEAVY = {
@@ -33,6 +35,11 @@ HEAVY = {
     "torch",
     "urllib.request",
 }
+LIGHTLY = """
+from tagkin.light_imports import import_scikit_learn_lightly as lightly
+lightly()
+import sys, sklearn.base, sklearn.utils.fixes as fixes, sklearn.utils.validation
+"""
 NUMBERS = {"numpy", "scipy", "sklearn", "PIL", "lxml"}
 if importlib.util.find_spec("typer._coercion"):  # a typer that converts values with it
     HEAVY.add("pydantic")
@@ -80,18 +87,46 @@ def test_suggest_imports_what_it_needs(looked_at, world, tmp_path):
     assert "sklearn.base" in found
 
 
-def in_a_process(code: str) -> list[str]:
-    """The words that a program prints which has imported scikit-learn as commands do."""
-    lightly = (
-        "from tagkin.cli.scikit_learn import import_scikit_learn_lightly as lightly\n"
-        "lightly()\n"
-        "import sys, sklearn.base, sklearn.utils.fixes as fixes, sklearn.utils.validation\n"
+def test_a_fit_in_the_background_imports_no_web_server():
+    code = "import sys, tagkin.server.fitting; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"fastapi", "uvicorn"} & set(found)
+    assert "tagkin.catalogue" in found
+
+
+def test_a_fit_in_the_background_imports_scikit_learn_as_commands_do(tmp_path):
+    code = (
+        "import runpy, sys\n"
+        "try:\n"
+        "    runpy.run_module('tagkin.server.fitting', run_name='__main__')\n"
+        "except SystemExit:\n"  # there is no such catalogue
+        "    import sklearn.base\n"
+        "    print('IMPORTED', *sys.modules)"
     )
-    command = [sys.executable, "-c", lightly + code]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    command = [sys.executable, "-c", code, str(tmp_path / "none.sqlite"), "map"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}  # it ends when its input does
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        said = process.stdout.read()
+    found = set(said.rpartition("IMPORTED ")[2].split())
+    assert "sklearn.base" in found
+    assert not found & {"joblib", "pandas", "scipy.stats"}
 
 
-def test_what_scikit_learn_goes_without_is_there_when_it_is_asked_for():
+@pytest.fixture
+def printed(forked: Start) -> Callable[[str], list[str]]:
+    """The words that a program prints which has imported scikit-learn as commands do."""
+
+    def words(code: str) -> list[str]:
+        process = forked(["-c", LIGHTLY + code], stdout=subprocess.PIPE, text=True)
+        said, _ = process.communicate()
+        assert process.returncode == 0
+        return said.split()
+
+    return words
+
+
+def test_what_scikit_learn_goes_without_is_there_when_it_is_asked_for(printed):
     code = (
         "late = {'scipy.special', 'scipy.stats', 'scipy.linalg', 'numpy.f2py', 'numpy.testing'}\n"
         "assert not {'joblib', 'narwhals', *late} & set(sys.modules)\n"
@@ -100,10 +135,10 @@ def test_what_scikit_learn_goes_without_is_there_when_it_is_asked_for():
         "print(scipy.special.expit(0.0), end=' ')\n"
         "print(numpy.testing.__name__, numpy.f2py.__name__, sklearn.__spec__.loader is not None)"
     )
-    assert in_a_process(code) == ["[2]", "0.0", "0.5", "numpy.testing", "numpy.f2py", "True"]
+    assert printed(code) == ["[2]", "0.0", "0.5", "numpy.testing", "numpy.f2py", "True"]
 
 
-def test_what_scikit_learn_took_hold_of_works():
+def test_what_scikit_learn_took_hold_of_works(printed):
     """Functions of modules that were not there, and classes that are built on theirs."""
     code = (
         "import numpy as np, scipy.sparse, sklearn.utils.parallel, sklearn.utils.sparsefuncs\n"
@@ -118,10 +153,10 @@ def test_what_scikit_learn_took_hold_of_works():
         "print(*LogisticRegression().fit(X, y).predict(X), end=' ')\n"
         "print(len(sklearn.utils.parallel.Parallel(1)([])), scipy.linalg.det(np.eye(2)))"
     )
-    assert in_a_process(code) == ["2.0", "1.0", "-1.0", "True", *"0011", "0", "1.0"]
+    assert printed(code) == ["2.0", "1.0", "-1.0", "True", *"0011", "0", "1.0"]
 
 
-def test_data_frames_are_still_known():
+def test_data_frames_are_still_known(printed):
     pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
     code = (
         "import pandas\n"
@@ -129,4 +164,4 @@ def test_data_frames_are_still_known():
         "print(*sklearn.utils.validation._get_feature_names(frame), end=' ')\n"
         "print(sklearn.utils.validation.check_array(frame).sum())"
     )
-    assert in_a_process(code) == ["a", "3.0"]
+    assert printed(code) == ["a", "3.0"]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold, LeaveOneGroupOut
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
 
 from tagkin.errors import InvalidInput
 from tagkin.model_selection import random_folds
@@ -32,6 +32,24 @@ def test_splitters_masks_and_pairs_are_folds():
     assert masked.known.tolist() == [0, 1, 2, 3, 4]
     shuffled = make_folds(12, Y, KFold(3, shuffle=True, random_state=0), None, 7)
     assert all(np.all(np.diff(fold.held_out) > 0) for fold in shuffled)
+
+
+def test_groups_are_held_out_as_by_scikit_learn():
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(20), np.arange(1, 21)))
+    folds = make_folds(210, np.ones((210, 1)), 4, groups, 0)
+    expected = GroupKFold(4).split(groups, groups=groups)
+    for fold, (known, held_out) in zip(folds, expected, strict=True):
+        np.testing.assert_array_equal(fold.known, known)
+        np.testing.assert_array_equal(fold.held_out, held_out)
+
+
+def test_groups_of_one_size_are_dealt_from_the_last_one_on():
+    """On every processor alike."""
+    folds = make_folds(100, np.ones((100, 1)), 3, np.arange(100) // 2, 0)
+    dealt = np.repeat(np.arange(50)[::-1] % 3, 2)
+    for k, fold in enumerate(folds):
+        np.testing.assert_array_equal(fold.held_out, np.flatnonzero(dealt == k))
+        np.testing.assert_array_equal(fold.known, np.flatnonzero(dealt != k))
 
 
 def test_a_group_of_most_images_is_held_out_whole_and_named():

@@ -78,7 +78,7 @@ def test_of_many_some_are_laid_out_and_the_rest_put_among_them():
     assert share_of_like_neighbours(positions, which) == 1
 
 
-def test_places_among_others_against_a_loop():
+def test_positions_among_others_against_a_loop():
     rng = np.random.default_rng(0)
     leading, few = rng.standard_normal((40, 5)), np.arange(0, 40, 3)
     laid = rng.standard_normal((len(few), 2))

@@ -48,6 +48,15 @@ def test_text_fits(text):
     assert length(found, 20) <= 100
 
 
+@pytest.mark.parametrize("width", [5, 30, 100, 170])
+def test_as_much_is_left_as_fits(width):
+    text = "a beach, with boats and 夕焼け"
+    short = text
+    while short and length(short + "…", 20) > width:
+        short = short[:-1]
+    assert fitted(text, 20, width) == short.rstrip() + "…"
+
+
 def test_short_text_is_left_alone():
     assert fitted("beach", 20, 200) == "beach"
 

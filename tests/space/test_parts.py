@@ -94,3 +94,17 @@ def test_bad_input():
         SemanticSpace(-1).by_parts(X, Y, PARTS)
     with pytest.raises(InvalidInput, match="No label at all"):
         SemanticSpace(n_landmarks=40).by_parts(X, np.zeros((90, 3)), PARTS)
+
+
+def test_a_space_to_try_things_in_is_as_precise_as_its_columns():
+    """Solved in float32, against a fit in float64: lengths and cosines to 1e-4 of the largest."""
+    X, Y, X_new = make_collection(n=90)
+    single = X.astype(np.float32)
+    parts = SemanticSpace(selection=single[:40]).by_parts(single, Y, PARTS)
+    space = parts.without(1, n_landmarks=25)
+    assert space.solution().coefficients.dtype == np.float32
+    known = np.setdiff1d(np.arange(90), PARTS[1])
+    exact = SemanticSpace(selection=X[:25]).fit(X[known], Y[known]).transform(X_new)
+    found = space.transform(X_new.astype(np.float32))
+    products = exact @ exact.T
+    np.testing.assert_allclose(found @ found.T, products, atol=1e-4 * products.max())

@@ -109,3 +109,16 @@ def test_landmarks_that_depend_on_each_other_are_refused_where_that_is_asked(as_
     squares, gram = (half.T @ half)[np.ix_(twice, twice)], K[np.ix_(twice, twice)]
     with pytest.raises(DependentLandmarks):
         Root.of_visual(as_array(squares), as_array(gram), 0.5, rounding=1e-9)
+
+
+@pytest.mark.parametrize("smallest", [1e-2, 1e-12])  # the latter is nothing in float32
+def test_a_root_in_float32_where_it_has_one(smallest):
+    """To solve with, to 1e-4; in float64, to 1e-4 of an error that float32 cannot see."""
+    turn, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))
+    values = np.geomspace(smallest, 1.0, 12)
+    whole = (turn * values) @ turn.T
+    exact = (turn / values) @ turn.T
+    root = Root.of_visual(whole - 0.5 * np.eye(12), np.eye(12), 0.5, single=True)
+    found = root.half_transposed(root.half(np.eye(12)))
+    assert found.dtype == (np.float32 if smallest == 1e-2 else np.float64)
+    np.testing.assert_allclose(found, exact, atol=1e-3 * np.abs(exact).max())

@@ -493,8 +493,8 @@ def test_labels_on_no_image_change_nothing(collection):
 def test_dependent_labels_make_no_dimension(dtype, scaling, n_landmarks):
     """One label an image: what the last label says, the others have said."""
     rng = np.random.default_rng(0)
-    Y = np.eye(10)[rng.integers(0, 10, 2000)]
-    X = (Y @ rng.random((10, 32)) + rng.random((2000, 32))).astype(dtype)
+    Y = np.eye(10)[rng.integers(0, 10, 1000)]
+    X = (Y @ rng.random((10, 32)) + rng.random((1000, 32))).astype(dtype)
     parameters = {"n_landmarks": n_landmarks, "scaling": scaling, "random_state": 0}
     for labels in (Y, np.concatenate([Y, Y[:, :3]], axis=1)):
         space = SemanticSpace(**parameters).fit(X, labels)

@@ -1,7 +1,6 @@
 """Photographs or features and tags in, suggestions with evidence out."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tagkin.annotator.annotator import Annotator
 from tagkin.annotator.feature_annotator import FeatureAnnotator
@@ -16,6 +15,7 @@ from tagkin.annotator.suggestions import (
     Support,
     TagSuggestion,
 )
+from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.annotator.quality import MEASURES as MEASURES
@@ -41,9 +41,7 @@ __all__ = [
     "TagSuggestion",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # at first use: to suggest tags takes nothing of what measures how good they are
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("tagkin.annotator.quality"), name)
+# At first use: to suggest tags takes nothing of what measures how good they are.
+__getattr__ = lazy_names(
+    __name__, dict.fromkeys(("MEASURES", "Measures", "Quality", "Reached"), "quality")
+)

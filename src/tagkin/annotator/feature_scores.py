@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags
 
 from tagkin.annotator.label_input import Labels, indicator_of, rejections, rows_of
 from tagkin.annotator.naming import LearnedNames, counted_names
@@ -17,7 +16,7 @@ from tagkin.annotator.suggesting import similar_to, without_itself
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.deferring import Deferring
-from tagkin.arrays.labels import checked_names
+from tagkin.arrays.labels import TakesLabelMatrix, checked_names
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -28,7 +27,7 @@ from tagkin.transfer.evidence import label_lists
 __all__ = ["FeatureScores"]
 
 
-class FeatureScores(Deferring, BaseEstimator):
+class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
     """The part of a `FeatureAnnotator` that uses what was learned, one image at a time."""
 
     method_: Any
@@ -194,13 +193,6 @@ class FeatureScores(Deferring, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "method_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        return tags
 
 
 def _columns_of(labels: Any) -> Any:

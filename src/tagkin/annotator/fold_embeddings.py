@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.side_by_side import outcomes, pay_beside
+from tagkin.annotator.side_by_side import one_thread_beside, outcomes, pay_beside
 from tagkin.arrays import n_threads_for
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -53,14 +54,16 @@ class FoldEmbeddings:
         self.parts: SpaceParts | None = None
         self.denoised: list[Any] = []
         self._of_chosen: tuple[float | None, dict[int, tuple[Any, Any, Any]]] = None, {}
-        if recipe.space is None:
-            return
-        if recipe.denoiser is None:
+        if recipe.space is not None and recipe.denoiser is None:
             parts = [fold.held_out for fold in folds]
             rest = np.setdiff1d(np.arange(len(X)), np.concatenate(parts))
             parts += [rest] if len(rest) else []
-            self.parts = recipe.space.by_parts(X, space_labels, parts)
-        else:
+            with one_thread_beside(len(X)) if recipe.meanwhile else nullcontext():
+                self.parts = recipe.space.by_parts(X, space_labels, parts)
+        recipe.wait_for_others()  # sums take all threads
+        if self.parts is not None:
+            self.parts.sum_up()
+        elif recipe.space is not None:
             self.denoised = [
                 clone(recipe.denoiser).fit_transform(X[fold.known], Y[fold.known]) for fold in folds
             ]

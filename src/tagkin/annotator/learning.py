@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -50,6 +51,7 @@ FEWEST = 6  # images: with fewer nothing could be held out to learn confidences 
 _MISSING_KEPT = 10  # absent labels of each image whose probability is kept for the audit
 _LEAST = 1e-30  # probability that is kept: none that occurs is below, so that none are tied
 _MANY = 2000  # from here on three folds leave enough to learn from
+_HELD = 2**24  # scores by name that are kept while all else is learned, at most
 _TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 
 
@@ -73,6 +75,17 @@ class Recipe:
     or None for each, where choosing the rest may have learned them already."""
     even_logits: np.ndarray | None = None
     """Held-out logits (n×D) of a `KinReadout` with equal weights, where they are known."""
+    meanwhile: tuple[Callable[[], Any], ...] = ()
+    """Work that was begun beside; to call it is to wait for it."""
+
+    def wait_for_others(self) -> None:
+        """Wait for what was begun beside, before all threads are used.
+
+        Products are rounded by the threads that they get: it must not depend on which is done
+        first.
+        """
+        for task in self.meanwhile:
+            task()
 
     def fit(
         self,
@@ -119,20 +132,24 @@ class Recipe:
         self, X: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
     ) -> Iterator[Recipe]:
         """The recipe without denoising, then with what the denoiser chooses for these images."""
-        plain = replace(self, denoiser=None)
-        if self.space is None or self.denoiser is None:
+        plain, denoiser = replace(self, denoiser=None), self.denoiser
+        if self.space is None or denoiser is None:
             yield plain
             return
-        # not beside the other: sums are rounded by the threads that they get
-        chosen = clone(self.denoiser).fit(X, Y, groups=groups)
-        yield plain
-        if chosen.blend_ == 0:
-            return
-        fixed = clone(self.denoiser).set_params(
-            blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
-        )
-        # the view stays as it is: χ² costs many times as much, for no gain with these methods
-        yield replace(self, denoiser=fixed)
+
+        def choose() -> TagDenoiser | None:
+            chosen = clone(denoiser).fit(X, Y, groups=groups)
+            if chosen.blend_ == 0:
+                return None
+            # the view stays as it is: χ² costs many times as much, for no gain with these methods
+            return clone(denoiser).set_params(
+                blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
+            )
+
+        chosen = beside(choose, X.shape[0])
+        yield replace(plain, meanwhile=(*self.meanwhile, chosen))
+        if (fixed := chosen()) is not None:
+            yield replace(self, denoiser=fixed, meanwhile=())
 
 
 def usual_recipe(
@@ -215,13 +232,19 @@ def learn(
         return sampling.learn_by_part(X, Y, recipe, random_state, step, *known, part)
     with blas_threads_for(largest_product(X, Y)):
         fold_done = Counted(step, "Learning", n_folds(X.shape[0]) + 1)
+        by_name: Callable[[], Any] | None = None
+        if naming is not None:
+            look_up = partial(naming.looked_up, X, Y)
+            held = math.prod(Y.shape) <= _HELD
+            by_name = beside(look_up, X.shape[0]) if held else look_up
+            recipe = replace(recipe, meanwhile=(by_name,) if held else ())
         candidates = _counted_in(recipe.candidates(X, Y, groups), fold_done, n_folds(X.shape[0]))
         best, scores = best_of(candidates, X, Y, random_state, fold_done, groups, rejected)
         fit = beside(partial(best.fit, X, Y, rejected, groups), X.shape[0])
         names = None
         with one_thread_beside(X.shape[0]):
-            if naming is not None:
-                names, scores = naming.weighed(X, Y, scores)
+            if naming is not None and by_name is not None:
+                names, scores = naming.weighed(Y, scores, *by_name())
             calibrate = beside(partial(LabelCalibrator().fit, scores, Y), X.shape[0])
             errors, held_out = judged(best, scores, names is not None, calibrate, Y, groups)
         (space, method), calibrator, unsaid = fit(), calibrate(), None
@@ -319,6 +342,7 @@ def resolved_by_fold(
         folds = make_folds(X.shape[0], Y, cv, groups, random_state)
         found = blended(X, Y, recipe, folds, fold_done, rejected)
         return resolved_with(recipe, found), found.scores
+    recipe.wait_for_others()
     # what was rejected goes with the labels of the same images, in further columns
     known = Y if rejected is None else scipy.sparse.hstack([Y, rejected], format="csr")
     scores = held_out_scores(

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
-from tagkin.calibration.pooling import places_among
+from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.names import Meanings, NamePrior, NameTable, NameWeights
 from tagkin.wording import count
@@ -80,12 +80,22 @@ class Naming:
             return None
         return cls(prior, prior.meanings([str(name) for name in names]))
 
-    def weighed(
-        self, X: Array, Y: scipy.sparse.csr_array, scores: np.ndarray
-    ) -> tuple[LearnedNames, np.ndarray]:
-        """Names weighed by held-out scores (N×D), and those scores with the names counted."""
+    def looked_up(self, X: Array, Y: scipy.sparse.csr_array) -> tuple[NameTable, np.ndarray]:
+        """What the names mean, given images X (N×d) and labels Y (N×D), and their scores (N×D)."""
         table = self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
-        by_name = _scores(self.prior, X, table)
+        return table, _scores(self.prior, X, table)
+
+    def weighed(
+        self,
+        Y: scipy.sparse.csr_array,
+        scores: np.ndarray,
+        table: NameTable,
+        by_name: np.ndarray,
+    ) -> tuple[LearnedNames, np.ndarray]:
+        """Names weighed by held-out scores (N×D), and those scores with the names counted.
+
+        `table` and `by_name` (N×D) are what was `looked_up`.
+        """
         weights = NameWeights().fit(scores, by_name, Y, table.kinds)
         return LearnedNames(table, weights), weights.combine(scores, by_name)
 
@@ -108,8 +118,8 @@ class Naming:
         weights = NameWeights().fit(scores, by_name, Y[rows][:, columns], few.kinds)
         combined = weights.combine(scores, by_name)
         others = np.setdiff1d(np.arange(len(table)), columns)
-        places = places_among(columns, len(table))
-        weights = weights.extended(table.kinds[others]).reordered(places)
+        positions = positions_among(columns, len(table))
+        weights = weights.extended(table.kinds[others]).reordered(positions)
         return LearnedNames(table, weights), combined
 
     def cross_weighed(
@@ -124,8 +134,8 @@ class Naming:
         Of the rest only what does not change the order of a label's images is used: intercepts,
         scales, and which sense a name has.
         """
-        common, _ = self.weighed(X, Y, scores)
-        by_name = _scores(self.prior, X, common.table)
+        table, by_name = self.looked_up(X, Y)
+        common, _ = self.weighed(Y, scores, table, by_name)
         weights = NameWeights().fit(scores[others], by_name[others], Y[others], common.table.kinds)
         return common.weights.with_slopes_of(weights).combine(scores, by_name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from numbers import Integral
 from typing import Any
 
@@ -190,9 +191,10 @@ def any_nonzero(Y: Any) -> bool:
     return any(bool((Y[rows] != 0).any()) for rows in blocks)
 
 
-def _is_narrow(array: Array) -> bool:
-    """Whether float32 holds every value of the array's dtype (so that blocks use it)."""
-    name = str(array.dtype).removeprefix("torch.")
+@cache
+def _is_narrow(dtype: Any) -> bool:
+    """Whether float32 holds every value of an array's dtype (so that blocks use it)."""
+    name = str(dtype).removeprefix("torch.")
     return name in {"float32", "float16", "bfloat16", "bool", "int8", "uint8", "int16", "uint16"}
 
 
@@ -203,7 +205,7 @@ def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: st
     forces float64. ``finite=False`` leaves the check to the caller.
     """
     xp = namespace(rows)
-    wide = double or not _is_narrow(rows)
+    wide = double or not _is_narrow(rows.dtype)
     block = xp.astype(rows, xp.float64 if wide else xp.float32, copy=False)
     if finite:
         check_finite(block, name)

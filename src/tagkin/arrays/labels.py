@@ -12,7 +12,18 @@ from tagkin.arrays.checks import check_label_matrix
 from tagkin.arrays.namespaces import to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = ["as_labels", "checked_names", "label_names", "widened"]
+__all__ = ["TakesLabelMatrix", "as_labels", "checked_names", "label_names", "widened"]
+
+
+class TakesLabelMatrix:
+    """Left of `BaseEstimator`: scikit-learn is told that y is a label matrix, and needed."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
 
 
 def as_labels(Y: Any, n_rows: int, *, weighted: bool = False) -> scipy.sparse.csr_array:

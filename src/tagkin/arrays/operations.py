@@ -25,6 +25,7 @@ __all__ = [
     "add_gram",
     "bincount",
     "cholesky",
+    "clip",
     "copy_lower",
     "count_below",
     "diagonal_of",
@@ -93,6 +94,17 @@ def segment_sums(values: Array, bounds: Array) -> Array:
     import torch
 
     return torch.segment_reduce(values, "sum", offsets=bounds, unsafe=True)
+
+
+def clip(values: Array, low: float | None, high: float | None) -> Array:
+    """`values` within [low, high]; None is no bound.
+
+    On the host by NumPy itself: for a few hundred values, as blocks of small collections have,
+    the array API's own takes three to five times as long.
+    """
+    if type(values) is np.ndarray:
+        return np.clip(values, low, high)
+    return namespace(values).clip(values, low, high)
 
 
 @overload

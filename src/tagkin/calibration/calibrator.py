@@ -34,7 +34,7 @@ from tagkin.calibration.pooling import (
     fit_like,
     fit_link,
     fit_sigmoids,
-    places_among,
+    positions_among,
     sigmoid_log_odds,
     summarize,
 )
@@ -180,9 +180,9 @@ class LabelCalibrator(BaseEstimator):
         The others get what `extend` gives to labels without held-out scores.
         """
         self.extend(n_labels)
-        places = places_among(columns, n_labels)
+        positions = positions_among(columns, n_labels)
         for name in ("slopes_", "intercepts_", "cut_scores_", "cut_precision_"):
-            setattr(self, name, to_numpy(getattr(self, name))[places])
+            setattr(self, name, to_numpy(getattr(self, name))[positions])
         return self
 
     def _extend_by(self, labels: csr_array, S: Array, n_new: int, groups: Array | None) -> Self:

@@ -7,11 +7,14 @@ something to say: through what is unexpected in them, the residuals r = y − p.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import eigh, matmul, row_blocks
-from tagkin.calibration.label_errors import LabelErrors
+from tagkin.arrays import eigh, expit, in_two_threads, matmul, row_blocks
+from tagkin.calibration.label_errors import MANY_LABELS, LabelErrors
 
 __all__ = ["with_other_labels"]
 
@@ -49,28 +52,20 @@ def with_other_labels(
     found = np.array(Z)
     Z, Y = (Z, Y) if len(known) == Z.shape[1] else (Z[:, known], Y[:, known])
     errors = LabelErrors().fit(Z, Y)
-    folds = _folds(Z.shape[0], groups)
-    sums = np.zeros((_N_FOLDS, len(known), len(known)))
-    variances = np.zeros((_N_FOLDS, len(known)))
-    counts = np.bincount(folds, minlength=_N_FOLDS)
-    for rows in _blocks(Z.shape[0], len(known)):
-        R, p = _residuals(Z[rows], Y[rows], errors)
-        for fold in range(_N_FOLDS):
-            inside = folds[rows] == fold
-            sums[fold] += matmul(R[inside].T, R[inside])
-            variances[fold] += (p[inside] * (1 - p[inside])).sum(axis=0)
-    n_others = np.maximum(counts.sum() - counts, 1)
-    weights = [
-        _weights(sums.sum(axis=0) - sums[k], (variances.sum(axis=0) - variances[k]) / n_others[k])
-        for k in range(_N_FOLDS)
-    ]
+    parts = [_Part.of(Z, Y, errors, rows) for rows in _folds(Z.shape[0], groups)]
+    products = sum(part.products for part in parts)
+    variances = sum(part.variances for part in parts)
     slopes = np.maximum(errors.slopes_, _LEAST_SLOPE)
-    for rows in _blocks(Z.shape[0], len(known)):
-        R, _ = _residuals(Z[rows], Y[rows], errors)
-        for fold in range(_N_FOLDS):
-            inside = np.flatnonzero(folds[rows] == fold)
-            step = matmul(R[inside], weights[fold]) / slopes
-            found[np.ix_(rows.start + inside, known)] += step.astype(found.dtype)
+
+    def weights_without(part: _Part) -> np.ndarray:
+        n_others = max(Z.shape[0] - len(part.rows), 1)
+        return _weights(products - part.products, (variances - part.variances) / n_others)
+
+    tasks = [partial(weights_without, part) for part in parts]
+    for part, weights in zip(parts, in_two_threads(tasks, len(known) >= MANY_LABELS), strict=True):
+        for some in _blocks(len(part.rows), len(known)):
+            step = matmul(part.residuals[some], (weights / slopes).astype(part.residuals.dtype))
+            found[np.ix_(part.rows[some], known)] += np.asarray(step, dtype=found.dtype)
     return found
 
 
@@ -80,28 +75,52 @@ def _asked(Y: scipy.sparse.csr_array) -> np.ndarray:
     return np.sort(np.argsort(-counts, kind="stable")[:_MOST_LABELS])
 
 
-def _folds(n: int, groups: np.ndarray | None) -> np.ndarray:
-    """A part for every image, the same for all images of a group."""
+def _folds(n: int, groups: np.ndarray | None) -> list[np.ndarray]:
+    """The images of each fold; all images of a group are in one."""
     codes = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
-    return np.asarray(codes % _N_FOLDS)
+    return [np.flatnonzero(codes % _N_FOLDS == fold) for fold in range(_N_FOLDS)]
 
 
 def _blocks(n: int, n_labels: int) -> list[slice]:
     return list(row_blocks(n, 64 * n_labels))
 
 
-def _residuals(
-    Z: np.ndarray, Y: scipy.sparse.csr_array, errors: LabelErrors
-) -> tuple[np.ndarray, np.ndarray]:
-    """Residuals of labels, and the probabilities that they are there."""
-    wrong, missing = errors.wrong_rates_, errors.missing_rates_
-    p = errors.predict_proba(Z)  # that they belong
-    p *= 1 - missing - wrong
-    p += wrong
-    residuals = -p
-    there = Y.tocoo()
-    residuals[there.row, there.col] += there.data > 0
-    return residuals, p
+@dataclass(frozen=True)
+class _Part:
+    """What is unexpected in the labels of some images."""
+
+    rows: np.ndarray
+    """Which images, shape (m,)."""
+    residuals: np.ndarray
+    """y − p, shape (m, C), as precise as the log-odds."""
+    products: np.ndarray
+    """Σ r rᵀ, shape (C, C)."""
+    variances: np.ndarray
+    """Σ p (1 − p), shape (C,)."""
+
+    @classmethod
+    def of(
+        cls, Z: np.ndarray, Y: scipy.sparse.csr_array, errors: LabelErrors, rows: np.ndarray
+    ) -> _Part:
+        """Of the images in these rows, with log-odds and labels of all images (n×C)."""
+        n_labels, dtype = Z.shape[1], np.result_type(Z, np.float32)
+        names = ("slopes_", "intercepts_", "wrong_rates_", "missing_rates_")
+        learned = (getattr(errors, name).astype(dtype) for name in names)
+        slopes, intercepts, wrong, missing = learned
+        residuals = np.empty((len(rows), n_labels), dtype=dtype)
+        products, variances = np.zeros((n_labels, n_labels)), np.zeros(n_labels)
+        for some in _blocks(len(rows), n_labels):
+            p = expit(slopes * Z[rows[some]] + intercepts)
+            p *= 1 - missing - wrong
+            p += wrong
+            R = residuals[some]
+            np.negative(p, out=R)
+            there = Y[rows[some]].tocoo()
+            R[there.row, there.col] += there.data > 0
+            products += matmul(R.T, R)
+            p -= p * p
+            variances += p.sum(axis=0, dtype=np.float64)
+        return cls(rows, residuals, products, variances)
 
 
 def _weights(C: np.ndarray, variances: np.ndarray) -> np.ndarray:

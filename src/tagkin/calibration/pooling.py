@@ -23,7 +23,7 @@ __all__ = [
     "fit_sigmoids",
     "increasing",
     "newton_step",
-    "places_among",
+    "positions_among",
     "sigmoid_log_odds",
     "sigmoid_loss",
     "summarize",
@@ -75,10 +75,10 @@ class Prior:
         return gradient + (sigmoids - self.mean) @ self.precision, curvature + self.precision
 
 
-def places_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
+def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
     """Where each of D = `n_labels` labels is in a list of some columns and all others after them.
 
-    >>> places_among(np.array([1, 3]), 4)
+    >>> positions_among(np.array([1, 3]), 4)
     array([2, 0, 3, 1])
     """
     others = np.setdiff1d(np.arange(n_labels), columns)

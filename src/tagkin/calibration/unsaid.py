@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from tagkin.arrays import Array, expit, logit, to_numpy
 from tagkin.arrays.labels import as_labels
 from tagkin.arrays.scores import check_scores
-from tagkin.calibration.pooling import places_among
+from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
@@ -115,7 +115,7 @@ class UnsaidLabels(BaseEstimator):
     def spread(self, columns: np.ndarray, n_labels: int) -> UnsaidLabels:
         """One of D = `n_labels` labels, of which these columns, ascending, were fitted."""
         new = self.extended(n_labels)
-        new.offsets_ = new.offsets_[places_among(columns, n_labels)]
+        new.offsets_ = new.offsets_[positions_among(columns, n_labels)]
         return new
 
     def describe(self) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from tagkin.cli.commands import CommandGroup, group
-from tagkin.cli.scikit_learn import import_scikit_learn_lightly
 from tagkin.cli.streams import discard, is_closed_pipe, only_our_words, prepare_streams
+from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.version import __version__
 
 __all__ = ["app", "main"]

@@ -1,12 +1,18 @@
 """Values of options and arguments that need no conversion, without what typer converts with.
 
 Typer hands every value to pydantic, the defaults that nobody typed too, and importing that takes
-as long as all of a short command. Texts, paths and whole numbers that are defaults are taken here
-as they are; all others go to pydantic, and a typer that works another way is left alone.
+as long as all of a short command. Texts, paths and whole numbers are taken here as they are; all
+others, and those that typer would refuse, go the way that they always go.
+
+The door is ``process_value``, which every parameter has. What a parameter is, its own
+``type_descriptor`` says; where a version of typer has none, or says it in other words, all values
+go typer's way: commands are slower then, and do the same.
 """
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,39 +39,42 @@ class PlainGroup(TyperGroup):
 
 def _with_plain_values(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
-        if getattr(parameter, "_runtime_param", "unknown") is None:
-            parameter._runtime_param = _AsItIs()
+        parameter.process_value = partial(_processed, parameter)
     return parameters
 
 
 class _NotPlain(Exception):
-    """A value is to be converted."""
+    """A value is to be converted, or refused."""
 
 
-class _AsItIs:
-    """What typer calls for the value of a parameter."""
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value as the command gets it."""
-        described = param.type_descriptor
-        try:
-            if value is None:
-                return () if param.multiple or param.nargs == -1 else None
-            return _plain(value, described.annotation, described.parameter_info, param, ctx)
-        except (_NotPlain, ImportError, AttributeError):
-            from typer._coercion import build_runtime_param
-
-            param._runtime_param = build_runtime_param(described)
-            return param._runtime_param.coerce(value, param=param, ctx=ctx)
+def _processed(parameter: Any, ctx: Any, value: Any) -> Any:
+    """The value as the command gets it."""
+    try:
+        taken = _taken(parameter, value)
+    except (_NotPlain, AttributeError):
+        return type(parameter).process_value(parameter, ctx, value)
+    return taken if parameter.callback is None else parameter.callback(ctx, parameter, taken)
 
 
-def _plain(value: Any, kind: Any, settings: Any, param: Any, ctx: Any) -> Any:
+def _taken(parameter: Any, value: Any) -> Any:
+    described = parameter.type_descriptor
+    if parameter.required and value in (None, (), []):
+        raise _NotPlain
+    if value is None:
+        return () if parameter.multiple or parameter.nargs == -1 else None
+    return _plain(value, described.annotation, described.parameter_info)
+
+
+def _plain(value: Any, kind: Any, settings: Any) -> Any:
     if settings.parser is not None:
         raise _NotPlain
     if isinstance(value, (list, tuple)) and kind in (list[str], list[Path]):
-        return [_plain(one, kind.__args__[0], settings, param, ctx) for one in value]
+        return [_plain(one, kind.__args__[0], settings) for one in value]
     if isinstance(value, str) and kind in (str, Path) and _is_unicode(value):
-        return value if kind is str else _checked_path(Path(value), settings, param, ctx)
+        if kind is str:
+            return value
+        if _is_as_asked(value, settings):
+            return Path(value)
     if type(value) is int and kind is int:
         least, most = settings.min, settings.max
         if (least is None or value >= least) and (most is None or value <= most):
@@ -81,8 +90,11 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _checked_path(path: Path, settings: Any, param: Any, ctx: Any) -> Any:
-    """A path that is there where it has to be, and can be read."""
-    from typer._param_types import coerce_cli_path
-
-    return coerce_cli_path(path, settings, path_type=Path, param=param, ctx=ctx)
+def _is_as_asked(path: str, settings: Any) -> bool:
+    """Whether a path is there where it has to be, and can be read: then it is taken as it is."""
+    if settings.resolve_path or settings.writable or settings.path_type is not None:
+        return False
+    if not os.path.exists(path):
+        return not settings.exists
+    is_wanted = settings.dir_okay if os.path.isdir(path) else settings.file_okay
+    return is_wanted and (not settings.readable or os.access(path, os.R_OK))

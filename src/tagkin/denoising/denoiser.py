@@ -23,6 +23,7 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.labels import TakesLabelMatrix
 from tagkin.denoising.propagation import (
     as_tags,
     blended,
@@ -47,7 +48,7 @@ _FIRST_LOOK = (0.0, 0.5, 1.0)
 _MOSTLY = 0.5  # the paper's view for denoised tags is tried from this blend on
 
 
-class TagDenoiser(TransformerMixin, BaseEstimator):
+class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     """Tags smoothed over images that look alike: (1 − β) raw + β Σₖ wₖ t(k) / Σₖ wₖ.
 
     The paper propagates tags before it learns the space: each image gets the weighted mean of
@@ -183,9 +184,6 @@ class TagDenoiser(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
         tags.transformer_tags.preserves_dtype = []
         return tags
 

@@ -1,7 +1,8 @@
 """From photographs to feature vectors: backbones, a cache, and the run over many files."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.features.base import Backbone as Backbone
@@ -33,10 +34,4 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tagkin.arrays import ROUND_TO_TF32, Array, as_pairs, fused, in_tf32, namespace
+from tagkin.arrays import ROUND_TO_TF32, Array, as_pairs, clip, fused, in_tf32, namespace
 
 __all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_code", "fused_order2"]
 
@@ -12,7 +12,7 @@ __all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_code", "fus
 def angular(rho: Array, order: int) -> Array:
     """Jₙ(θ)/Jₙ(0) of ρ = cos θ, by the closed form."""
     xp = namespace(rho)
-    rho = xp.clip(rho, -1.0, 1.0)
+    rho = clip(rho, -1.0, 1.0)
     angle = xp.acos(rho)
     if order == 0:
         return 1 - angle / math.pi

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tagkin.arrays import Array, as_block, matmul, mirror_lower, namespace
+from tagkin.arrays import Array, as_block, clip, matmul, mirror_lower, namespace
 from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive, set_diagonal
 from tagkin.kernels.distances import mean_squared_distance
 
@@ -15,7 +15,7 @@ __all__ = ["RBF", "rbf_kernel"]
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """`rbf_kernel`; a missing gamma is settled as 1 / mean squared distance."""
+    """`rbf_kernel`; a missing gamma is resolved as 1 / mean squared distance."""
 
     name: ClassVar[str] = "rbf"
     gamma: float | None = None
@@ -50,7 +50,7 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
     K *= -2.0
     K += xp.sum(X * X, axis=1)[:, None]
     K += xp.sum(Y * Y, axis=1)[None, :]
-    apply_in_pieces(lambda piece: xp.exp(-xp.clip(piece, 0.0, None)), K, lower=same)
+    apply_in_pieces(lambda piece: xp.exp(-clip(piece, 0.0, None)), K, lower=same)
     if same:
         set_diagonal(K, 1.0)
     return mirror_lower(K) if same else K

@@ -1,10 +1,10 @@
 """Labels: from tags to the columns of a label matrix, and the textual views of its rows."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tagkin.labels.merging import plural_pairs
 from tagkin.labels.spelling import normalize_tag
+from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.labels.noise import with_noise as with_noise
@@ -29,10 +29,4 @@ __all__ = [
     "with_noise",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -53,11 +53,9 @@ def make_folds(
     A number and `groups` keep the images of a group together.
     """
     codes = None if groups is None else check_groups(groups, n_images)
-    if isinstance(cv, Integral) and codes is None:
-        return random_folds(n_images, int(cv), random_state)
-    from sklearn.model_selection import GroupKFold, check_cv  # here: importing it takes long
-
-    if isinstance(cv, Integral) and codes is not None:
+    if isinstance(cv, Integral):
+        if codes is None:
+            return random_folds(n_images, int(cv), random_state)
         check_integer("cv", cv, 2)
         largest = int(np.bincount(codes).max())
         if 2 * largest > n_images:
@@ -67,12 +65,40 @@ def make_folds(
                 UserWarning,
                 stacklevel=3,
             )
-        cv = GroupKFold(int(cv))
+        return _group_folds(codes, int(cv))
+    # here: importing it takes longer than learning from a few hundred images
+    from sklearn.model_selection import check_cv
+
     try:
         pairs = list(check_cv(cv).split(np.zeros((n_images, 1)), Y, codes))
     except ValueError as error:
         raise InvalidInput(f"cv={cv!r} does not split these images: {error}") from error
     return [Fold(*(_indices(part, n_images) for part in pair)) for pair in pairs]
+
+
+def _group_folds(codes: np.ndarray, n_folds: int) -> list[Fold]:
+    """Folds of about equal size, the very ones of scikit-learn's `GroupKFold`.
+
+    Group by group, the largest first, to the fold that has the fewest images.
+
+    Parameters
+    ----------
+    codes : array of shape (n,)
+        The group of each image, from 0 on without gaps.
+    """
+    sizes = np.bincount(codes)
+    if n_folds > len(sizes):
+        raise InvalidInput(
+            f"cv={n_folds} does not split these images: the number of groups is {len(sizes)}, and "
+            "each fold needs one."
+        )
+    taken = [0] * n_folds
+    fold_of = np.empty(len(sizes), np.intp)
+    for group in np.argsort(sizes, kind="stable")[::-1]:
+        fold_of[group] = smallest = taken.index(min(taken))
+        taken[smallest] += int(sizes[group])
+    folds = fold_of[codes]
+    return [Fold(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(n_folds)]
 
 
 def _indices(part: Array, n_images: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
@@ -132,13 +132,13 @@ class NameWeights(BaseEstimator):
         )
         return more
 
-    def reordered(self, places: np.ndarray) -> NameWeights:
-        """The same for tags in another order: those at these places (D,) of this one."""
+    def reordered(self, positions: np.ndarray) -> NameWeights:
+        """The same for tags in another order: those at these positions (D,) of this one."""
         check_is_fitted(self)
         new = NameWeights()
         new.__dict__.update(self.__dict__)
         for name in ("slopes_", "intercepts_", "weights_", "prior_center_", "prior_scale_"):
-            setattr(new, name, getattr(self, name)[places])
+            setattr(new, name, getattr(self, name)[positions])
         return new
 
     def _standardized(
@@ -267,7 +267,10 @@ def _derivatives(
     curvature = precisions.copy()
     step = max(1, _CACHED // pairs.y.shape[1])
     for rows in (slice(start, start + step) for start in range(0, len(tags), step)):
-        x, y, counts = (part[tags[rows]] for part in pairs)
+        some: Any = tags[rows]
+        if some[-1] - some[0] == len(some) - 1:  # next to each other: they need not be copied
+            some = slice(some[0], some[-1] + 1)
+        x, y, counts = (part[some] for part in pairs)
         p = expit((theta[rows, None].astype(np.float32) @ x)[:, 0])
         gradient[rows] += (x @ (counts * (p - y))[..., None])[..., 0]
         p -= p * p

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.arrays import Array, block_rows, matmul, namespace, on_accelerator
+from tagkin.arrays import Array, block_rows, clip, matmul, namespace, on_accelerator
 
 __all__ = ["Scorer", "pair_blocks"]
 
@@ -65,9 +65,9 @@ class Scorer:
         """Distances (n×k) that scores (n×k) of queries (n×m) stand for, with their rounding."""
         xp = namespace(scores)
         if not self.euclidean:
-            return xp.clip(1 - scores, 0, None)
+            return clip(1 - scores, 0, None)
         half_squares = xp.sum(queries * queries, axis=1, keepdims=True) / 2
-        return xp.sqrt(xp.clip(2 * (half_squares - scores), 0, None))
+        return xp.sqrt(clip(2 * (half_squares - scores), 0, None))
 
 
 def _sums_of_squares(values: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -10,9 +11,11 @@ from array_api_compat import device
 from tagkin.arrays import (
     Array,
     as_block,
+    bytes_allowed,
     check_features,
     check_finite,
     check_integer,
+    memory_budget,
     namespace,
     row_blocks,
     to_numpy,
@@ -22,6 +25,8 @@ from tagkin.errors import InvalidInput
 __all__ = ["METRICS", "NeighborIndex", "Neighbors", "recall"]
 
 METRICS = ("cosine", "euclidean")
+
+_CACHED = 2**21  # bytes of blocks that are read several times over
 
 
 class Neighbors(NamedTuple):
@@ -125,12 +130,19 @@ def unit_rows(rows: Array, name: str) -> Array:
     xp = namespace(rows)
     dtype = as_block(rows[:1], finite=False).dtype
     unit = xp.empty(rows.shape, dtype=dtype, device=device(rows))
-    for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
+    for block in _blocks_to_scale(rows):
         wide = finite_block(rows, block, name)
-        # scaled to a largest entry of 1 first: squares of extreme numbers overflow float64
-        wide = _divided(wide, xp.max(xp.abs(wide), axis=1))
+        if dtype == xp.float64:  # whose squares may overflow: scaled to a largest entry of 1 first
+            wide = _divided(wide, xp.max(xp.abs(wide), axis=1))
         unit[block] = xp.astype(_divided(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
     return unit
+
+
+def _blocks_to_scale(rows: Array) -> list[slice]:
+    """Blocks of rows (n×m) that are read several times over: on the host, in a core's cache."""
+    on_host = isinstance(rows, np.ndarray)
+    with memory_budget(min(bytes_allowed(), _CACHED)) if on_host else nullcontext():
+        return list(row_blocks(rows.shape[0], 24 * rows.shape[1], rows))
 
 
 def _divided(rows: Array, lengths: Array) -> Array:

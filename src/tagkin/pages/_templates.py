@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from tagkin.pages._text import name_of
+from tagkin.templating import shown, template_environment
 from tagkin.wording import shares_text
 
 if TYPE_CHECKING:
@@ -20,13 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["environment", "read_part", "render"]
 
-# what HTML or UTF-8 cannot hold: control characters and halves of surrogate pairs
-_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-
 
 def render(template: str, **data: object) -> str:
     """A page, drawn from plain data; a mark stands for characters that no page can hold."""
-    return _UNFIT.sub("\ufffd", environment().get_template(template).render(data))
+    return shown(environment().get_template(template).render(data))
 
 
 def read_part(name: str) -> str:
@@ -37,23 +34,16 @@ def read_part(name: str) -> str:
 
 @cache
 def environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("tagkin.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return template_environment(
+        "tagkin.pages",
+        clipped=_clipped,
+        digest=_digest,
+        name=name_of,
+        percent=_percent,
+        shares=_shares,
+        sortable=_sortable,
+        thousands=lambda n: f"{n:,}",
     )
-    environment.filters |= {
-        "clipped": _clipped,
-        "digest": _digest,
-        "name": name_of,
-        "percent": _percent,
-        "shares": _shares,
-        "sortable": _sortable,
-        "thousands": lambda n: f"{n:,}",
-    }
-    return environment
 
 
 def _clipped(share: float) -> float:

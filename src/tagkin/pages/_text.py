@@ -6,6 +6,7 @@ import contextlib
 import functools
 import re
 import unicodedata
+from bisect import bisect_right
 from pathlib import PurePath
 
 from PIL import Image, ImageDraw, ImageFont
@@ -40,9 +41,9 @@ def fitted(text: str, size: int, width: float) -> str:
     text = _in_one_line(text)
     if length(text, size) <= width:
         return text
-    while text and length(text + "…", size) > width:
-        text = text[:-1]
-    return text.rstrip() + "…"
+    # by halves: to measure every shorter text of one that is long would take seconds
+    n_fitting = bisect_right(range(len(text)), width, key=lambda n: length(text[:n] + "…", size))
+    return text[: max(n_fitting - 1, 0)].rstrip() + "…"
 
 
 def length(text: str, size: int) -> float:

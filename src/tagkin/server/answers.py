@@ -23,9 +23,9 @@ from tagkin.catalogue import (
     to_review,
 )
 from tagkin.errors import InvalidInput
-from tagkin.server.assets import shown
 from tagkin.server.order import Order
 from tagkin.server.thumbnails import SIZES
+from tagkin.templating import shown
 from tagkin.wording import shares_text
 
 __all__ = [

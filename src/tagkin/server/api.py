@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from tagkin.catalogue import Decided, Open, complete_tag, history, tags_of
 from tagkin.errors import InvalidInput
 from tagkin.server import answers
-from tagkin.server.assets import shown
 from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.review import Review
 from tagkin.server.thumbnails import SIZES
+from tagkin.templating import shown
 
 __all__ = ["Cursor", "Doubted", "Number", "Some", "Strategy", "cursor", "review_of", "router"]
 

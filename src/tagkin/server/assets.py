@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
-__all__ = ["Asset", "assets", "assets_version", "render", "shown"]
+from tagkin.templating import shown, template_environment
+
+__all__ = ["Asset", "assets", "assets_version", "render"]
 
 _KINDS = {
     ".css": "text/css; charset=utf-8",
@@ -22,8 +23,6 @@ _KINDS = {
     ".svg": "image/svg+xml",
     ".woff2": "font/woff2",
 }
-# what HTML, JSON or UTF-8 cannot hold: control characters and halves of surrogate pairs
-_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Asset(NamedTuple):
@@ -61,11 +60,6 @@ def assets_version() -> str:
     return content.hexdigest()[:12]
 
 
-def shown(text: str) -> str:
-    """A text as a page can hold it: a mark stands for what none can."""
-    return _UNFIT.sub("�", text)
-
-
 def render(template: str, **data: object) -> str:
     """A page; every text that goes into it is escaped."""
     return shown(_environment().get_template(template).render(data, static=_static))
@@ -80,15 +74,8 @@ def _static(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("tagkin.server"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return template_environment(
+        "tagkin.server",
+        percent=lambda share: "–" if share is None else f"{100 * share:.0f} %",
+        thousands=lambda n: f"{n:,.0f}",
     )
-    environment.filters |= {
-        "percent": lambda share: "–" if share is None else f"{100 * share:.0f} %",
-        "thousands": lambda n: f"{n:,.0f}",
-    }
-    return environment

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tagkin.catalogue import SUGGESTED, Catalogue, load_model, refit, suggest
 from tagkin.errors import TagkinError
+from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.server.mapping import write_map
 
 __all__ = ["main"]
@@ -52,4 +53,5 @@ def _end_with_input() -> None:
 
 
 if __name__ == "__main__":
+    import_scikit_learn_lightly()
     sys.exit(main(*sys.argv[1:]))

@@ -7,8 +7,8 @@ from typing import Any
 
 from tagkin.catalogue import Catalogue, PastRun, history, list_tags, status_of
 from tagkin.server.answers import tag_row
-from tagkin.server.assets import shown
 from tagkin.server.order import Order
+from tagkin.templating import shown
 
 __all__ = ["overview_answer", "runs_answer"]
 

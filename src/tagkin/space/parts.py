@@ -7,12 +7,14 @@ the images is summed up once, and the space without a part is solved from the su
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.arrays import Array, as_block, matmul, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, as_block, in_two_threads, matmul, namespace, row_blocks, to_numpy
+from tagkin.arrays.threads import ENOUGH
 from tagkin.space.moments import Moments
 from tagkin.space.views import IndicatorView
 
@@ -55,14 +57,19 @@ class SpaceParts:
             self._base = clone(space)
             self._gram = self._base.prepared(X, y)  # once for all parts and all κ
             self._columns = self._kept_columns(self._base)
-            self._sums = [self._sums_of(part) for part in parts]
+
+    def sum_up(self) -> Self:
+        """Sum up each part now: most of the work, which otherwise waits for the first space."""
+        if self._base is not None and not self._sums:
+            self._sums = [self._sums_of(part) for part in self._parts]
+        return self
 
     def without(self, part: int, n_landmarks: int | None = None, **solving: Any) -> SemanticSpace:
         """The space of all images but those of a part, with other values for `SOLVING`.
 
         With `n_landmarks`, by no more than so many of the landmarks, the first ones: a space to
-        try things in. To solve for it takes the cube of their number. It is not turned to its
-        canonical directions, which changes no length and no cosine of embeddings.
+        try things in. To solve for it takes the cube of their number. It is a draft, see
+        `SemanticSpace.solve`.
         """
         if self._base is None:
             known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
@@ -99,10 +106,17 @@ class SpaceParts:
         if n * points.shape[0] * points.itemsize > _HELD:
             return None
         columns = np.empty((n, points.shape[0]), dtype=points.dtype)
-        shift = base.moments_.shift
-        for rows in row_blocks(n, 8 * (points.shape[0] + points.shape[1])):
-            numbers = range(rows.start, rows.stop)
-            columns[rows] = base.landmarks_.columns(self._X[rows], rows=numbers, less=shift)
+        columns_of = base.landmarks_.columns_less(base.moments_.shift)
+
+        def fill(rows: slice) -> None:
+            some = columns[rows]
+            found = columns_of(self._X[rows], range(rows.start, rows.stop), some)
+            if found is not some:
+                some[...] = found
+
+        blocks = row_blocks(n, 16 * (points.shape[0] + points.shape[1]))  # two at a time
+        tasks = [partial(fill, rows) for rows in blocks]
+        in_two_threads(tasks, pays=n * points.size >= ENOUGH)
         return columns
 
     def _sums_of(self, part: np.ndarray) -> Moments:
@@ -116,6 +130,7 @@ class SpaceParts:
         self, left_out: int | None, solving: dict[str, Any], n_landmarks: int | None = None
     ) -> SemanticSpace:
         assert self._base is not None
+        self.sum_up()
         landmarks, gram = self._base.landmarks_.first(n_landmarks), self._gram
         r = landmarks.points.shape[0]
         space: SemanticSpace = clone(self._space).set_params(**solving)
@@ -125,4 +140,4 @@ class SpaceParts:
         for i, sums in enumerate(self._sums):
             if i != left_out:
                 space.add_moments(sums.some(slice(0, r)))
-        return space.solve(gram[:r, :r], rotated=n_landmarks is None)
+        return space.solve(gram[:r, :r], draft=n_landmarks is not None)

@@ -26,6 +26,7 @@ from tagkin.arrays import (
     row_blocks,
     smaller_blocks_when_full,
 )
+from tagkin.arrays.labels import TakesLabelMatrix
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
@@ -47,7 +48,9 @@ from tagkin.wording import count
 __all__ = ["SemanticSpace"]
 
 
-class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SemanticSpace(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesLabelMatrix, BaseEstimator
+):
     """The paper's semantic space: regularised kernel CCA of visual features and labels.
 
     It solves (K^V+κI)⁻¹ K^T (K^T+κI)⁻¹ K^V α = λ²α (the paper's equation 12) for centred
@@ -375,26 +378,27 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # --- solving -------------------------------------------------------------------------
 
-    def solve(self, landmark_gram: Array | None = None, *, rotated: bool = True) -> Self:
+    def solve(self, landmark_gram: Array | None = None, *, draft: bool = False) -> Self:
         """Solve for the directions now; `landmark_gram` is k(S, S) where it is known.
 
-        Without the rotation to canonical directions, which takes an eigenproblem of the number of
-        text features, embeddings have the same lengths and cosines.
+        A `draft` leaves out the rotation to canonical directions, which takes an eigenproblem of
+        the number of text features: embeddings have the same lengths and cosines. With float32
+        kernel columns it is solved in float32.
         """
-        self.solution(landmark_gram, rotated=rotated)
+        self.solution(landmark_gram, draft=draft)
         return self
 
     def _solving(self) -> dict[str, Any]:
         """The parameters that the solution depends on."""
         return {name: getattr(self, name) for name in SOLVING}
 
-    def solution(self, gram: Array | None = None, *, rotated: bool = True) -> Projection:
+    def solution(self, gram: Array | None = None, *, draft: bool = False) -> Projection:
         """What images are projected by; `gram` is k(S, S) where it is known."""
         self._check_fitted()
         if self._solution is None:
             self.check_parameters()
             known = self.landmarks_, self.moments_, gram
-            self._solution = solve(*known, rotated=rotated, **self._solving())
+            self._solution = solve(*known, draft=draft, **self._solving())
         return self._solution
 
     # --- using ---------------------------------------------------------------------------
@@ -491,8 +495,5 @@ class SemanticSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -193,12 +193,12 @@ def solve(
     scaling: str = "correlation",
     n_components: int | None = None,
     rounding: float = 0.0,
-    rotated: bool = True,
+    draft: bool = False,
 ) -> Projection:
     """The solution from sums over the images; `gram` is k(S, S) where it is known.
 
-    With `rounding`, landmarks are refused of which no more than that share is left. What is not to
-    be `rotated` is left as it is found, where that changes no cosine.
+    With `rounding`, landmarks are refused of which no more than that share is left. A `draft` is
+    not rotated, where that changes no cosine, and no more precise than its kernel columns.
     """
     if moments.count < 2:
         raise InvalidInput(
@@ -213,9 +213,11 @@ def solve(
     _check_varied(math.sqrt(variance), landmarks, largest)
     sums = kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram()
     means = moments.kernel_mean, moments.text_sum / moments.count
-    n_text = moments.text_sum.shape[0] if rotated else _ROTATED + 1
+    n_text = _ROTATED + 1 if draft else moments.text_sum.shape[0]
     if not rotates(n_text, scaling, n_components):
-        return _plain(unrotated_from_moments(*sums, regularization, rounding), *means)
+        single = draft and landmarks.points.dtype == xp.float32
+        found = unrotated_from_moments(*sums, regularization, rounding, single=single)
+        return _plain(found, *means)
     directions = from_moments(
         *sums, regularization, with_norms=scaling == "unit", rounding=rounding
     )

@@ -88,14 +88,16 @@ class LogisticFit(NamedTuple):
 def orthogonal_basis(sample: Array, gram_factor: Array, n_images: int, least: float) -> Basis:
     """Directions from the columns (n×r) of a sample, given L with L Lᵀ = k(S, S).
 
-    Those along which the sum of squares over all images is below `least` are left out.
+    Those along which the sum of squares over all images is below `least` are left out. They are
+    orthogonal in float64, and uncorrelated in the precision of the sample.
     """
     xp = namespace(sample)
-    mean = xp.mean(sample, axis=0)
+    mean = xp.mean(sample, axis=0, dtype=xp.float64)
     identity = xp.eye(gram_factor.shape[0], dtype=xp.float64, device=gram_factor.device)
     inverse = solve_triangular(gram_factor, identity, transposed=True)  # L⁻ᵀ
-    features = matmul(sample - mean, inverse)
-    squares, vectors = eigh(matmul(features.T, features) * (n_images / sample.shape[0]))
+    features = matmul(sample - like(mean, sample), like(inverse, sample))
+    products = xp.astype(matmul(features.T, features), xp.float64)
+    squares, vectors = eigh(products * (n_images / sample.shape[0]))
     kept = to_numpy(squares) > least
     if not kept.any():
         kept[-1] = True
@@ -271,7 +273,7 @@ class _Problem:
         """Coefficients (r×B) for the columns, intercepts (B,), and how many steps it took."""
         p, width = self.metric.shape
         w, b = np.zeros((p, width)), intercept.copy()
-        margins = self.features.margins(w, b)
+        margins = self._at_first(b)
         direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
         before, first, old = np.ones(width), None, None
         done_w, done_b, left = np.zeros_like(w), np.zeros_like(b), np.arange(width)
@@ -310,6 +312,12 @@ class _Problem:
                 margins[rows] += like(length, margins) * along[rows]
         done_w[:, left], done_b[left] = w, b
         return *self.features.of_columns(done_w, done_b), step
+
+    def _at_first(self, intercept: np.ndarray) -> Array:
+        """Margins (N×B) where all coefficients are zero."""
+        xp = namespace(self.reference)
+        b = like(intercept, self.reference)
+        return xp.asarray(xp.broadcast_to(b, self.labels.shape), copy=True)
 
     def _keep(self, some: np.ndarray, margins: Array) -> Array:
         """Go on with some of the labels; their columns of the margins (N×B)."""

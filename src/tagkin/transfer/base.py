@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from tagkin.arrays import (
@@ -25,7 +24,7 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
-from tagkin.arrays.labels import as_labels, checked_names
+from tagkin.arrays.labels import TakesLabelMatrix, as_labels, checked_names
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.transfer._lists import on_device_of
@@ -47,7 +46,7 @@ class Suggestion(NamedTuple):
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
 
 
-class LabelTransfer(BaseEstimator, ABC):
+class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     """Scores for labels from images with labels: `fit`, then `suggest` or `predict`.
 
     X (N×m) are embeddings in the semantic space, or any features. y (N×D) are labels, dense,
@@ -246,13 +245,6 @@ class LabelTransfer(BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_labels_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        return tags
 
 
 def _checked_embeddings(X: Array) -> Array:

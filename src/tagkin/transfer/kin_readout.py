@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, expit, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, clip, expit, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
@@ -359,7 +359,7 @@ class KinReadout(NeighborTransfer):
         xp = namespace(votes)
         against = on_device_of(self._votes_against(found, rejected), votes)
         # a vote of rounding beyond 1 leaves a little below 0
-        silent = xp.clip(1 - votes, 0, None) + _PRIOR * (1 - share)
+        silent = clip(1 - votes, 0, None) + _PRIOR * (1 - share)
         return scores - xp.log1p((_REJECTED - 1) * against / silent)
 
     def _votes_against(self, found: Neighbors, rejected: scipy.sparse.csr_array) -> np.ndarray:
@@ -392,7 +392,7 @@ class KinReadout(NeighborTransfer):
 
 def _logit(p: Array) -> Array:
     xp = namespace(p)
-    p = xp.clip(p, 1e-12, 1 - 1e-9)
+    p = clip(p, 1e-12, 1 - 1e-9)
     return xp.log(p) - xp.log1p(-p)
 
 

@@ -18,6 +18,7 @@ from tagkin.arrays import (
     like,
     matmul,
     namespace,
+    on_accelerator,
     row_blocks,
 )
 from tagkin.arrays.labels import label_names
@@ -174,7 +175,9 @@ class LogisticReadout(LabelTransfer):
             factor = cholesky((gram + gram.T) / 2 + jitter * identity)
             jitter *= 10
         step = max(1, columns.n_images // (_SAMPLE * gram.shape[0]))
-        sample = xp.astype(columns.of(columns.embeddings[::step]), xp.float64)
+        sample = columns.of(columns.embeddings[::step])
+        if on_accelerator(sample):  # where products of float32 may be of fewer digits
+            sample = xp.astype(sample, xp.float64)
         least = min(1.0, _WEAKEST * self.tol) * self.regularization
         return orthogonal_basis(sample, factor, columns.n_images, least)
 
