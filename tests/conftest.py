@@ -139,8 +139,10 @@ def relative_error(found: Any, expected: np.ndarray) -> float:
     return float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
 
 
-def assert_same(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
+def assert_same(found: Any, expected: Any, tolerance: float = 1e-9, message: str = "") -> None:
     """Equal but for rounding, which BLAS owes nobody the same of from one call to the next."""
     found, expected = np.asarray(found), np.asarray(expected)
     largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * largest)
+    np.testing.assert_allclose(
+        found, expected, rtol=tolerance, atol=tolerance * largest, err_msg=message
+    )

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tagkin.cli.scikit_learn import import_scikit_learn_lightly
+from tagkin.light_imports import import_scikit_learn_lightly
 
 from .fork_client import LENGTH
 
@@ -39,9 +39,10 @@ MODULES = (
     "tagkin.cli.review",
     "tagkin.cli.suggest",
     "tagkin.cli.train",
-    "tagkin.server",
-    "sklearn.metrics",
-    "sklearn.model_selection",
+    "tagkin.server.app",
+    "tagkin.server.live_order",
+    "tagkin.server.review",
+    "tagkin.server.serving",
 )
 
 Start = Callable[..., "subprocess.Popen[Any]"]

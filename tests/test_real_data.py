@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from tagkin import SemanticSpace
+from tagkin import FeatureAnnotator, SemanticSpace
 
 FOLDER = Path(
     os.environ.get("TAGKIN_DATA", Path(__file__).parent.parent.parent / "shared" / "data")
@@ -47,3 +47,14 @@ def test_the_space_gains_on_flickr8k():
     )
     assert visual == pytest.approx(27.2, abs=0.5)
     assert semantic > 29.5
+
+
+def test_few_photographs_do_not_show_which_tags_are_wrong():
+    """Of 400, most of whose tags are on a dozen, and nearly none is wrong."""
+    data = archive("coco.npz")
+    train = np.flatnonzero(~data["is_test"])
+    rows = np.random.default_rng(0).choice(train, 400, replace=False)
+    X = data["features"][rows].astype(np.float32) * data["scale"]
+    Y = np.unpackbits(data["labels"][rows], axis=1)[:, : len(data["label_names"])]
+    found = FeatureAnnotator(denoise=False, random_state=0).fit(X, Y).audit(kind="wrong")
+    assert not found  # with 50 % and more

@@ -43,6 +43,11 @@ class World(NamedTuple):
     tags_of: dict[str, list[str]]
 
 
+def lines(text: str) -> list[dict]:
+    """What a command said with --json."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
 def call(cache: Path, *args: object) -> Result:
     """Run a command in this process."""
     runner = CliRunner(env={"TAGKIN_CACHE": str(cache), "COLUMNS": "200"})

@@ -255,23 +255,27 @@ def in_turns(weights, monotone, indices, distances, Y):
     bounds_x = [(None, None)] * K if weights == "rank" else [(0, None)]
     bounds_s = [(0 if monotone else None, None)] * D + [(None, None)] * D
 
-    def loss(x, sigmoids):
+    votes, cost = Y[indices], np.where(Y > 0, 0.5 / Y.sum(), 0.5 / (1 - Y).sum())
+
+    def predicted(x):
         pi = softmax(-x) if weights == "rank" else softmax(-x[0] * distances)
-        p = dense_p(pi, indices, Y)
+        return (np.broadcast_to(pi, indices.shape)[:, None, :] @ votes)[:, 0]
+
+    def loss(p, sigmoids):
         margin = (2 * Y - 1) * (sigmoids[:D] * p + sigmoids[D:])
-        cost = np.where(Y > 0, 0.5 / Y.sum(), 0.5 / (1 - Y).sum())
         return (cost * np.logaddexp(0, -margin)).sum()
 
     for turn in range(11):
         if turn % 2:
             x = scipy.optimize.minimize(
-                lambda x, s=sigmoids: loss(x, s), x, bounds=bounds_x, tol=1e-11
+                lambda x, s=sigmoids: loss(predicted(x), s), x, bounds=bounds_x, tol=1e-11
             ).x
         else:
+            p = predicted(x)
             sigmoids = scipy.optimize.minimize(
-                lambda s, x=x: loss(x, s), sigmoids, bounds=bounds_s, tol=1e-11
+                lambda s, p=p: loss(p, s), sigmoids, bounds=bounds_s, tol=1e-11
             ).x
-    return loss(x, sigmoids)
+    return loss(predicted(x), sigmoids)
 
 
 @pytest.mark.parametrize("weights", ["rank", "distance"])

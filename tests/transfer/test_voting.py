@@ -10,14 +10,14 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import FaissNeighbors, nearest
 from tagkin.transfer import NeighborVoting, TagRelevance
 from tests.conftest import make_collection
-from tests.transfer.test_contract import needs_faiss
+from tests.transfer.contract.methods import needs_faiss
 
 
 def nearest_first(z, Z, metric):
     """Images from the nearest to the farthest; of equal ones the lower index first."""
     if metric == "cosine":
         z, Z = z / np.linalg.norm(z), Z / np.linalg.norm(Z, axis=1, keepdims=True)
-    distances = [round(float(np.linalg.norm(z - other)), 10) for other in Z]
+    distances = np.linalg.norm(Z - z, axis=1).round(10).tolist()
     return sorted(range(len(Z)), key=lambda j: (distances[j], j))
 
 

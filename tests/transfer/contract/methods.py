@@ -1,0 +1,73 @@
+"""The methods of label transfer that keep the contract, each fitted once to the same collection."""
+
+import functools
+import importlib.util
+
+import pytest
+from sklearn.base import clone
+
+from tagkin.transfer import (
+    KinReadout,
+    LinearSVM,
+    LogisticReadout,
+    NeighborVoting,
+    RidgeTransfer,
+    TagProp,
+    TagRelevance,
+    TwoPassKNN,
+)
+from tests.conftest import make_collection
+
+NEIGHBOR_METHODS = {
+    "voting": NeighborVoting(7),
+    "voting of all": NeighborVoting(1000, metric="euclidean"),
+    "relevance": TagRelevance(7),
+    "tagprop": TagProp(7),
+    "tagprop, any slope": TagProp(7, monotone=False),
+    "tagprop, by distance": TagProp(7, weights="distance"),
+    "tagprop, no sigmoids": TagProp(7, sigmoids=False),
+    "kin and read-out": KinReadout(7),
+    "2pknn": TwoPassKNN(),
+    "2pknn of the authors": TwoPassKNN(3, 5.0, form="authors", metric="euclidean"),
+    "2pknn-ml": TwoPassKNN(metric_learning=True, random_state=0),
+}
+METHODS = NEIGHBOR_METHODS | {
+    "logistic read-out": LogisticReadout(),
+    "ridge": RidgeTransfer(),
+    "svm": LinearSVM(),
+    "svm, squared hinge": LinearSVM(loss="squared-hinge"),
+}
+SEARCHED = [
+    "voting",
+    "relevance",
+    "tagprop",
+    "tagprop, by distance",
+    "kin and read-out",
+]  # that take an index
+
+each_method = pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
+each_neighbor_method = pytest.mark.parametrize(
+    "method", list(NEIGHBOR_METHODS.values()), ids=list(NEIGHBOR_METHODS)
+)
+each_searched_method = pytest.mark.parametrize(
+    "method", [METHODS[name] for name in SEARCHED], ids=SEARCHED
+)
+needs_faiss = pytest.mark.skipif(
+    importlib.util.find_spec("faiss") is None,
+    reason="FAISS is not installed",
+)
+
+
+@functools.cache
+def learned(method):
+    """The method, fitted to the collection: to be looked at only."""
+    X, Y, _ = make_collection()
+    return clone(method).fit(X, Y)
+
+
+@functools.cache
+def learned_scores(method):
+    """Of the new images of the collection, by the method that was fitted to it."""
+    found = learned(method).decision_function(make_collection().X_new)
+    found.flags.writeable = False
+    return found
