@@ -3,13 +3,14 @@
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from tagkin import SemanticSpace
 from tagkin.distributed import compute, connect, fit_space, nearest, transform
-from tagkin.distributed.cluster import gathered, result
+from tagkin.distributed.cluster import check, gathered, result
 from tagkin.errors import ClusterLost, TagkinError
 from tagkin.neighbors import nearest as nearest_here
 from tagkin.space.moments import Moments
@@ -88,6 +89,29 @@ def test_what_is_lost_on_the_way_here_is_computed_again(processes):
     for pid in processes.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
     assert gathered(numbers, processes) == list(range(1, 21))
+
+
+def test_what_is_being_computed_again_has_not_failed(processes, tmp_path):
+    """A worker may go between the news that its work is done and the look at what came of it."""
+    seen, again = tmp_path / "seen", tmp_path / "again"
+
+    def work():
+        if seen.exists():
+            while not again.exists():
+                time.sleep(0.05)
+        seen.touch()
+        return os.getpid()
+
+    future = processes.submit(work, pure=False)
+    first = future.result()
+    os.kill(first, signal.SIGKILL)
+    while future.status == "finished":  # until the news of the loss is here
+        time.sleep(0.01)
+    with ThreadPoolExecutor(1) as pool:
+        checked = pool.submit(check, future)
+        again.touch()
+        checked.result()
+    assert result(future, processes) != first
 
 
 @pytest.fixture

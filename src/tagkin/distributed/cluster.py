@@ -179,16 +179,17 @@ def _watched(look: Callable[[], Found], client: Any) -> Found:
 
 
 def check(future: Any) -> None:
-    """Raise what a future failed with; losses of the cluster as such."""
-    if future.status == "finished":
-        return
+    """Raise what a future failed with; losses of the cluster as such.
+
+    One whose result was lost with its worker has not failed: it is being computed again.
+    """
+    if future.status == "error":
+        error = future.exception()
+        # a cluster that closes in between cancels the future, which then has no error of its own
+        if isinstance(error, BaseException):
+            raise _in_our_words(future.client, error)
     if future.status == "cancelled":
         raise ClusterLost(_gone(future.client))
-    error = future.exception()
-    # a cluster that closes in between cancels the future, which then has no error of its own
-    if future.status == "cancelled" or not isinstance(error, BaseException):
-        raise ClusterLost(_gone(future.client))
-    raise _in_our_words(future.client, error)
 
 
 def _in_our_words(client: Any, error: BaseException) -> BaseException:
