@@ -19,7 +19,13 @@ print(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ), sys.stdin.read(),
 print("é aside", file=sys.stderr)
 sys.exit(7)
 """
-WAITS = "print('waits', flush=True); import sys; sys.stdin.read()"
+# until its input ends; in steps, since a signal that comes just before a read does not end the read
+WAITS = """
+import select
+print("waits", flush=True)
+while not select.select([0], [], [], 0.1)[0]:
+    pass
+"""
 
 
 def test_arguments_folder_environment_and_streams(forked: Start, tmp_path: Path) -> None:
