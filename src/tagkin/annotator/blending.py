@@ -90,8 +90,9 @@ def blended(
         known, new, tried = embeddings.tried(number, kappa)
         own = None if rejected is None else rejected[fold.known]
         method: Any = clone(recipe.method)
-        method.fit(known, Y[fold.known], rejected=own, readout=tried if own is None else None)
-        level = _level(Y) - _level(Y[fold.known])
+        labels = Y[fold.known]
+        method.fit(known, labels, rejected=own, readout=tried if own is None else None)
+        level = _level(Y) - _level(labels)
         read = to_numpy(method.readout_.decision_function(new)) + level
         return _Learned(method, _neighbors(method, new), read, level)
 

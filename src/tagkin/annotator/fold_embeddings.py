@@ -53,6 +53,7 @@ class FoldEmbeddings:
         self.X, self.Y, self.recipe, self.folds = X, Y, recipe, folds
         self.parts: SpaceParts | None = None
         self.denoised: list[Any] = []
+        self._labels: dict[int, tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]] = {}
         self._of_chosen: tuple[float | None, dict[int, tuple[Any, Any, Any]]] = None, {}
         if recipe.space is not None and recipe.denoiser is None:
             parts = [fold.held_out for fold in folds]
@@ -159,12 +160,15 @@ class FoldEmbeddings:
             fold = self.folds[number]
             known, held_out = some_of(fold.known, _TRIED), some_of(fold.held_out, _TRIED // 2)
             old, new = self.of(number, kappa, known, held_out)
-            readout = method.new_readout().fit(old, self.Y[known])
+            if number not in self._labels:  # once for all values of κ
+                self._labels[number] = self.Y[known], self.Y[held_out]
+            labels, truth = self._labels[number]
+            readout = method.new_readout().fit(old, labels)
             if len(known) == len(fold.known) and len(held_out) == len(fold.held_out):
                 seen[number] = old, new, readout
-            if self.Y[held_out].nnz:
+            if truth.nnz:
                 scores = readout.decision_function(new)
-                found.append(mean_average_precision(self.Y[held_out], scores))
+                found.append(mean_average_precision(truth, scores))
         return float(np.mean(found)) if found else 0.0, seen
 
     def tried(self, number: int, kappa: float | None) -> tuple[Any, Any, Any]:

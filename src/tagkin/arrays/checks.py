@@ -72,6 +72,12 @@ def _is_plain_matrix(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.shape[1] > 0
 
 
+def _is_plain_csr(Y: Any) -> bool:
+    """Whether Y is a CSR matrix of numbers (n×m), of which the same holds."""
+    rows_together = scipy.sparse.issparse(Y) and Y.format == "csr" and Y.ndim == 2
+    return rows_together and Y.dtype.kind in "fiub" and Y.shape[1] > 0
+
+
 def _has_finite_sum(X: np.ndarray) -> bool:
     """True only where all numbers are finite; where it is False, they may be as well."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -127,7 +133,8 @@ def check_label_matrix(Y: Any, n_rows: int, name: str = "Y", *, signed: bool = F
             )
         Y = Y.reshape(-1, 1)  # one label, on some images
     if not is_torch_array(Y):
-        if not _is_plain_matrix(Y) or not _has_finite_sum(Y):
+        numbers = Y.data if _is_plain_csr(Y) else Y if _is_plain_matrix(Y) else None
+        if numbers is None or not _has_finite_sum(numbers):
             Y = check_array(
                 Y, accept_sparse="csr", dtype="numeric", ensure_min_samples=0, input_name=name
             )

@@ -120,19 +120,20 @@ def _apart(A: np.ndarray) -> int:
 
 def _call(library: str, name: str, dtype: np.dtype, *arguments: Any) -> None:
     """Call a routine for numbers of this type. It takes everything by reference."""
-    if any(isinstance(one, np.ndarray) and one.size == 0 for one in arguments):
-        return
-    routine, integer = _routine(library, ("s" if dtype == np.float32 else "d") + name)
-    real = ctypes.c_float if dtype == np.float32 else ctypes.c_double
-
-    def reference(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return value.ctypes.data
-        if isinstance(value, bytes):
-            return value
-        return ctypes.byref(integer(value) if isinstance(value, int) else real(value))
-
-    routine(*map(reference, arguments))
+    single = dtype == np.float32
+    routine, integer = _routine(library, ("s" if single else "d") + name)
+    real = ctypes.c_float if single else ctypes.c_double
+    references: list[Any] = []
+    for one in arguments:
+        if isinstance(one, np.ndarray):
+            if one.size == 0:
+                return
+            references.append(one.ctypes.data)
+        elif isinstance(one, bytes):
+            references.append(one)
+        else:
+            references.append(ctypes.byref(integer(one) if isinstance(one, int) else real(one)))
+    routine(*references)
 
 
 @functools.cache

@@ -101,14 +101,16 @@ class _Limits:
                 self._before = [(library, library.num_threads) for library in found]
             least = self._least()
             self._inside.append(limit)
-            self._change(least)
+            if limit < least:
+                self._change(least, limit)
 
     def leave(self, limit: int) -> None:
         """Strike it out."""
         with self._lock:
-            least = self._least()
             self._inside.remove(limit)
-            self._change(least)
+            least = self._least()
+            if limit < least:
+                self._change(limit, least)
 
     def take_in(self, libraries: list[Any]) -> None:
         """Limit libraries that were not there when the first one came."""
@@ -128,10 +130,7 @@ class _Limits:
     def _least(self) -> float:
         return min(self._inside, default=math.inf)
 
-    def _change(self, was: float) -> None:
-        least = self._least()
-        if least == was:
-            return
+    def _change(self, was: float, least: float) -> None:
         for library, before in self._before:
             if min(before, least) != min(before, was):
                 _set_threads(library, int(min(before, least)))
@@ -140,24 +139,28 @@ class _Limits:
 _limits = _Limits()
 
 
-@contextlib.contextmanager
-def blas_threads(at_most: int) -> Iterator[None]:
+class blas_threads:  # noqa: N801 (it is used as a function; one with `yield` takes twice as long)
     """At most so many threads of BLAS in the whole process, as long as any thread is inside.
 
     Where several threads are inside, or one of them in several of these, the least limit holds.
     The last one out puts back what was set when the first one came. (Of a BLAS that works with
     OpenMP each thread has a number of its own, and only that is limited.)
     """
-    own = [(library, library.num_threads) for library in _libraries(shared=False)]
-    _limits.enter(at_most)
-    try:
-        for library, before in own:
-            _set_threads(library, min(before, at_most))
-        yield
-    finally:
-        for library, before in own:
+
+    def __init__(self, at_most: int):
+        self._at_most = at_most
+        self._own: list[tuple[Any, int]] = []
+
+    def __enter__(self) -> None:
+        self._own = [(library, library.num_threads) for library in _libraries(shared=False)]
+        _limits.enter(self._at_most)
+        for library, before in self._own:
+            _set_threads(library, min(before, self._at_most))
+
+    def __exit__(self, *_: object) -> None:
+        for library, before in self._own:
             _set_threads(library, before)
-        _limits.leave(at_most)
+        _limits.leave(self._at_most)
 
 
 def blas_threads_for(multiplications: int) -> contextlib.AbstractContextManager[None]:

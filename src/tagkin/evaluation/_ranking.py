@@ -10,6 +10,7 @@ from tagkin.arrays import count_below
 __all__ = ["best_in_rows", "expected_precision", "stable_precision"]
 
 _FEW_TERMS = 64  # from which on the next term, 1/240n⁸, is nothing
+_FEW_SUMS = np.cumsum(np.append(0.0, 1 / np.arange(1, _FEW_TERMS)))
 
 
 def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
@@ -58,11 +59,10 @@ def _harmonic(n: np.ndarray) -> np.ndarray:
 
     (`scipy.special` takes as long to import as a short command may.)
     """
-    few = np.cumsum(np.append(0.0, 1 / np.arange(1, _FEW_TERMS)))
     x = np.maximum(n, _FEW_TERMS).astype(np.float64)
     y = 1 / (x * x)
     many = np.log(x) + np.euler_gamma + 1 / (2 * x) - y * (1 / 12 - y * (1 / 120 - y / 252))
-    return np.where(n < _FEW_TERMS, few[np.minimum(n, _FEW_TERMS - 1)], many)
+    return np.where(n < _FEW_TERMS, _FEW_SUMS[np.minimum(n, _FEW_TERMS - 1)], many)
 
 
 def stable_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:

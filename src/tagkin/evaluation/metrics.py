@@ -85,7 +85,8 @@ def _label_precision(labels: csr_array, S: Array, ties: str) -> np.ndarray:
     precision = np.empty(S.shape[1])
     for columns in row_blocks(S.shape[1], _ranking_bytes(by_label)):
         scores = np.ascontiguousarray(read_scores(S, slice(None), columns=columns).T)
-        precision[columns] = _rule(ties)(scores, by_label[columns])
+        carried = by_label if len(scores) == len(precision) else by_label[columns]
+        precision[columns] = _rule(ties)(scores, carried)
     return precision
 
 

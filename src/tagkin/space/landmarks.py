@@ -85,8 +85,10 @@ class Landmarks:
                 f"selection must be one of {', '.join(SELECTIONS)} or an array of landmarks; "
                 f"found {selection!r}."
             )
-        rng = check_random_state(random_state)
         n = X.shape[0]
+        rng: Any = None
+        if n > n_landmarks:  # to seed it takes longer than all else here, of a small collection
+            rng = check_random_state(random_state)
         size = _n_candidates(n, n_landmarks, selection)
         candidates = np.sort(_some_of(n, size, rng)) if size < n else np.arange(n)
         sample = X[candidates] if size < n else X

@@ -135,7 +135,8 @@ def fit_logistic(
     features = _Features(columns, basis)
     for some in (slice(start, start + width) for start in range(0, d, width)):
         refused = None if rejected is None or forgotten == 0 else rejected[:, some].tocsr()
-        problem = _Problem(features, labels[:, some], refused, regularization, forgotten)
+        those = labels if width >= d else labels[:, some]
+        problem = _Problem(features, those, refused, regularization, forgotten)
         coef[:, some], intercept[some], steps = problem.solved(
             intercept[some], tolerance, max_steps
         )

@@ -151,7 +151,7 @@ class LogisticReadout(LabelTransfer):
             found = fit_logistic(
                 columns,
                 self._basis(columns),
-                labels[:, learned],
+                labels if len(learned) == labels.shape[1] else labels[:, learned],
                 self.regularization,
                 forgotten=self.forgotten,
                 rejected=None if refused is None else refused[:, learned],
@@ -185,8 +185,10 @@ class LogisticReadout(LabelTransfer):
         """Embeddings of some images (r×m), and the mean length of embeddings."""
         n = embeddings.shape[0]
         r = min(n, self.n_landmarks, max(256, n // 8))
-        rng = check_random_state(self.random_state)
-        rows = np.sort(rng.choice(n, size=r, replace=False))
+        rows = np.arange(n)
+        if r < n:  # to seed a generator takes longer than all else here, of a small collection
+            rng = check_random_state(self.random_state)
+            rows = np.sort(rng.choice(n, size=r, replace=False))
         # other rows are found by position, and a device cannot be asked by a host's array
         index = namespace(embeddings).asarray(rows, device=embeddings.device)
         chosen = as_block(embeddings[rows if index is rows else index], finite=False)
