@@ -1,9 +1,12 @@
 """The order that follows decisions, opened from a catalogue with a model in earnest."""
 
+import threading
+
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import decide_batch, open_for_scan, refit, scan, verdicts_of
+from tagkin.catalogue import decide_batch, load_model, open_for_scan, refit, scan, verdicts_of
+from tagkin.catalogue.live_review import LiveReview
 from tagkin.server.answers import doubts_answer, suggestions_answer, tags_answer
 from tagkin.server.live_order import LiveOrder
 from tests.catalogue.photographs import put_red_and_blue
@@ -53,4 +56,58 @@ def test_what_is_expected_and_what_is_doubted_follow_decisions(catalogue):
         again = doubts_answer(catalogue, order, "accepted", 60, 0)["doubts"]
         assert [one["content"] for one in again] == [one["content"] for one in found[1:]]
     finally:
+        order.close()
+
+
+class Held:
+    """A function that is called as ever, and returns when it may."""
+
+    def __init__(self, function):
+        self.function, self.n_calls = function, 0
+        self.is_called, self.may_return = threading.Event(), threading.Event()
+
+    def __call__(self, *args):
+        found = self.function(*args)
+        self.n_calls += 1
+        self.is_called.set()
+        assert self.may_return.wait(PATIENCE)
+        return found
+
+
+def test_a_fit_that_ends_while_it_is_opened_is_not_missed(catalogue, monkeypatch):
+    held = Held(load_model)
+    monkeypatch.setattr("tagkin.server.live_order.load_model", held)
+    order = LiveOrder(catalogue.path)
+    try:
+        assert held.is_called.wait(PATIENCE)
+        assert order.is_opening
+        order.renew()  # it has read the model that was there before
+        held.may_return.set()
+        assert order.wait(PATIENCE)
+        assert order.is_live
+        assert held.n_calls == 2
+    finally:
+        held.may_return.set()
+        order.close()
+
+
+def test_all_of_what_was_learned_is_told_at_once(catalogue, monkeypatch):
+    order = LiveOrder(catalogue.path)
+    held = Held(LiveReview.ranking)
+    try:
+        assert order.wait(PATIENCE)
+        monkeypatch.setattr(LiveReview, "ranking", lambda *args: held(*args))
+        before = order.expected()
+        tag = catalogue.value("SELECT id FROM tags WHERE name = 'red'")
+        first = order.suggestions(catalogue, tag, 1, None)
+        batch = decide_batch(catalogue, [(first[0].content, tag)])
+        order.learn(verdicts_of(catalogue, batch.run))
+        assert held.is_called.wait(PATIENCE)
+        assert order.expected() == before
+        assert not order.wait(0)
+        held.may_return.set()
+        assert order.wait(PATIENCE)
+        assert order.expected()[tag] < before[tag]
+    finally:
+        held.may_return.set()
         order.close()
