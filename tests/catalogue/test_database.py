@@ -125,7 +125,7 @@ def test_a_second_writer_gets_a_sentence_and_readers_are_welcome(tmp_path, monke
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "open\n"
-        monkeypatch.setattr("tagkin.catalogue.writer._PATIENCE", 0.1)
+        monkeypatch.setattr("time.sleep", lambda seconds: None)
         with pytest.raises(StorageError, match=rf"`tagkin suggest` \(process {other.pid}, since"):
             fresh(path)
         with Catalogue(path, write=False) as reader:
@@ -146,24 +146,37 @@ def test_a_short_command_is_waited_for(tmp_path, monkeypatch):
         slept.append(seconds)
         first.close()
 
-    monkeypatch.setattr("tagkin.catalogue.writer.time.sleep", sleep)
+    monkeypatch.setattr("time.sleep", sleep)
     fresh(tmp_path / "c.sqlite").close()
     assert len(slept) == 1
 
 
 def test_a_review_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("tagkin.catalogue.writer._PATIENCE", 600)
+    slept = []
+    monkeypatch.setattr("time.sleep", slept.append)
     lock = WriterLock(tmp_path / "c.sqlite", "review")
     with pytest.raises(StorageError, match="`tagkin review`"):
         WriterLock(tmp_path / "c.sqlite", "scan")
+    assert len(slept) == 1  # for one that is just about to end
     lock.release()
     WriterLock(tmp_path / "c.sqlite", "scan").release()
 
 
-def test_a_lock_of_another_program_is_a_sentence(tmp_path, monkeypatch):
+def test_a_review_that_has_just_ended_is_not_taken_for_the_writer(tmp_path, monkeypatch):
+    """What it said of itself stays behind it, till the next writer says something."""
     path = tmp_path / "c.sqlite"
-    monkeypatch.setattr("tagkin.catalogue.database._WAIT", 0.01)
+    WriterLock(path, "review").release()
+    said = path.with_name("c.sqlite-writer").read_bytes()
+    first = WriterLock(path, "scan")
+    path.with_name("c.sqlite-writer").write_bytes(said)  # as if it had come no further yet
+    monkeypatch.setattr("time.sleep", lambda seconds: first.release())
+    WriterLock(path, "scan").release()
+
+
+def test_a_lock_of_another_program_is_a_sentence(tmp_path):
+    path = tmp_path / "c.sqlite"
     with fresh(path) as catalogue:
+        catalogue.row("PRAGMA busy_timeout = 10")
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StorageError, match="Another program is writing"):

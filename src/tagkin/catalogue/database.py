@@ -18,7 +18,9 @@ from tagkin.errors import StorageError
 __all__ = ["Database", "sql_text"]
 
 _APPLICATION = 0x7461676C  # "tagl": what an SQLite file of ours says of itself
-_WAIT = 5.0  # seconds for another process to end its transaction
+# Seconds for another process to end its transaction: where all are busy, a fit in the background
+# gets next to nothing of a core, and a person decides meanwhile.
+_WAIT = 60.0
 _TURN = 0.1  # seconds at most in which a writer by a lent right lets the other one write
 _LOG = 16 * 2**20  # bytes that the log takes before it goes into the database
 _PAGE = 4096

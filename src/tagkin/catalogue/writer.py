@@ -19,8 +19,8 @@ from tagkin.filesystem import try_lock
 
 __all__ = ["WriterLock"]
 
-_PATIENCE = 5.0  # seconds: most commands have done their writing by then
-_ASKED_AGAIN = 0.05
+_ASKED_AGAIN = 0.05  # seconds
+_ASKED = 100  # times: most commands have done their writing by then
 _AT_LEISURE = "review"  # goes on for as long as somebody looks: nobody waits for that
 _WRITTEN = 1000  # bytes of what a writer says of itself, at most
 
@@ -61,12 +61,14 @@ class WriterLock:
 
     def _taken(self, file: BinaryIO) -> bool:
         """Whether this one may write now; without any locks, SQLite's own must do."""
-        end = time.monotonic() + _PATIENCE
-        while try_lock(file) is False:
-            if time.monotonic() >= end or self._holder(file)[0] == _AT_LEISURE:
+        for n_asked in range(_ASKED):  # counted: who stood still has not asked meanwhile
+            if try_lock(file) is not False:
+                return True
+            # at the first look, what is said may be of one that has just ended
+            if n_asked and self._holder(file)[0] == _AT_LEISURE:
                 return False
             time.sleep(_ASKED_AGAIN)
-        return True
+        return try_lock(file) is not False
 
     @staticmethod
     def _holder(file: BinaryIO) -> tuple[str, int | None, str]:
