@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 from tagkin.light_imports import import_scikit_learn_lightly
 
-from .fork_client import LENGTH
+from .fork_client import LENGTH, PASSED_ON
 
 __all__ = ["Start", "fork_server"]
 
@@ -108,6 +108,7 @@ def _leave_other_packages() -> None:
 def _begun(asked: socket.socket) -> Callable[[], None]:
     """Fork once more: one process is the command, the other looks after it and does not return."""
     request, streams = _received(asked)
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # a fork forgets one that comes too soon
     child = os.fork()
     if child:
         for stream in (0, 1, *streams):
@@ -129,6 +130,7 @@ def _begun(asked: socket.socket) -> Callable[[], None]:
             (2, "w", "backslashreplace"),
         )
     )
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     return lambda: _run(*request["command"])
 
 
@@ -140,8 +142,8 @@ def _forget_those_that_ended() -> None:
 
 def _received(asked: socket.socket) -> tuple[dict[str, Any], list[int]]:
     head, streams, *_ = socket.recv_fds(asked, LENGTH, 3)
-    with asked.makefile("rb") as file:
-        return marshal.loads(file.read(int.from_bytes(head))), streams
+    text = asked.recv(int.from_bytes(head), socket.MSG_WAITALL)  # and nothing of what follows it
+    return marshal.loads(text), streams
 
 
 def _look_after(child: int, asked: socket.socket) -> NoReturn:

@@ -25,9 +25,12 @@ from tagkin.catalogue import (
 )
 from tagkin.catalogue.evidence import pack_evidence
 from tagkin.server import LiveOrder
+from tests.catalogue.locking import nobody_writes
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import decisions
 from tests.server.browser import Browser
+
+PATIENCE = 300.0  # seconds
 
 
 def opened(process: subprocess.Popen) -> Browser:
@@ -46,7 +49,7 @@ def opened(process: subprocess.Popen) -> Browser:
 def end(process: subprocess.Popen) -> str:
     """As Ctrl-C does."""
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, said
     return said
 
@@ -114,20 +117,28 @@ def test_a_fit_in_the_background(catalogue, start):
     process = start("review", "--catalogue", catalogue, "--no-browser", "--port", 0, "--json")
     try:
         browser = opened(process)
-        assert browser.post("/api/fit").json["started"]
-        assert not browser.post("/api/fit").json["started"]  # one at a time
-        version = browser.get("/api/state").json["version"]
+        with nobody_writes(catalogue):
+            assert browser.post("/api/fit").json["started"]
+            assert not browser.post("/api/fit").json["started"]  # one at a time
+            version = browser.get("/api/state").json["version"]
         photograph = browser.get("/api/photographs/next").json["photograph"]
         deadline = time.monotonic() + 1200  # it is the least urgent work of a busy machine
-        while (fit := browser.get("/api/state").json["fit"])["state"] == "running":
-            assert time.monotonic() < deadline, fit
+        is_running = True
+        while is_running:
             # a person goes on deciding meanwhile
             for verdict in ("reject", "accept"):
                 pair = [photograph["content"], "quite new"]
-                assert browser.post("/api/decisions", {verdict: [pair]}).status == 200
+                decided = browser.post("/api/decisions", {verdict: [pair]})
+                assert decided.status == 200, decided.text
+                version += decided.json["run"] is not None
             time.sleep(0.3)
+            fit = browser.get("/api/state").json["fit"]
+            is_running = fit["state"] == "running"
+            assert time.monotonic() < deadline, fit
         assert fit["state"] == "done", fit
-        assert browser.get("/api/state").json["version"] > version
+        while browser.get("/api/state").json["version"] <= version:  # till the pages are told
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
         runs = [one["what"] for one in browser.get("/api/runs?n=500").json["runs"]]
         assert {"train", "suggest", "review"} <= set(runs)
         found = browser.get("/api/map").json["map"]
@@ -166,7 +177,7 @@ def test_the_order_follows_decisions(catalogue, world, monkeypatch):
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     order = LiveOrder(catalogue)
     with Catalogue(catalogue, write=True) as one:
-        assert order.wait(100)
+        assert order.wait(PATIENCE)
         assert order.is_live
         tag = order.tags(one)[0].id
         before = order.suggestions(one, tag, 100, None)
@@ -179,18 +190,18 @@ def test_the_order_follows_decisions(catalogue, world, monkeypatch):
         wrong = decide_batch(one, rejected=[(it.content, tag) for it in before[:2]])
         order.learn(verdicts_of(one, wrong.run))
         order.catch_up()
-        assert order.wait(10)
+        assert order.wait(PATIENCE)
         after = order.suggestions(one, tag, 100, None)
         known = {it.content: it.confidence for it in before}
         assert {it.content for it in after} == {it.content for it in before[2:]}
         assert sum(it.confidence for it in after) < sum(known[it.content] for it in after)
 
         order.learn(verdicts_of(one, undo_batch(one).run))
-        assert order.wait(10)
+        assert order.wait(PATIENCE)
         again = order.suggestions(one, tag, 100, None)
         assert {it.content: it.confidence for it in again} == pytest.approx(known, abs=1e-6)
         order.renew()
-        assert order.wait(100)
+        assert order.wait(PATIENCE)
         assert {it.content for it in order.suggestions(one, tag, 100, None)} == set(known)
     order.close()
 
@@ -199,7 +210,7 @@ def test_without_a_model_the_stored_order_does(catalogue):
     with Catalogue(catalogue, write=True) as one, one.transaction() as connection:
         connection.execute("UPDATE runs SET ended_at = NULL WHERE what = 'train'")
     order = LiveOrder(catalogue)
-    assert order.wait(60)
+    assert order.wait(PATIENCE)
     assert not order.is_live
     with Catalogue(catalogue, write=False) as one:
         tag = order.tags(one)[0].id

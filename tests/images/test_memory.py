@@ -11,6 +11,8 @@ from tagkin.images._pixels import rgb_pixels
 from tagkin.images.memory import DecodingMemory
 from tagkin.machine import memory_at_hand
 
+PATIENCE = 300.0  # seconds
+
 
 class Decoding(threading.Thread):
     """A thread that takes memory until it is told to give it back."""
@@ -24,22 +26,22 @@ class Decoding(threading.Thread):
     def run(self) -> None:
         with self.memory.taking(self.n_bytes):
             self.has_it.set()
-            self.may_end.wait(30)
+            self.may_end.wait(PATIENCE)
 
     def end(self) -> None:
         self.may_end.set()
-        self.join(30)
+        self.join(PATIENCE)
 
 
 def test_photographs_wait_for_memory():
     memory = DecodingMemory(100)
     first, second = Decoding(memory, 60), Decoding(memory, 40)
-    assert first.has_it.wait(30)
-    assert second.has_it.wait(30)
+    assert first.has_it.wait(PATIENCE)
+    assert second.has_it.wait(PATIENCE)
     third = Decoding(memory, 50)
     assert not third.has_it.wait(0.05)
     first.end()
-    assert third.has_it.wait(30)
+    assert third.has_it.wait(PATIENCE)
     second.end()
     third.end()
 
@@ -47,16 +49,16 @@ def test_photographs_wait_for_memory():
 def test_a_huge_one_goes_alone_and_is_not_overtaken_for_ever():
     memory = DecodingMemory(100)
     small = Decoding(memory, 10)
-    assert small.has_it.wait(30)
+    assert small.has_it.wait(PATIENCE)
     huge = Decoding(memory, 5000)
     assert not huge.has_it.wait(0.05)
     late = Decoding(memory, 10)  # there is room for it, but the huge one came first
     assert not late.has_it.wait(0.05)
     small.end()
-    assert huge.has_it.wait(30)
+    assert huge.has_it.wait(PATIENCE)
     assert not late.has_it.wait(0.05)
     huge.end()
-    assert late.has_it.wait(30)
+    assert late.has_it.wait(PATIENCE)
     late.end()
 
 

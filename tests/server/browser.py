@@ -37,7 +37,8 @@ class Running:
 
     def stop(self) -> None:
         self.server.stop()
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=120)
+        assert not self._thread.is_alive()
 
 
 class Browser:
@@ -55,7 +56,7 @@ class Browser:
         headers: dict[str, str] | None = None,
     ) -> Answer:
         own = {"Cookie": self.cookie} if self.cookie else {}
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
         try:
             connection.request(method, path, body, own | (headers or {}))
             response = connection.getresponse()

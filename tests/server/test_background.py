@@ -6,6 +6,7 @@ from pathlib import Path
 from tagkin.catalogue import Catalogue, needs_of
 from tagkin.server import Review
 from tagkin.server.background import BackgroundFit
+from tests.catalogue.locking import nobody_writes
 
 from .browser import Browser, Running
 
@@ -35,10 +36,11 @@ def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Brows
 def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
     ended = threading.Event()
     fit = BackgroundFit(catalogue.path, ended.set)
-    assert fit.start(needs_of(catalogue))
-    assert fit.is_running
-    assert not fit.start(needs_of(catalogue))
-    fit.stop()
+    with nobody_writes(catalogue.path):
+        assert fit.start(needs_of(catalogue))
+        assert fit.is_running
+        assert not fit.start(needs_of(catalogue))
+        fit.stop()
     assert not fit.is_running  # the process has ended
     assert not ended.is_set()
     assert not fit.start(needs_of(catalogue))

@@ -39,7 +39,7 @@ class Process:
 
     def end(self, how: int = signal.SIGINT) -> None:
         self.process.send_signal(how)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=120)
 
 
 @contextmanager

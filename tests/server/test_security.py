@@ -261,7 +261,7 @@ def test_requests_have_a_limit(browser: Browser, catalogue: Catalogue) -> None:
         f"POST /api/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {browser.cookie}\r\n"
         "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", browser.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", browser.port), timeout=120) as connection:
         connection.sendall(request.encode() + b"".join(pieces) + b"0\r\n\r\n")
         assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
     assert browser.get("/tags?" + "x" * 100_000).status in (400, 414, 431)
