@@ -31,11 +31,10 @@ two threads do no more than one. `tagkin --help` imports no command; of `tagkin 
 take two thirds."""
 _WHERE = """\
 Where the processor's time of COCO's 10,000 goes (a profile with one thread, other programs
-running): spaces 33 %, most of it sums over kernel columns and factors of 4,096 and, in folds,
-3,072 landmarks; read-outs 24 %; series and tags 11 %; neighbours and their votes 9 %; audit and
-confidences 8 %; names 7 %; denoising 5 %; mixtures 2 %. Products and factors alone are nearly
-half of it, and both cores together do 1.6 times as many of them as one (248 and 155 GFLOP/s,
-float32). Two threads are at work nearly all the time, but for reading the tags, and the last of
+running): spaces 34 %, most of it sums over kernel columns and factors of 4,096 and, in folds,
+3,072 landmarks; read-outs 27 %; neighbours and their votes 11 %; names 8 %; audit and confidences
+7 %; denoising 6 %; series and tags 3 %; mixtures 2 %. Products and factors alone are half of it,
+and both cores together do 1.6 times as many of them as one (248 and 155 GFLOP/s, float32). Two threads are at work nearly all the time, but for reading the tags, and the last of
 the names and of the audit, when the space and the read-out of all photographs are done."""
 
 
