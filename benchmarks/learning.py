@@ -60,7 +60,7 @@ def learn(collection: str) -> None:
     with Measure() as measured:
         annotator = Annotator(cache=False).fit(seen(N), tags)
     n_tags = len(annotator.estimator_.classes_)
-    kept = ("cpu_seconds", "wall_seconds", "peak_extra_bytes")
+    kept = ("cpu_seconds", "wall_seconds", "stolen_share", "peak_extra_bytes")
     taken = {name: measured.as_dict()[name] for name in kept}
     print(json.dumps({"photographs": N, "tags": n_tags, **taken}))
 
@@ -96,7 +96,10 @@ def measure() -> dict[str, Any]:
         rows = [run_json("-m", "benchmarks.learning", "learn", collection) for _ in range(REPEATS)]
         row = sorted(rows, key=lambda row: row["wall_seconds"])[REPEATS // 2]
         found["fit"][collection] = row
-        say(f"{collection}: {row['wall_seconds']:.1f} s, {row['cpu_seconds']:.1f} s of CPU")
+        say(
+            f"{collection}: {row['wall_seconds']:.1f} s, {row['cpu_seconds']:.1f} s of CPU, "
+            f"host's share {row['stolen_share']:.0%}"
+        )
     for n_tags in MANY_TAGS:
         row = run_json("-m", "benchmarks.learning", "tags", str(n_tags))
         found["many_tags"].append(row)

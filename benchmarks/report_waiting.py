@@ -34,8 +34,9 @@ Where the processor's time of COCO's 10,000 goes (a profile with one thread, oth
 running): spaces 34 %, most of it sums over kernel columns and factors of 4,096 and, in folds,
 3,072 landmarks; read-outs 27 %; neighbours and their votes 11 %; names 8 %; audit and confidences
 7 %; denoising 6 %; series and tags 3 %; mixtures 2 %. Products and factors alone are half of it,
-and both cores together do 1.6 times as many of them as one (248 and 155 GFLOP/s, float32). Two threads are at work nearly all the time, but for reading the tags, and the last of
-the names and of the audit, when the space and the read-out of all photographs are done."""
+and both cores together do 1.6 times as many of them as one (248 and 155 GFLOP/s, float32). Two
+threads are at work nearly all the time, but for reading the tags, and the last of the names and of
+the audit, when the space and the read-out of all photographs are done."""
 
 
 def learning_section(found: dict[str, Any] | None) -> str:
@@ -50,11 +51,12 @@ def learning_section(found: dict[str, Any] | None) -> str:
             f"{row['wall_seconds']:.1f} s",
             "≤ 20 s",
             f"{row['cpu_seconds']:.1f} s",
+            f"{row['stolen_share']:.0%}" if "stolen_share" in row else "–",
             f"{row['peak_extra_bytes'] / MIB:,.0f} MiB",
         ]
         for name, row in found["fit"].items()
     ]
-    fits = table(["", "photographs", "tags", "time", "target", "CPU", "peak memory"], rows)
+    fits = table(["", "photographs", "tags", "time", "target", "CPU", "host", "peak memory"], rows)
     tags = [
         [
             f"{row['tags']:,}",
@@ -68,7 +70,8 @@ def learning_section(found: dict[str, Any] | None) -> str:
 
 `Annotator.fit`, given features ({found["features"]:,} for each photograph) that were extracted
 before: series, denoising, κ, the space, votes and read-out, the names of tags, and confidences
-from held-out photographs. Medians of three fits; the machine's own speed varies by a third.
+from held-out photographs. Medians of three fits; the machine's own speed varies by a third. *Host*
+is the share of both processors' time that the virtual machine's host gave to others meanwhile.
 
 {fits}
 

@@ -22,6 +22,12 @@ def max_resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def stolen_seconds() -> float:
+    """Processor time that this virtual machine wanted and its host gave to others, so far."""
+    with open("/proc/stat") as f:
+        return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 class Measure:
     """Context manager that measures the block it wraps.
 
@@ -29,6 +35,8 @@ class Measure:
 
     ``cpu_seconds``, ``wall_seconds``
         CPU time of all threads of the process, and elapsed time.
+    ``stolen_share``
+        Of the time of all processors, the share that a virtual machine's host gave to others.
     ``peak_extra_bytes``
         Peak resident set size within the block minus that right before it: the larger of the
         two below.
@@ -54,6 +62,7 @@ class Measure:
         self._earlier_max = max_resident_bytes()
         self._before = self._peak = resident_bytes()
         self._sampler.start()
+        self._stolen = stolen_seconds()
         self._wall = time.perf_counter()
         self._cpu = time.process_time()
         return self
@@ -61,6 +70,8 @@ class Measure:
     def __exit__(self, *exc_info: object) -> None:
         self.cpu_seconds = time.process_time() - self._cpu
         self.wall_seconds = time.perf_counter() - self._wall
+        stolen = stolen_seconds() - self._stolen
+        self.stolen_share = stolen / (self.wall_seconds * (os.cpu_count() or 1))
         self._stop.set()
         self._sampler.join()
         self.sampled_extra_bytes = max(self._peak, resident_bytes()) - self._before
@@ -75,6 +86,7 @@ class Measure:
         return {
             "cpu_seconds": self.cpu_seconds,
             "wall_seconds": self.wall_seconds,
+            "stolen_share": self.stolen_share,
             "peak_extra_bytes": self.peak_extra_bytes,
             "sampled_extra_bytes": self.sampled_extra_bytes,
             "maxrss_extra_bytes": float("nan") if maxrss is None else maxrss,
