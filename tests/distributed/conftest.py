@@ -47,23 +47,28 @@ def connected(cluster):
         yield client
 
 
-@pytest.fixture(scope="package")
-def threads(settings):
-    """Two workers in this process, which start at once.
+def cluster_of_threads(n_workers=2):
+    """Workers in this process, which start at once.
 
     All that they are sent goes through a socket, as bytes, like between machines.
     """
     import distributed
 
-    with distributed.LocalCluster(
-        n_workers=2,
+    return distributed.LocalCluster(
+        n_workers=n_workers,
         threads_per_worker=1,
         processes=False,
         protocol="tcp://",
         host="127.0.0.1",
         dashboard_address=":0",
         silence_logs=50,
-    ) as cluster:
+    )
+
+
+@pytest.fixture(scope="package")
+def threads(settings):
+    """Two workers in this process."""
+    with cluster_of_threads() as cluster:
         yield cluster
 
 

@@ -11,7 +11,10 @@ from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
 
+from .conftest import cluster_of_threads, local_cluster
+
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
+distributed = pytest.importorskip("distributed")
 
 NAME = "efficientnet-lite0"
 
@@ -127,16 +130,15 @@ def test_a_photograph_that_ends_processes_is_a_failure(
 
 
 def test_what_was_found_is_kept_when_the_cluster_goes(client, photographs, expected, tmp_path):
-    import distributed
-
-    from tests.distributed.conftest import local_cluster
-
     with local_cluster(1) as mortal, distributed.Client(mortal, set_as_default=False) as lost:
         lost.wait_for_workers(1, timeout=60)
+        closing = threading.Thread(target=mortal.close)
 
         def close(done, total):
             if done == 3:
-                threading.Thread(target=mortal.close).start()
+                closing.start()
+            elif done == 6:  # the rest does not overtake it
+                closing.join()
 
         with FeatureCache(tmp_path) as cache, pytest.raises(ClusterLost, match="in the cache"):
             extract(photographs, NAME, client=lost, cache=cache, progress=close, n_per_task=1)
@@ -144,6 +146,21 @@ def test_what_was_found_is_kept_when_the_cluster_goes(client, photographs, expec
         found = extract(photographs, NAME, client=client, cache=cache)
     assert_same(found, expected)
     assert found.n_cached >= 2
+
+
+def test_a_cluster_that_goes_before_the_next_task_is_sent(settings, photographs, tmp_path):
+    with (
+        cluster_of_threads(1) as mortal,
+        distributed.Client(mortal, set_as_default=False) as lost,
+        FeatureCache(tmp_path) as cache,
+    ):
+
+        def close(done, total):
+            if done == 3:
+                mortal.close()
+
+        with pytest.raises(ClusterLost, match=r"was lost before.* 3 of 13 .* in the cache"):
+            extract(photographs, NAME, client=lost, cache=cache, progress=close, n_per_task=1)
 
 
 def test_paths_in_a_bag_become_parquet(client, photographs, expected, tmp_path):

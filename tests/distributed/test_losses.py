@@ -16,6 +16,7 @@ from tagkin.neighbors import nearest as nearest_here
 from tagkin.space.moments import Moments
 from tests.conftest import make_collection, relative_error
 from tests.distributed.conftest import local_cluster
+from tests.distributed.waiting import wait_for
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 distributed = pytest.importorskip("distributed")
@@ -38,8 +39,8 @@ def deadly(array, marks, at, rows=200, after=None):
     def read(block, block_info=None):
         start = block_info[0]["array-location"][0][0]
         if start <= at < start + len(block):
-            while after is not None and not after.exists():
-                time.sleep(0.05)
+            if after is not None:
+                wait_for(after)
             for mark in marks:
                 try:
                     os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
@@ -63,20 +64,25 @@ def test_a_killed_worker_loses_nothing_of_the_sums(processes, collection, tmp_pa
     assert relative_error(there.transform(X_new), here.transform(X_new)) < 1e-7
 
 
-def paused(block):
-    time.sleep(0.1)
-    return block
+def test_all_workers_killed_at_once_and_restarted(processes, collection, tmp_path):
+    begun, killed = tmp_path / "begun", tmp_path / "killed"
 
+    def held(block, block_info=None):
+        if block_info[0]["array-location"][0][0] == 1000:  # in the middle
+            begun.touch()
+            wait_for(killed)
+        return block
 
-def test_all_workers_killed_at_once_and_restarted(processes, collection):
     X, Y, _ = collection
     space = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
     expected = space.transform(X)
-    slow = da.from_array(X, chunks=(200, -1)).map_blocks(paused, dtype=X.dtype)
-    places = transform(space, slow)
+    read = da.from_array(X, chunks=(200, -1)).map_blocks(held, dtype=X.dtype)
+    places = transform(space, read)
     futures = processes.compute(list(nearest(places[:100], places, 10)))
+    wait_for(begun)
     for pid in processes.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
+    killed.touch()
     here = nearest_here(expected[:100], expected, 10)
     indices, distances = processes.gather(futures)
     np.testing.assert_array_equal(indices, here.indices)
@@ -97,8 +103,7 @@ def test_what_is_being_computed_again_has_not_failed(processes, tmp_path):
 
     def work():
         if seen.exists():
-            while not again.exists():
-                time.sleep(0.05)
+            wait_for(again)
         seen.touch()
         return os.getpid()
 

@@ -16,7 +16,7 @@ from tests.conftest import make_collection
 from tests.forking import in_child, needs_fork
 from tests.killing import failing_at, kill_everywhere, steps_of
 
-N_SAVERS, N_SAVES = 8, 30
+N_SAVERS, N_SAVES, N_READS = 8, 30, 6
 
 
 @pytest.fixture(scope="module")
@@ -156,34 +156,42 @@ def test_a_disk_that_is_full_at_any_step_leaves_what_was_there(first, models, tm
     assert n_failed > 10
 
 
-def race(folder, numbers):
-    """Save models again and again, beside others who do."""
+def race(folder, numbers, enough):
+    """Save models again and again, beside others who do; at least until a file is there."""
     X, Y, _ = make_collection(60)
     models = [SemanticSpace(r, n_landmarks=10, random_state=0).fit(X, Y) for r in numbers]
-    for i in range(N_SAVES):
-        save(models[i % len(models)], folder, overwrite=True)
+    n = 0
+    while n < N_SAVES or not enough.exists():
+        save(models[n % len(models)], folder, overwrite=True)
+        n += 1
 
 
 @needs_fork
 def test_racing_saves_and_loads(tmp_path):
     """Eight processes save to one folder, thirty times each, while this one reads."""
-    folder = tmp_path / "model"
-    children = [in_child(lambda k=k: race(folder, (k + 1.0, k + 1.5))) for k in range(N_SAVERS)]
-    n_read, running = 0, set(children)
-    while running:
-        for child in list(running):
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                assert os.waitstatus_to_exitcode(status) == 0
-                running.remove(child)
-        if (folder / "model.json").exists():
-            found = load(folder)
-            # the numbers are those of the settings
-            assert found.moments_.count == 60
-            n_read += 1
-    assert n_read > 5
+    folder, enough = tmp_path / "models" / "model", tmp_path / "enough"
+    folder.parent.mkdir()
+    savers = [partial(race, folder, (k + 1.0, k + 1.5), enough) for k in range(N_SAVERS)]
+    n_read, running = 0, {in_child(one) for one in savers}
+    try:
+        while running:
+            for child in list(running):
+                ended, status = os.waitpid(child, os.WNOHANG)
+                if ended:
+                    running.remove(child)
+                    assert os.waitstatus_to_exitcode(status) == 0
+            if (folder / "model.json").exists():
+                found = load(folder)
+                # the numbers are those of the settings
+                assert found.moments_.count == 60
+                n_read += 1
+                if n_read == N_READS:
+                    enough.touch()
+    finally:
+        enough.touch()
+    assert n_read >= N_READS
     assert names_in(folder) == WHOLE
-    assert os.listdir(tmp_path) == ["model"]
+    assert os.listdir(folder.parent) == ["model"]
 
 
 def test_one_who_waits_too_long_is_told(models, tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
     from dask.base import unpack_collections
 
     collections, repack = unpack_collections(*wanted)
-    with quiet_about_size():
+    with submitting(client):
         futures = client.compute(list(collections))
     with bar(futures, client, progress):
         found = repack(gathered(futures, client))
@@ -246,14 +246,21 @@ def _patience() -> float:
 
 
 @contextlib.contextmanager
-def quiet_about_size() -> Iterator[None]:
-    """Let a graph carry a model without Dask's warning about its size.
+def submitting(client: Any) -> Iterator[None]:
+    """Let a cluster that is gone before it gets its work be an error like any other loss of it.
 
-    Scattered data dies with the workers that hold it. What is part of the graph is with the
-    scheduler, which hands it to every new worker.
+    A graph may carry a model without Dask's warning about its size: scattered data dies with the
+    workers that hold it. What is part of the graph is with the scheduler, which hands it to every
+    new worker.
     """
-    with dask().config.set({"distributed.admin.large-graph-warning-threshold": "100 GiB"}):
-        yield
+    quiet = {"distributed.admin.large-graph-warning-threshold": "100 GiB"}
+    try:
+        with dask().config.set(quiet):
+            yield
+    except Exception as error:
+        if isinstance(error, OSError) or _is_of_dask(error):
+            raise lost(client, error) from error
+        raise
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.distributed.blocks import key
-from tagkin.distributed.cluster import client_or_current, result, wait
+from tagkin.distributed.cluster import client_or_current, result, submitting, wait
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import Backbone, Extraction, FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
@@ -82,13 +82,15 @@ def _seen(
     """Batches of files and what workers found, as they come; a few at a time are under way."""
     batches.reverse()
     suspects: list[list[int]] = []  # one file each, looked at alone so that no other is blamed
-    ahead = _AHEAD * max(1, sum(client.nthreads().values()))
+    with submitting(client):
+        ahead = _AHEAD * max(1, sum(client.nthreads().values()))
     under_way: dict[Any, list[int]] = {}
     while batches or suspects or under_way:
         while (batches and len(under_way) < ahead) or (suspects and not under_way):
             batch = (batches or suspects).pop()
             paths = [files[i] for i in batch]
-            future = client.submit(see, paths, name, fingerprint, key=key("see"), pure=False)
+            with submitting(client):
+                future = client.submit(see, paths, name, fingerprint, key=key("see"), pure=False)
             under_way[future] = batch
         wait(list(under_way), client, for_one=True)
         for future in [f for f in under_way if f.done()]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.distributed.blocks import key
-from tagkin.distributed.cluster import client_or_current, dask, result, wait
+from tagkin.distributed.cluster import client_or_current, dask, result, submitting, wait
 from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, StorageError
 from tagkin.features import get_backbone
@@ -68,7 +68,8 @@ def extract_to_parquet(
         write(part, number, str(target), backbone, fingerprint, dask_key_name=key("extract"))
         for number, part in enumerate(_partitions(files))
     ]
-    futures = client.compute(tasks)
+    with submitting(client):
+        futures = client.compute(tasks)
     try:
         wait(futures, client)
         failures: list[Failure] = []

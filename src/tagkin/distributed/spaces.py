@@ -25,7 +25,7 @@ from tagkin.distributed.blocks import (
     key,
     named_rows,
 )
-from tagkin.distributed.cluster import bar, client_or_current, dask, quiet_about_size, result
+from tagkin.distributed.cluster import bar, client_or_current, dask, result, submitting
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.space import SemanticSpace
 from tagkin.space.landmarks import Landmarks
@@ -203,7 +203,7 @@ def _some_labels(Y: Any, random_state: Any, client: Any) -> Array:
 def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool) -> None:
     """Add the sums over all images, round after round, in their order."""
     question = Question(space.text_view_, space.landmarks_, space.moments_.shift)
-    with quiet_about_size():
+    with submitting(client):
         asked = client.persist(carried(question, "landmarks"))
         # the first images first, so that what is finished at any time is of use
         rounds = enumerate(_rounds(asked, X, Y))
