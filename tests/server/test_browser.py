@@ -161,7 +161,7 @@ def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
     page.locator("#keys[open]").wait_for()
     assert "Accept the rest and reject what is marked" in page.locator("#keys").inner_text()
     window.press("Escape")
-    assert page.locator("#keys[open]").count() == 0
+    page.locator("#keys[open]").wait_for(state="detached")
     window.press("g", "o")
     page.locator("#quality").wait_for()
     window.press("g", "t")

@@ -32,6 +32,14 @@ FLAGS = [
     "OptimizationHints,PaintHolding,ThirdPartyStoragePartitioning",
 ]
 
+# What goes away by itself stays, such as a message after five seconds, however late a test looks;
+# what the page looks at every other second, it looks at.
+PATIENT = """
+const later = window.setTimeout;
+window.setTimeout = (call, ms, ...given) =>
+  later(call, ms >= 1000 && ms !== 2000 ? 1e9 : ms, ...given);
+"""
+
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Any]:
@@ -53,7 +61,8 @@ class Window:
     def __init__(self, browser: Any, address: str):
         self.base = address.partition("/?")[0]
         self.context = browser.new_context(reduced_motion="reduce")
-        self.context.set_default_timeout(60_000)  # a busy machine is no fault
+        self.context.set_default_timeout(120_000)  # a busy machine is no fault
+        self.context.add_init_script(PATIENT)
         self.faults: list[str] = []
         self.page = self.tab()
         self.resize(WIDE)
@@ -92,6 +101,7 @@ class Window:
 
     def press(self, *keys: str) -> None:
         for key in keys:
+            self.page.wait_for_load_state()  # or a page that was gone to does not hear it yet
             self.page.keyboard.press(key)
 
     def said(self, text: str) -> None:
