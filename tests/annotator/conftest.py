@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from tagkin import SemanticSpace
+from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace, Vocabulary
 from tagkin.features import Extraction
 
 # With a space of one's own, κ is not searched for: that is most of a fit. For what does not
 # depend on it.
 SPACE = SemanticSpace(random_state=0)
 NAMES = ["beach", "boat", "city", "night", "snow", "sunset"]
+N = 160  # photographs that estimators of features learn from
 
 
 def seen(features, first=0, failures=()):
@@ -54,3 +55,28 @@ def fitted(synthetic):
     from tagkin import Annotator
 
     return Annotator().fit(seen(synthetic.X[:300]), synthetic.tags[:300])
+
+
+def voting(**parameters):
+    """For what does not depend on how labels are passed on: nothing of it is to be learned."""
+    return FeatureAnnotator(SPACE, NeighborVoting(20), denoise=False, **parameters)
+
+
+@pytest.fixture(scope="session", name="X")
+def features(synthetic):
+    return synthetic.X.astype(np.float32)
+
+
+@pytest.fixture(scope="session", name="Y")
+def label_matrix(synthetic):
+    """The tags as a matrix, columns in the order of NAMES."""
+    return Vocabulary().fit_transform(synthetic.tags)
+
+
+@pytest.fixture(scope="session")
+def plain(synthetic, X):
+    """For what depends neither on κ nor on cleaner labels: finding them is most of a fit.
+
+    Tests that change it take a copy.
+    """
+    return FeatureAnnotator(SPACE, denoise=False).fit(X[:N], synthetic.tags[:N])

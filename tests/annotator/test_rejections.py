@@ -1,0 +1,263 @@
+"""What a person rejected, and accepted: never suggested again, and what it says of others."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import tagkin
+from tagkin import (
+    Annotator,
+    FeatureAnnotator,
+    NeighborVoting,
+    SemanticSpace,
+    TagDenoiser,
+    Vocabulary,
+)
+from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.learning import Recipe
+from tagkin.annotator.suggesting import scored
+from tagkin.annotator.tuning import tuned
+from tagkin.calibration import UnsaidLabels
+from tagkin.errors import InvalidInput
+
+from .conftest import NAMES, SPACE, N, seen, voting
+
+
+def rejected_of(found, X, n=40):
+    """The surest suggestion of each of the first images, as if a person had said no."""
+    first = found.suggest(X[:n], n=1, known=np.arange(n))
+    return [[s.name for s in row] for row in first] + [[]] * (N - n)
+
+
+@pytest.fixture(scope="module")
+def rejected(plain, X):
+    return rejected_of(plain, X)
+
+
+@pytest.fixture(scope="module")
+def told(rejected, synthetic, X):
+    """It was told of rejections."""
+    found = FeatureAnnotator(SPACE, denoise=False)
+    return found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
+
+
+def test_what_was_rejected_is_never_suggested_again(told, rejected, X, tmp_path):
+    found = told
+    assert found.rejected_.shape == (N, len(NAMES))
+    for one in (found, tagkin.load(found.save(tmp_path / "model"))):
+        again = one.suggest(X[:40], threshold=0.0, known=np.arange(40))
+        for row, no in zip(again, rejected[:40], strict=True):
+            assert {s.name for s in row}.isdisjoint(no)
+        missing = {(f.image, f.name) for f in one.audit(10_000, kind="missing")}
+        assert missing
+        assert missing.isdisjoint((i, tag) for i, row in enumerate(rejected) for tag in row)
+    # others, and the same photograph where it is taken for a new one, are free
+    assert any(s.name in rejected[0] for row in found.suggest(X[:40], n=2) for s in row)
+    new = found.suggest(X[N : N + 3], threshold=0.0, rejected=[["snow"], [], NAMES])
+    assert "snow" not in {s.name for s in new[0]}
+    assert "snow" in {s.name for s in new[1]}
+    assert not new[2]
+
+
+def test_rejections_as_a_matrix_and_of_what_is_carried(X, Y, synthetic):
+    R = scipy.sparse.lil_array(Y[:N].shape)
+    absent = np.argwhere(Y[:N].toarray() == 0)[:5]
+    R[absent[:, 0], absent[:, 1]] = 1
+    R[:, 0] = 1
+    found = voting().fit(X[:N], Y[:N], rejected=R.tocsr())
+    expected = (R.toarray() > 0) & (Y[:N].toarray() == 0)
+    np.testing.assert_array_equal(found.rejected_.toarray() > 0, expected)
+    with pytest.raises(InvalidInput, match="Found labels of shape"):
+        FeatureAnnotator().fit(X[:N], Y[:N], rejected=R.tocsr()[:, :3])
+
+
+def test_who_rejects_a_dog_has_not_rejected_an_animal(X, synthetic):
+    tags = [[f"scene|{tag}" for tag in row] for row in synthetic.tags[:N]]
+    vocabulary = Vocabulary(separator="|")
+    found = voting(vocabulary=vocabulary)
+    found.fit(X[:N], tags, rejected=[["scene|snow"]] * N)
+    snow, scene = (found.vocabulary_.index(tag) for tag in ("scene|snow", "scene"))
+    assert found.rejected_[:, [snow]].nnz > 0
+    assert found.rejected_[:, [scene]].nnz == 0
+
+
+def test_further_rejections(told, synthetic, X):
+    found = copy.deepcopy(told)
+    before = found.rejected_.toarray()
+    tags = [synthetic.tags[0], ["holiday"], ["holiday"]]
+    found.partial_fit(X[[0, N, N + 1]], tags, known=[0, -1, -1])
+    assert found.rejected_.shape == (N + 2, 7)
+    np.testing.assert_array_equal(found.rejected_.toarray()[:N, :6], before)
+    found.partial_fit(X[[0]], [synthetic.tags[0]], known=[0], rejected=[["holiday"]])
+    (row,) = found.rejected_[[0]].toarray()
+    assert np.flatnonzero(row).tolist() == [found.vocabulary_.index("holiday")]
+
+
+heard: list[tuple] = []
+"""Labels of each fit of `Listening`, and what was rejected."""
+
+
+class Listening(NeighborVoting):
+    """A method that takes what was rejected, and keeps it."""
+
+    takes_rejected = True
+
+    def fit(self, X, y=None, *, rejected=None, groups=None):
+        """Keep what was rejected."""
+        heard.append((y, rejected))
+        self.heard_ = rejected
+        return super().fit(X, y, groups=groups)
+
+
+class Refitted(Listening):
+    """Not a method that shares its lists of neighbours with others: it is fitted."""
+
+    needs_embeddings = True
+
+
+def test_a_method_that_takes_rejections_gets_those_of_its_images(plain, synthetic, X):
+    rejected = rejected_of(plain, X, N)
+    heard.clear()
+    found = FeatureAnnotator(method=Listening(10), denoise=False)
+    found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
+    np.testing.assert_array_equal(found.method_.heard_.toarray(), found.rejected_.toarray())
+    whole = np.hstack([found.method_.labels_.toarray(), found.rejected_.toarray()])
+    rows = {row.tobytes() for row in whole}
+    for y, no in heard:  # in every fold, with the labels of the same images
+        assert {row.tobytes() for row in np.hstack([y.toarray(), no.toarray()])} <= rows
+    assert len(heard) == 6
+    heard.clear()
+    found.fit(X[:N], synthetic.tags[:N])
+    assert all(no is None for _, no in heard)
+
+
+def test_tuning_hears_of_rejections(plain, synthetic, X):
+    """Every fit of the grid gets those of its own images."""
+    rejected = rejected_of(plain, X, N)
+    heard.clear()
+    recipe = Recipe(SemanticSpace(), Refitted(10))
+    labels = plain.method_.labels_[:60]
+    no = plain.vocabulary_.transform(rejected[:60])
+    tuned(X[:60], labels, recipe, 0, rejected=no)
+    whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
+    assert len(heard) > 3
+    for y, told in heard:
+        assert {r.tobytes() for r in np.hstack([y.toarray(), told.toarray()])} <= whole
+
+
+def reviewed(synthetic):
+    """Tags of which half are forgotten, and what a person who never takes snow decided on half."""
+    rng, tags, accepted, rejected = np.random.default_rng(0), [], [], []
+    for i, row in enumerate(synthetic.tags[:N]):
+        said = [tag for tag in row if rng.random() < 0.5]
+        right = [tag for tag in row if tag not in said and tag != "snow"] if i % 2 else []
+        wrong = [tag for tag in NAMES if tag not in said + right] if i % 2 else []
+        tags.append(said + right)
+        accepted.append(right)
+        rejected.append(wrong)
+    return tags, accepted, rejected
+
+
+@pytest.fixture(scope="module")
+def decided(synthetic, X):
+    """It was told of what that person accepted and rejected."""
+    tags, accepted, rejected = reviewed(synthetic)
+    found = FeatureAnnotator(SPACE, denoise=False)
+    return found.fit(X[:N], tags, rejected=rejected, accepted=accepted)
+
+
+def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, X, tmp_path):
+    """A tag that was rejected wherever it was suggested is suggested with less confidence."""
+    tags, _, rejected = reviewed(synthetic)
+    plain = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, rejected=rejected)
+    assert plain.unsaid_ is None  # nothing tells what was accepted
+    told = copy.deepcopy(decided)
+    snow = told.vocabulary_.index("snow")
+    assert told.unsaid_.offsets_[snow] < np.delete(told.unsaid_.offsets_, snow).min() - 1
+    before, after = plain.predict_proba(X[N:]), told.predict_proba(X[N:])
+    none = np.zeros(len(before), dtype=bool)
+    np.testing.assert_allclose(after, told.unsaid_.predict_proba(before, none), atol=1e-5)
+    # of a photograph that somebody has tagged it is known that nobody said the others
+    (found,) = told.suggest(X[:1], threshold=0.0, known=[0])
+    _, scores = scored(told.method_, told.space_.transform(X[:1]), np.array([0]))
+    (expected,) = told.probabilities(scores, np.array([True]))
+    assert found
+    for one in found:
+        assert one.confidence == pytest.approx(expected[one.label], abs=1e-5)
+    again = tagkin.load(told.save(tmp_path / "model"))
+    # the arrays of a loaded model are laid out otherwise, and sums are rounded otherwise
+    np.testing.assert_allclose(again.predict_proba(X[N:]), after, atol=1e-5)
+    assert any("accepted and" in line for line in told.describe())
+    told.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
+    assert told.unsaid_.offsets_[-1] == told.unsaid_.offset_
+    assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
+
+
+def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, X):
+    """They are no neighbours; confidences move as by all decisions laid side by side."""
+    tags, accepted, rejected = reviewed(synthetic)
+    X = X[: 2 * N]  # of more others than images learned from, some would count
+    said, n_alone = {"rejected": rejected, "accepted": accepted}, len(X) - N
+    plain = decided
+    told = FeatureAnnotator(SPACE, denoise=False)
+    told.fit(X[:N], tags, **said, rejected_alone=(X[N:], [["beach"]] * n_alone))
+    assert told.method_.labels_.shape[0] == N
+    np.testing.assert_allclose(told.decision_function(X), plain.decision_function(X), atol=1e-5)
+    beach = told.vocabulary_.index("beach")
+    assert told.unsaid_.n_rejected_ == plain.unsaid_.n_rejected_ + n_alone
+    assert told.unsaid_.offsets_[beach] < plain.unsaid_.offsets_[beach] - 0.5
+
+    scores = np.random.default_rng(0).normal(-1, 1, plain.method_.labels_.shape)
+    yes, no, alone = (
+        scipy.sparse.csr_array(plain.vocabulary_.transform(rows))
+        for rows in (accepted, rejected, [["beach"]] * n_alone)
+    )
+    found = Decisions(yes, no, X[N:], alone).unsaid(
+        plain.calibrator_, scores, plain.space_, plain.method_, None, None
+    )
+    P = plain.calibrator_.predict_proba(np.concatenate([scores, plain.decision_function(X[N:])]))
+    tagged = np.arange(len(X)) < N
+    beside = np.concatenate([yes.toarray(), np.zeros(alone.shape)])
+    expected = UnsaidLabels().fit(
+        P, beside, np.concatenate([no.toarray(), alone.toarray()]), said=tagged
+    )
+    np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)
+    with pytest.raises(InvalidInput, match=f"one value for each of the {N} images"):
+        FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **said, said=[True])
+
+
+def test_denoising_brings_no_rejected_label_back(X, Y):
+    given = []
+
+    class Noted(SemanticSpace):
+        def fit(self, X, y=None):
+            given.append(y)
+            return super().fit(X, y)
+
+    recipe = Recipe(Noted(), NeighborVoting(5), TagDenoiser(blend=1.0))
+    R = scipy.sparse.csr_array((Y[:50].toarray() == 0).astype(np.float32))
+    recipe.fit(X[:50], Y[:50])
+    recipe.fit(X[:50], Y[:50], R)
+    free, held = (one.toarray() > 0 for one in given)
+    carried = Y[:50].toarray() > 0
+    assert (free & ~carried).any()
+    assert not (held & ~carried).any()
+
+
+def test_photographs_keep_what_was_rejected_for_them(synthetic, X):
+    """By content: copies of a photograph are one."""
+    photos = seen(X[:N])
+    rejected = [[] for _ in range(N)]
+    rejected[3] = [tag for tag in NAMES if tag not in synthetic.tags[3]][:2]
+    model = Annotator(space=SPACE, method=NeighborVoting(20), denoise=False)
+    model.fit(photos, synthetic.tags[:N], rejected=rejected)
+    (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
+    assert found.suggestions
+    assert {s.tag for s in found.suggestions}.isdisjoint(rejected[3])
+    model.add(seen(X[3:4], first=3), [["snow"]], rejected=[["beach"]])
+    (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
+    assert {s.tag for s in found.suggestions} == set(NAMES) - {"snow", "beach"}
+    (found,) = model.suggest(seen(X[N : N + 1], first=N), threshold=0.0, rejected=[["city"]])
+    assert "city" not in {s.tag for s in found.suggestions}
