@@ -9,6 +9,7 @@ from tagkin.features import Extraction
 # With a space of one's own, κ is not searched for: that is most of a fit. For what does not
 # depend on it.
 SPACE = SemanticSpace(random_state=0)
+VOTING = NeighborVoting(10)  # nothing of it is to be learned
 NAMES = ["beach", "boat", "city", "night", "snow", "sunset"]
 N = 160  # photographs that estimators of features learn from
 
@@ -18,6 +19,10 @@ def seen(features, first=0, failures=()):
     files = [f"photos/{first + i:04}.jpg" for i in range(n)]
     digests = [f"{first + i:064x}" for i in range(n)]
     return Extraction(files, np.asarray(features, np.float32), digests, list(failures), 0, n)
+
+
+def row_of(file):
+    return int(file[-8:-4])
 
 
 class SyntheticPhotographs:

@@ -4,6 +4,7 @@ import scipy.sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagkin import KinReadout, NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPassKNN
+from tagkin.annotator import tuning
 from tagkin.annotator.learning import (
     Recipe,
     best_of,
@@ -17,7 +18,7 @@ from tagkin.arrays import threads
 from tagkin.errors import InvalidInput
 from tests.conftest import assert_same
 
-from .conftest import SyntheticPhotographs
+from .conftest import SPACE, SyntheticPhotographs
 
 
 def data(n=200, seed=0):
@@ -76,7 +77,7 @@ def test_without_a_space_kin_are_found_visual_scores():
 
 def test_the_recipe_that_ranks_held_out_tags_best_is_taken():
     X, Y = data(100)
-    good, bad = usual_recipe(None, None, False, 0), Recipe(None, NeighborVoting(1))
+    good, bad = usual_recipe(SPACE, None, False, 0), Recipe(None, NeighborVoting(1))
     expected, others = (scores_by_fold(X, Y, recipe, 0) for recipe in (good, bad))
     assert np.abs(expected - others).max() > 0.1
     for order in ([good, bad], [bad, good]):
@@ -99,7 +100,7 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
     assert steps[-1][1] == steps[-1][2]
 
 
-def test_tuning_takes_the_best_of_the_grid():
+def test_tuning_takes_the_best_of_the_grid(monkeypatch):
     X, Y = data(60)
     steps = []
     recipe = usual_recipe(None, NeighborVoting(3), False, 0)
@@ -108,6 +109,7 @@ def test_tuning_takes_the_best_of_the_grid():
     assert found.method.n_neighbors in (20, 50, 100, 200)
     assert found.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
     some, of_some = X[:30], Y[:30]
+    monkeypatch.setattr(tuning, "REGULARIZATIONS", (0.5, 2.0))
     two_pass = usual_recipe(None, TwoPassKNN(), False, 0)
     assert isinstance(tuned(some, of_some, two_pass, 0).method, TwoPassKNN)
     tagprop = usual_recipe(None, TagProp(sigmoids=False), False, 0)

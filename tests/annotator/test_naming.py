@@ -1,5 +1,7 @@
 """Names of tags in annotators: weighed, stored, and alone where no photograph carries a tag."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -48,15 +50,26 @@ def data():
     return X, tags
 
 
-def test_names_help_where_few_images_are_labelled(prior, data):
+def fitted(prior, data, n):
     X, tags = data
-    few, new = slice(0, 16), slice(100, 300)
-    scores = [
-        FeatureAnnotator(SPACE, prior=one, denoise=False)
-        .fit(X[few], tags[few])
-        .score(X[new], tags[new])
-        for one in (None, prior)
-    ]
+    return FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:n], tags[:n])
+
+
+@pytest.fixture(scope="module")
+def of_few(prior, data):
+    """Learned from 16 images, without names and with them."""
+    return fitted(None, data, 16), fitted(prior, data, 16)
+
+
+@pytest.fixture(scope="module")
+def of_sixty(prior, data):
+    """Tests that change it take a copy."""
+    return fitted(prior, data, 60)
+
+
+def test_names_help_where_few_images_are_labelled(of_few, data):
+    X, tags = data
+    scores = [one.score(X[100:], tags[100:]) for one in of_few]
     assert scores[1] > scores[0] + 0.05
 
 
@@ -77,38 +90,35 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     assert found.score(X, tags) > by_all.score(X, tags) - 0.05
 
 
-def test_scores_are_combined_with_the_names(prior, data):
-    X, tags = data
-    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:40], tags[:40])
-    alone = found.method_.decision_function(found.space_.transform(X[40:50]))
-    by_name = prior.scores(X[40:50], found.names_.table.rows)
+def test_scores_are_combined_with_the_names(prior, of_sixty, data):
+    X, found = data[0], of_sixty
+    alone = found.method_.decision_function(found.space_.transform(X[60:70]))
+    by_name = prior.scores(X[60:70], found.names_.table.rows)
     w = found.names_.weights
     expected = (
         w.slopes_ * (alone - w.center_) / w.scale_
         + w.intercepts_
         + w.weights_ * (by_name - w.prior_center_) / w.prior_scale_
     )
-    np.testing.assert_allclose(found.decision_function(X[40:50]), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found.decision_function(X[60:70]), expected, rtol=1e-4, atol=1e-4)
     mystery = list(found.classes_).index("mystery")
     assert w.weights_[mystery] == 0  # the lexicon does not know it
 
 
-def test_suggestions_say_how_much_is_the_names(prior, data):
-    X, tags = data
-    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:16], tags[:16])
+def test_suggestions_say_how_much_is_the_names(of_few, data):
+    X, _ = data
+    without, found = of_few
     suggested = [s for row in found.suggest(X[100:200], n=2) for s in row]
     shares = np.array([s.name_share for s in suggested])
     assert ((shares >= 0) & (shares <= 1)).all()
     assert (shares > 0).any()
     assert all(s.name_share == 1 for s in suggested if not s.support)
     assert all(s.name_share == 0 for s in suggested if s.name == "mystery")
-    without = FeatureAnnotator(SPACE, denoise=False).fit(X[:16], tags[:16])
     assert {s.name_share for row in without.suggest(X[100:200], n=2) for s in row} == {0.0}
 
 
-def test_a_model_keeps_what_names_mean_and_says_what_it_lacks(prior, data, tmp_path):
-    X, tags = data
-    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:60], tags[:60])
+def test_a_model_keeps_what_names_mean_and_says_what_it_lacks(prior, of_sixty, data, tmp_path):
+    X, found = data[0], of_sixty
     assert any("names of 4 of 5 labels" in line for line in found.describe())
     again = tagkin.load(found.save(tmp_path / "model"))
     with pytest.raises(InvalidInput, match="Set prior"):
@@ -117,9 +127,9 @@ def test_a_model_keeps_what_names_mean_and_says_what_it_lacks(prior, data, tmp_p
     np.testing.assert_allclose(again.predict_proba(X), found.predict_proba(X), atol=1e-6)
 
 
-def test_new_labels_get_the_weight_expected_of_their_names(prior, data):
+def test_new_labels_get_the_weight_expected_of_their_names(of_sixty, data):
     X, tags = data
-    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:60], tags[:60])
+    found = copy.deepcopy(of_sixty)
     found.partial_fit(X[60:80], [[*row, "bat", "wholly unknown"] for row in tags[60:80]])
     table, names = found.names_.table, list(found.classes_)
     assert len(table) == len(names) == 7

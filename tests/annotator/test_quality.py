@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin import LabelCalibrator, evaluate
+from tagkin import Annotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.learning import scores_by_fold, usual_recipe
+from tagkin.annotator.learning import Recipe, scores_by_fold, usual_recipe
 from tagkin.annotator.quality import cross_validated, held_out
 from tagkin.errors import InvalidInput
 
-from .conftest import NAMES, SyntheticPhotographs
+from .conftest import NAMES, SPACE, VOTING, SyntheticPhotographs, seen
 
 
 def test_figures_are_those_of_the_scores():
@@ -44,7 +44,7 @@ def test_cross_validation_compares_with_kin_visual_scores():
     synthetic = SyntheticPhotographs(300, noise=1.5)
     Y = scipy.sparse.csr_array(synthetic.truth.astype(np.float32))
     X = synthetic.X.astype(np.float32)
-    recipe = usual_recipe(None, None, False, 0)
+    recipe = usual_recipe(SPACE, None, False, 0)
     steps: list[tuple] = []
     found = cross_validated(X, Y, NAMES, recipe, 0, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
@@ -52,6 +52,48 @@ def test_cross_validation_compares_with_kin_visual_scores():
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
     assert "5-fold" in found.how
     assert list(found.labels.names) == NAMES
+
+
+def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch):
+    def found(X, Y, recipe, random_state, step, groups, rejected):
+        return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
+
+    monkeypatch.setattr("tagkin.annotator.tuning.tuned", found)
+    known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
+    annotator = Annotator(tune=True).fit(known, synthetic.tags[:100])
+    monkeypatch.setattr(
+        Annotator, "look", lambda self, photos, progress=None: new if photos is new else known
+    )
+    quality = annotator.evaluate(new, synthetic.tags[100:200])
+    Y, truth = (annotator.vocabulary_.transform(synthetic.tags[a : a + 100]) for a in (0, 100))
+    visual_scores = NeighborVoting(n_neighbors=7).fit(known.features, Y)
+    assert quality.visual == evaluate(truth, visual_scores.decision_function(new.features))
+    places = annotator.space_.transform(new.features)
+    assert quality.semantic == evaluate(truth, annotator.method_.decision_function(places))
+
+
+def test_a_baseline_of_some_photographs_is_not_shown(synthetic, monkeypatch):
+    known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
+    annotator = Annotator(space=SPACE, method=VOTING).fit(known, synthetic.tags[:100])
+    there = known
+    monkeypatch.setattr(
+        Annotator, "look", lambda self, photos, progress=None: new if photos is new else there
+    )
+    for n_there, fair in ((100, True), (99, True), (50, False), (0, False)):
+        there = seen(synthetic.X[:n_there])
+        assert bool(annotator.evaluate(new, synthetic.tags[100:200]).visual) == fair, n_there
+
+
+def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypatch):
+    photos = seen(synthetic.X)
+    monkeypatch.setattr("tagkin.annotator.baseline.visual_scores", lambda *_: None)
+    found = fitted.evaluate(photos, synthetic.tags)
+    assert "100 tagged photographs" in found.how
+    scores = fitted.method_.decision_function(fitted.space_.transform(photos.features[300:]))
+    Y = fitted.vocabulary_.transform(synthetic.tags[300:])
+    assert found.semantic == evaluate(Y, scores)
+    with pytest.raises(InvalidInput, match="learned from all"):
+        fitted.evaluate(seen(synthetic.X[:10]), synthetic.tags[:10])
 
 
 def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
