@@ -1,6 +1,6 @@
 """The paper's equation, solved as printed: N×N matrices and a general eigenproblem."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -32,3 +32,15 @@ def dense_space(K, K_new, K_text, kappa, n_components) -> DenseSpace:
     variance = np.einsum("ij,ik,kj->j", A, visual @ visual + kappa * visual, A)
     A = A / np.sqrt(variance)
     return DenseSpace(correlations, A, visual @ A * correlations, new @ A * correlations)
+
+
+def gram(Z: Any) -> np.ndarray:
+    """Products of all pairs of rows."""
+    Z = np.asarray(Z, dtype=np.float64)
+    return Z @ Z.T
+
+
+def cosines(Z: Any) -> np.ndarray:
+    """Of all pairs of rows."""
+    Z = np.asarray(Z, dtype=np.float64)
+    return gram(Z / np.linalg.norm(Z, axis=1, keepdims=True))
