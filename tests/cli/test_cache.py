@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tagkin.features import FeatureCache
-from tests.features.test_cache import fill, kept
+from tests.features.cache_samples import fill, kept
 
 
 def test_info_tells_what_training_has_kept(run, world):

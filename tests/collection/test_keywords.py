@@ -17,8 +17,7 @@ from tagkin.images import Failure, decode
 from tagkin.images.tiff import first_directory
 from tests.collection import xmp_samples as samples
 from tests.images.raw_writer import dng
-from tests.images.synthetic import HAS_AVIF, picture, saved
-from tests.images.test_decoding import chunk, coded
+from tests.images.synthetic import HAS_AVIF, chunk, coded, picture, saved
 from tests.privileges import without_privileges
 
 JPEG = saved(picture(), "JPEG")

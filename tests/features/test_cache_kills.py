@@ -13,7 +13,7 @@ from tagkin.features import FeatureCache
 from tests.forking import in_child, needs_fork
 from tests.killing import kill_everywhere
 
-from .test_cache import NUMBERS, D, content, keep
+from .cache_samples import NUMBERS, D, content, keep
 
 pytestmark = needs_fork
 N_KILLS = 40

@@ -1,6 +1,8 @@
 """Small synthetic photographs for the tests."""
 
 import io
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -25,3 +27,32 @@ def saved(image: Any, form: str, **options: Any) -> bytes:
     out = io.BytesIO()
     image.save(out, form, **options)
     return out.getvalue()
+
+
+def coded(form: str, image: Any, **options: Any) -> bytes:
+    """The bytes of a file, also in HEIF, which Pillow does not write."""
+    if form == "HEIF":
+        import pillow_heif
+
+        out = io.BytesIO()
+        pillow_heif.from_pillow(image).save(out, quality=95, **options)
+        return out.getvalue()
+    return saved(image, form, quality=95, **options)
+
+
+def tiff(values: np.ndarray, bits: int, **tags: int) -> bytes:
+    """An uncompressed little-endian TIFF with one strip, of those tags."""
+    height, width = values.shape
+    numbers = {256: width, 257: height, 258: bits, 259: 1, 262: 1, 273: 0, 277: 1, 278: height}
+    numbers[279] = values.nbytes
+    numbers |= {int(tag.removeprefix("t")): value for tag, value in tags.items()}
+    numbers[273] = 8 + 2 + 12 * len(numbers) + 4
+    entries = b"".join(struct.pack("<HHII", t, 4, 1, v) for t, v in sorted(numbers.items()))
+    directory = struct.pack("<H", len(numbers)) + entries + struct.pack("<I", 0)
+    return b"II*\0" + struct.pack("<I", 8) + directory + values.tobytes()
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    """A piece of a PNG file."""
+    check = zlib.crc32(kind + content)
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)

