@@ -7,11 +7,10 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 
 from .fork_server import Start, fork_server
 from .forking import lean_process
@@ -83,19 +82,6 @@ def make_collection(n: int = 150, d: int = 12, n_labels: int = 6, seed: int = 0)
     Y = (rng.random((n + 40, n_labels)) < 0.3).astype(float)
     X = Y @ rng.standard_normal((n_labels, d)) + rng.standard_normal((n + 40, d))
     return Collection(X[:n], Y[:n], X[n:])
-
-
-class GivenFeatures(BaseEstimator):
-    """A text view that stands for text features (N×e) from elsewhere, which may be negative."""
-
-    def __init__(self, features: np.ndarray | None = None):
-        self.features = features
-
-    def fit(self, Y: Any) -> Self:
-        return self
-
-    def transform(self, Y: Any) -> Any:
-        return self.features
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tagkin.light_imports import import_scikit_learn_lightly
+
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -37,5 +39,10 @@ def lean_process() -> Iterator[Callable[..., Any]]:
     """
     root = Path(__file__).parents[1]
     start = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, start, initializer=os.chdir, initargs=(root,)) as pool:
+    with ProcessPoolExecutor(1, start, initializer=_begin, initargs=(root,)) as pool:
         yield lambda work, *args: pool.submit(work, *args).result()
+
+
+def _begin(root: Path) -> None:
+    os.chdir(root)
+    import_scikit_learn_lightly()

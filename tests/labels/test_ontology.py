@@ -9,13 +9,13 @@ from tagkin.labels.ontology import OntologyView, psd_factor
 from tagkin.lexicons.wordnet import WordNet
 from tagkin.space.views import TextView, as_text_view
 from tests.conftest import (
-    GivenFeatures,
     assert_same,
     make_collection,
     needs_torch,
     needs_wordnet,
     relative_error,
 )
+from tests.labels.given import GivenFeatures
 from tests.lexicons.wordnet_writer import write_wordnet
 
 NAMES = ["dog", "cat", "bat", "racket", "unicorn", "yeti"]

@@ -12,7 +12,8 @@ from tagkin.errors import InvalidInput
 from tagkin.labels import WordVectorView
 from tagkin.lexicons.word_vectors import WordVectors
 from tagkin.space.views import TextView, as_text_view
-from tests.conftest import GivenFeatures, assert_same, make_collection, needs_torch
+from tests.conftest import assert_same, make_collection, needs_torch
+from tests.labels.given import GivenFeatures
 from tests.lexicons.test_word_vectors import needs_words
 
 NAMES = ["dog", "gnu", "light", "traffic light"]
