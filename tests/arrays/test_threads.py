@@ -133,6 +133,7 @@ def test_the_least_limit_holds_while_threads_are_inside(four, first_out):
 
 def test_many_threads_at_once_leave_what_they_found(four):
     together = threading.Barrier(8)
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
 
     def use(i):
         together.wait(60)
@@ -141,7 +142,7 @@ def test_many_threads_at_once_leave_what_they_found(four):
                 assert max(in_use_now()) <= 1 + i % 3
 
     def in_use_now():
-        return [library.num_threads for library in threads._libraries(shared=True)]
+        return [library.num_threads for library in libraries]
 
     with ThreadPoolExecutor(8) as pool:
         for future in [pool.submit(use, i) for i in range(8)]:

@@ -1,6 +1,7 @@
 """Suggestions that follow decisions, on photographs that are looked at in earnest."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -144,10 +145,9 @@ def test_many_threads_at_once(learned):
         )
 
 
-def test_shapes_that_do_not_fit_are_refused(learned):
-    live = opened(learned)
+def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(InvalidInput, match="not of 1 photographs"):
-        LiveReview(live._scores, [1], [1])
+        LiveReview(SimpleNamespace(shape=(32, 2)), [1], [1])
 
 
 def test_a_new_fit_forgets_no_decision_and_learns_from_no_half_answer(learned, monkeypatch):

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import features
 
 from tagkin.collection import find_photographs
 from tagkin.errors import InvalidInput
-from tagkin.images import Failure, formats
+from tagkin.images import Failure
 from tests.privileges import without_privileges
 
 
@@ -54,9 +55,10 @@ def test_only_photographs_and_nothing_hidden(tmp_path):
 def test_heif_and_avif_are_taken_where_they_can_be_decoded(tmp_path, monkeypatch):
     touch(tmp_path, "a.HEIC", "b.heif", "c.avif")
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    monkeypatch.setattr(formats, "_has_avif", lambda: False)
+    monkeypatch.setattr(features, "check", lambda feature: False)
     assert names(tmp_path) == []
-    monkeypatch.setattr(formats, "_has_avif", lambda: True)
+    monkeypatch.setitem(features.modules, "avif", ("PIL._avif", None))
+    monkeypatch.setattr(features, "check", lambda feature: feature == "avif")
     assert names(tmp_path) == ["c.avif"]
     monkeypatch.undo()
     pytest.importorskip("pillow_heif")

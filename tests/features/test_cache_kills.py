@@ -6,6 +6,8 @@ Its steps are the instructions of SQLite's machine: writes to files happen betwe
 import os
 import shutil
 import signal
+import sqlite3
+from unittest import mock
 
 import numpy as np
 
@@ -30,8 +32,13 @@ def work(folder, told=None, kill_at=None):
             os.kill(os.getpid(), signal.SIGKILL)
         return 0
 
-    with FeatureCache(folder) as cache:
-        cache._database.do(lambda c: c.set_progress_handler(count, 1), None, create=True)
+    def counted(*args, **settings):
+        connection = connect(*args, **settings)
+        connection.set_progress_handler(count, 1)
+        return connection
+
+    connect = sqlite3.connect
+    with mock.patch("sqlite3.connect", counted), FeatureCache(folder) as cache:
         for part in (range(4), range(4, 8)):
             keep(cache, part)
             if told is not None:
