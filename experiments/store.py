@@ -21,6 +21,7 @@ __all__ = ["Missing", "Store", "slug"]
 
 Arrays = dict[str, np.ndarray]
 _LONGEST = 120
+_SMALL = 2**16  # bytes
 
 
 def slug(parameters: Mapping[str, Any]) -> str:
@@ -52,6 +53,7 @@ class Store:
         """If set, a missing result is not computed: `Missing` is raised."""
         self.n_written = 0
         """Number of results stored so far."""
+        self._small: dict[Path, Arrays] = {}
 
     def path(self, what: str, /, **parameters: Any) -> Path:
         """Path of the result of this kind with these parameters."""
@@ -62,15 +64,22 @@ class Store:
         return self.path(what, **parameters).exists()
 
     def get(self, what: str, /, **parameters: Any) -> Arrays:
-        """Load a stored result."""
+        """Load a stored result; small ones, which are asked for again and again, are kept."""
         path = self.path(what, **parameters)
+        if path in self._small:
+            return dict(self._small[path])
         try:
             with np.load(path, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
+                found = {name: archive[name] for name in archive.files}
         except FileNotFoundError:
             raise Missing(f"{path} is missing: run python -m experiments run.") from None
         except (zipfile.BadZipFile, ValueError, OSError) as error:
             raise SystemExit(f"{path} cannot be read ({error}). Remove it and run again.") from None
+        if sum(value.nbytes for value in found.values()) <= _SMALL:
+            for value in found.values():
+                value.flags.writeable = False
+            self._small[path] = found
+        return dict(found)
 
     def get_or_compute(
         self, what: str, compute: Callable[[], Mapping[str, Any]], /, **parameters: Any
@@ -90,4 +99,5 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **plain)  # type: ignore[arg-type]
+        self._small.pop(path, None)
         self.n_written += 1

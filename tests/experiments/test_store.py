@@ -21,6 +21,19 @@ def test_a_result_is_computed_once(tmp_path):
     assert store.path("things", method="NNvot", K=5).name == "method=NNvot,K=5.npz"
 
 
+def test_what_is_stored_anew_is_found(tmp_path):
+    """Also where it was small enough to be kept in memory; nobody can change it there."""
+    store = Store(tmp_path)
+    for number in (1, 2):
+        store.put("things", {"a": np.full(3, number)}, K=1)
+        for _ in range(2):
+            found = store.get("things", K=1)
+            assert found["a"].tolist() == [number] * 3
+            with pytest.raises(ValueError, match="read-only"):
+                found["a"][0] = 7
+            found.clear()
+
+
 def test_nothing_is_left_of_a_result_that_fails(tmp_path):
     store = Store(tmp_path)
 
