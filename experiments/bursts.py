@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from experiments.problem import Problem
-from tagkin import FeatureAnnotator
+from tagkin import FeatureAnnotator, SemanticSpace
 from tagkin.evaluation import mean_average_precision
 from tagkin.transfer import TagProp
 
@@ -22,8 +22,13 @@ JITTER = 0.05  # 1 − cosine between frames: a photograph saved again, or cropp
 Row = dict[str, Any]
 
 
-def event_rows(seed: int = 0, n_events: int = 200, n_shots: int = 6) -> list[Row]:
-    """Events of near-identical shots whose tags have nothing to do with what they look like."""
+def event_rows(
+    seed: int = 0, n_events: int = 200, n_shots: int = 6, space: SemanticSpace | None = None
+) -> list[Row]:
+    """Events of near-identical shots whose tags have nothing to do with what they look like.
+
+    With a `space` of one's own, no κ is searched for.
+    """
 
     def drawn(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         event = np.repeat(np.arange(n_events), n_shots)
@@ -35,7 +40,7 @@ def event_rows(seed: int = 0, n_events: int = 200, n_shots: int = 6) -> list[Row
     (X, Y), (new, truth) = drawn(rng), drawn(rng)
     rows = []
     for groups in (np.arange(len(X)), None):
-        annotator = FeatureAnnotator(denoise=False)
+        annotator = FeatureAnnotator(space, denoise=False)
         told = annotator.cross_validate(X, Y, groups=groups)
         annotator.fit(X, Y, groups=groups)
         found = _reached(annotator, new, truth)
@@ -53,8 +58,13 @@ def event_rows(seed: int = 0, n_events: int = 200, n_shots: int = 6) -> list[Row
     return rows
 
 
-def burst_rows(problem: Problem, seed: int = 0, n_known: int = 4000) -> list[Row]:
-    """Photographs with near-duplicates added, by TagProp and by the default method."""
+def burst_rows(
+    problem: Problem, seed: int = 0, n_known: int = 4000, space: SemanticSpace | None = None
+) -> list[Row]:
+    """Photographs with near-duplicates added, by TagProp and by the default method.
+
+    With a `space` of one's own, no κ is searched for.
+    """
     rng = np.random.default_rng(seed)
     some = rng.permutation(len(problem.known))[:n_known]
     X, Y = problem.known[some], problem.Y[some].toarray()
@@ -64,10 +74,11 @@ def burst_rows(problem: Problem, seed: int = 0, n_known: int = 4000) -> list[Row
         "three frames each": with_frames(X[: n_known // 3], Y[: n_known // 3], 3, rng),
     }
     rows = []
-    for method in _methods():
+    tagprop = TagProp(n_neighbors=100, weights="distance", sigmoids=False)
+    for method in (tagprop, None):  # its weights are learned from neighbours
         for name, (features, labels) in collections.items():
             for groups in (np.arange(len(features)), None):
-                annotator = FeatureAnnotator(denoise=False, method=method)
+                annotator = FeatureAnnotator(space, method, denoise=False)
                 annotator.fit(features, labels, groups=groups)
                 scores = annotator.decision_function(problem.new)
                 rows.append(
@@ -81,14 +92,6 @@ def burst_rows(problem: Problem, seed: int = 0, n_known: int = 4000) -> list[Row
                     }
                 )
     return rows
-
-
-def _methods() -> list[Any]:
-    """TagProp, whose weights are learned from neighbours, and the default where it is another."""
-    tagprop = TagProp(n_neighbors=100, weights="distance", sigmoids=False)
-    rng = np.random.default_rng(0)
-    small = FeatureAnnotator(denoise=False).fit(rng.random((20, 4)), rng.random((20, 2)) < 0.5)
-    return [tagprop] if isinstance(small.method_, TagProp) else [tagprop, None]
 
 
 def with_mates(

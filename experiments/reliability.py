@@ -13,7 +13,7 @@ import scipy.sparse
 from matplotlib.figure import Figure
 
 from experiments.problem import Problem, sample
-from tagkin import FeatureAnnotator
+from tagkin import FeatureAnnotator, SemanticSpace
 from tagkin.calibration import expected_calibration_error, reliability_curve
 from tagkin.model_selection import find_groups
 
@@ -30,13 +30,19 @@ Row = dict[str, Any]
 
 
 def reliability_rows(
-    problem: Problem, name: str, n_draws: int = N_DRAWS, n_known: int = 5000, n_new: int = 4000
+    problem: Problem,
+    name: str,
+    n_draws: int = N_DRAWS,
+    n_known: int = 5000,
+    n_new: int = 4000,
+    space: SemanticSpace | None = None,
 ) -> list[Row]:
     """Expected calibration error, and precision asked for and reached, on new images.
 
     All images of the problem are shuffled again for each draw, near-duplicates together: some to
     learn from, others to ask about, and a quarter of the labels to come later. These are left out
-    of the fit on one half of the images; the other half is added with all labels.
+    of the fit on one half of the images; the other half is added with all labels. With a `space`
+    of one's own, no κ is searched for.
     """
     pool = sample(len(problem.known) + len(problem.new), MOST_IMAGES, seed=0)
     X = np.concatenate([problem.known, problem.new])[pool]
@@ -46,7 +52,7 @@ def reliability_rows(
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         some, others = _split(groups, min(n_known, len(X) * 5 // 6), n_new, rng)
-        draws.append(_drawn(Images(X[some], Y[some]), Images(X[others], Y[others]), rng))
+        draws.append(_drawn(Images(X[some], Y[some]), Images(X[others], Y[others]), rng, space))
     learned, later = zip(*draws, strict=True)
     return [_row(name, "learned", learned), _row(name, "added later", later)]
 
@@ -77,11 +83,13 @@ class _Said(NamedTuple):
     """Which labels are suggested, for each precision that is asked for."""
 
 
-def _drawn(known: Images, new: Images, rng: np.random.Generator) -> tuple[_Said, _Said]:
+def _drawn(
+    known: Images, new: Images, rng: np.random.Generator, space: SemanticSpace | None
+) -> tuple[_Said, _Said]:
     """Of labels that were learned, and of labels that came later."""
     X, often = known.X, np.diff(known.Y.tocsc().indptr) > 1
     Y, truth = known.Y[:, often], new.Y[:, often].toarray() > 0
-    annotator = FeatureAnnotator(denoise=False).fit(X, Y)
+    annotator = FeatureAnnotator(space, denoise=False).fit(X, Y)
     learned = _said(annotator, new.X, truth)
 
     order = rng.permutation(Y.shape[1])
@@ -90,7 +98,7 @@ def _drawn(known: Images, new: Images, rng: np.random.Generator) -> tuple[_Said,
     varied = np.diff(Y[:half, :n_old].tocsc().indptr) > 0
     kept = np.concatenate([np.flatnonzero(varied), np.arange(n_old, Y.shape[1])])
     Y, truth, n_old = Y[:, kept], truth[:, kept], int(varied.sum())
-    annotator = FeatureAnnotator(denoise=False).fit(X[:half], Y[:half, :n_old])
+    annotator = FeatureAnnotator(space, denoise=False).fit(X[:half], Y[:half, :n_old])
     annotator.partial_fit(X[half:], Y[half:])
     return learned, _said(annotator, new.X, truth, slice(n_old, None))
 

@@ -9,7 +9,10 @@ from experiments.config import find_config
 from experiments.leakage import choice_rows, precision_rows
 from experiments.problem import expert_problem, open_data
 from experiments.reliability import reached, reliability_rows
+from tagkin import SemanticSpace
 from tagkin.model_selection import find_groups
+
+SPACE = SemanticSpace()  # no κ is searched for, which is most of a fit
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +22,7 @@ def problem(tmp_path_factory):
 
 
 def test_events_without_groups_promise_what_new_events_do_not_hold():
-    alone, together = event_rows(n_events=40, n_shots=4)
+    alone, together = event_rows(n_events=40, n_shots=4, space=SPACE)
     assert alone["cross-validated MAP"] > 0.9
     assert abs(together["cross-validated MAP"] - together["MAP of new events"]) < 0.08
     assert alone["suggestions at 0.8"] > 100
@@ -39,7 +42,7 @@ def test_mates_and_frames_are_near_duplicates():
 
 
 def test_every_part_measures(problem):
-    rows = burst_rows(problem, n_known=45)
+    rows = burst_rows(problem, n_known=45, space=SPACE)
     assert {row["groups"] for row in rows} == {"none", "found"}
     assert len(rows) % 6 == 0
     ways = precision_rows(problem, n_landmarks=40)
@@ -47,7 +50,7 @@ def test_every_part_measures(problem):
     said = choice_rows(problem, n_landmarks=40)[:-1]
     for row in said:
         assert row["said by the default"] < row["said by refit_space=False"]
-    learned, later = reliability_rows(problem, "smoke", n_draws=2, n_known=150)
+    learned, later = reliability_rows(problem, "smoke", n_draws=2, n_known=150, space=SPACE)
     assert learned["ECE"] < 0.1
     assert later["tags"] == "added later"
 

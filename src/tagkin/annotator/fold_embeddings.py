@@ -114,6 +114,8 @@ class FoldEmbeddings:
         space, values = self.recipe.space, self.recipe.regularizations
         if space is None:
             return None
+        if len(values) == 1:  # nothing to compare
+            return values[0]
 
         seen: dict[float, dict[int, tuple[Any, Any, Any]]] = {}
         ranks: dict[float, float] = {}
