@@ -14,7 +14,7 @@ N_INPUTS = {
     "decoding": 250,
     "keywords": 120,
     "models": 6,
-    "sidecars": 180,
+    "sidecars": 60,
     "tag_files": 130,
 }
 CASES = Path(__file__).parent / "cases"

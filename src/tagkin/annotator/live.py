@@ -15,6 +15,7 @@ __all__ = ["LiveScores", "live_scores", "principal_components"]
 _COMPONENTS = 256
 _SAMPLE = 20_000  # images that directions are estimated from, at most
 _SUPPORT = 2000  # images learned from that stand for all of them, at most
+_NOTHING = 1e-12  # share of the largest eigenvalue that rounding leaves where there is none
 _TEMPERATURE = 10.0  # where the method has none
 
 
@@ -60,16 +61,26 @@ def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.n
         unit[rows] = block / np.where(norms > 0, norms, 1)
     unit -= unit.mean(axis=0)
     sample = unit[:: max(1, -(-n // _SAMPLE))]
-    products = (sample.T @ sample).astype(np.float64)
     with blas_threads(1):  # a second one gains little, and next to a fit both would wait
-        _, vectors = np.linalg.eigh(products)
-    leading = vectors[:, ::-1][:, :n_components]
+        leading = _directions(sample)[:, :n_components]
     # which way a direction points is arbitrary, and not the same on all processors
     largest = np.argmax(np.abs(leading), axis=0)
     leading = leading * np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1, 1)
     projected = unit @ leading.astype(np.float32)
     scale = float(np.sqrt(np.mean(np.sum(projected.astype(np.float64) ** 2, axis=1))))
     return projected / np.float32(scale if scale > 0 else 1)
+
+
+def _directions(sample: np.ndarray) -> np.ndarray:
+    """Orthonormal directions (d×r) of centred rows (n×d), by how much the rows spread there."""
+    n, d = sample.shape
+    if n >= d:
+        return np.linalg.eigh((sample.T @ sample).astype(np.float64))[1][:, ::-1]
+    # few rows: their own products are the smaller matrix, with the same eigenvalues
+    exact = sample.astype(np.float64)
+    values, vectors = np.linalg.eigh(exact @ exact.T)
+    there = values > _NOTHING * values.max(initial=0)
+    return (exact.T @ (vectors[:, there] / np.sqrt(values[there])))[:, ::-1]
 
 
 def _support(embeddings: np.ndarray, learned: np.ndarray, temperature: float) -> np.ndarray:
