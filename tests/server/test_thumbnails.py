@@ -61,8 +61,8 @@ def test_one_that_changed_since_the_scan_is_shown_and_not_kept(
 def test_made_ahead(cache: Path, photograph: tuple[str, str]) -> None:
     kept = Thumbnails(cache)
     kept.wish([(*photograph, SMALL), ("/nowhere.jpg", "1" * 64, SMALL)])
-    for _ in range(200):
-        if stored(cache):
+    for _ in range(6000):
+        if kept.has(photograph[1], SMALL):
             break
         threading.Event().wait(0.05)
     kept.close()
@@ -72,7 +72,7 @@ def test_made_ahead(cache: Path, photograph: tuple[str, str]) -> None:
 def test_all_of_a_catalogue_are_made_ahead(catalogue: Catalogue, cache: Path) -> None:
     readers, kept = Readers(catalogue.path), Thumbnails(cache)
     ahead = ThumbnailsAhead(readers, kept)
-    assert ahead.wait(60)
+    assert ahead.wait(300)
     digests = [digest.hex() for (digest,) in catalogue.rows("SELECT digest FROM contents")]
     made = [digest for digest in digests if kept.has(digest, SMALL)]
     assert len(made) == len(digests) - 1  # one of them is no picture
