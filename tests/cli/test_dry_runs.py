@@ -137,7 +137,8 @@ def test_training_and_suggesting_tell_what_they_would_do(run, catalogue, tmp_pat
     assert not (tmp_path / "empty").exists()
     (did,) = lines(done(run(*asked, *with_it)))
     for name in ("photographs", "with_suggestions", "suggestions", "expected", "model"):
-        assert would[name] == pytest.approx(did[name]) if name == "expected" else did[name]
+        expected = pytest.approx(did[name]) if name == "expected" else did[name]
+        assert would[name] == expected, name
 
 
 def test_a_dry_run_needs_no_turn(run, catalogue):

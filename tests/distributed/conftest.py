@@ -27,6 +27,9 @@ def settings():
     method = "spawn" if os.name == "nt" else "forkserver"
     with dask.config.set(
         {
+            # what looks at the clock and at the machine, many times a second in every worker
+            "distributed.admin.system-monitor.interval": "10 s",
+            "distributed.admin.tick.interval": "1 s",
             "distributed.deploy.lost-worker-timeout": "10 minutes",
             "distributed.worker.multiprocessing-method": method,
             "distributed.worker.profile.enabled": False,
@@ -59,6 +62,7 @@ def cluster_of_threads(n_workers=2):
         threads_per_worker=1,
         processes=False,
         protocol="tcp://",
+        memory_limit=0,
         host="127.0.0.1",
         dashboard_address=":0",
         silence_logs=50,
