@@ -14,32 +14,30 @@ from tagkin.neighbors import ExactNeighbors, nearest
 
 from .kinds import SPACE, kinds
 
+KNOWN, NEW = slice(200), slice(200, None)
+
+
+def fold_of(X, tags, **settings):
+    """The first 200 images are known."""
+    index = ExactNeighbors().fit(X[KNOWN])
+    parts = X[KNOWN], tags[KNOWN], X[NEW], tags[NEW]
+    return HeldOutFold(*parts, space=SPACE, index=index, n_neighbors=30, **settings)
+
 
 def test_raw_tags_may_be_passed_on_in_a_space_of_denoised_ones():
     """Against the votes of neighbours in a space that is fitted for it."""
     X, Y = kinds(300, noise=1.2)
     tags = with_noise(Y, dropped=0.5)
-    known, new = slice(200), slice(200, None)
     found = {}
     for passed_on in ("denoised", "raw"):
-        fold = HeldOutFold(
-            X[known],
-            tags[known],
-            X[new],
-            tags[new],
-            space=SPACE,
-            index=ExactNeighbors().fit(X[known]),
-            n_neighbors=30,
-            include_self=True,
-            passed_on=passed_on,
-        )
+        fold = fold_of(X, tags, include_self=True, passed_on=passed_on)
         found[passed_on] = fold.precisions(0.5, 30, 0.5, "indicator")
-    denoised = TagDenoiser(30, scale=0.5, blend=0.5).fit_transform(X[known], tags[known])
-    space = SemanticSpace(n_landmarks=1024).fit(X[known], denoised)
-    near = nearest(space.transform(X[new]), space.transform(X[known]), 50).indices
-    for passed_on, carried in (("raw", tags[known]), ("denoised", denoised)):
+    denoised = TagDenoiser(30, scale=0.5, blend=0.5).fit_transform(X[KNOWN], tags[KNOWN])
+    space = SemanticSpace(n_landmarks=1024).fit(X[KNOWN], denoised)
+    near = nearest(space.transform(X[NEW]), space.transform(X[KNOWN]), 50).indices
+    for passed_on, carried in (("raw", tags[KNOWN]), ("denoised", denoised)):
         votes = carried.toarray()[near].sum(axis=1)
-        expected = average_precision(tags[new], votes)[fold.measured]
+        expected = average_precision(tags[NEW], votes)[fold.measured]
         np.testing.assert_allclose(found[passed_on][0], expected, atol=1e-6)
     assert np.abs(found["raw"] - found["denoised"]).max() > 1e-3
 
@@ -50,17 +48,7 @@ def test_settings_are_tried_as_they_are_used(include_self, monkeypatch):
     X, Y = kinds(300)
     tags = with_noise(Y, dropped=0.5)
     seen = []
-    known, new = slice(200), slice(200, None)
-    fold = HeldOutFold(
-        X[known],
-        tags[known],
-        X[new],
-        tags[new],
-        space=SPACE,
-        index=ExactNeighbors().fit(X[known]),
-        n_neighbors=30,
-        include_self=include_self,
-    )
+    fold = fold_of(X, tags, include_self=include_self)
     embeddings = fold.refits.embeddings
 
     def noted(tags, view):
@@ -72,7 +60,7 @@ def test_settings_are_tried_as_they_are_used(include_self, monkeypatch):
         scores = fold.precisions(blend, r, 0.5, "indicator")
         assert scores.shape == (3, 12)
         denoiser = TagDenoiser(r, scale=0.5, include_self=include_self, blend=blend)
-        expected = denoiser.fit_transform(X[known], tags[known]).toarray()
+        expected = denoiser.fit_transform(X[KNOWN], tags[KNOWN]).toarray()
         np.testing.assert_allclose(seen[-1].toarray(), expected, atol=1e-6)
 
 
