@@ -139,3 +139,17 @@ def test_rows_that_are_too_few_are_refused():
     assert arrays.check_features(X, min_rows=2) is X
     with pytest.raises(ValueError, match="minimum of 3 is required"):
         arrays.check_features(X, min_rows=3)
+
+
+@pytest.mark.parametrize("seed", ["7", -1, 2**32, 0.5])
+def test_what_makes_no_generator_is_refused_of_few_images_too(collection, seed):
+    """As scikit-learn refuses it, though nothing is drawn."""
+    X, Y, _ = collection
+    for estimator in (tagkin.SemanticSpace(), tagkin.transfer.LogisticReadout()):
+        with pytest.raises(ValueError, match=r"[Ss]eed"):
+            estimator.set_params(random_state=seed).fit(X, Y)
+
+
+def test_what_makes_a_generator_is_taken():
+    for seed in (None, 0, np.int64(7), 2**32 - 1, np.random.RandomState(0)):
+        arrays.check_seed(seed)

@@ -5,7 +5,7 @@ import scipy.sparse
 from scipy.special import expit
 from sklearn.metrics import average_precision_score
 
-from tagkin.calibration import LabelErrors, other_labels, with_other_labels
+from tagkin.calibration import LabelErrors, with_other_labels
 
 LAMBDA = 30
 
@@ -53,15 +53,13 @@ def test_missing_labels_are_found_sooner_by_what_else_is_there():
     assert after > before + 0.03
 
 
-def test_rare_labels_of_many_are_left_as_they_are(monkeypatch):
-    """Those beyond a limit, of which a smaller one shows the same."""
-    monkeypatch.setattr(other_labels, "_MOST_LABELS", 64)
+def test_rare_labels_of_many_are_left_as_they_are():
     rng = np.random.default_rng(2)
-    Z = rng.normal(-3, 2, (60, 100))
+    Z = rng.normal(-3, 2, (60, 1100))
     Y = rng.random(Z.shape) < expit(Z)
-    Y[:, :64] |= rng.random((60, 64)) < 0.3
-    Y[:, 64:] = False
+    Y[:, :1024] |= rng.random((60, 1024)) < 0.3
+    Y[:, 1024:] = False
     there = scipy.sparse.csr_array(Y)
     found = with_other_labels(Z, there)
-    np.testing.assert_array_equal(found[:, 64:], Z[:, 64:])
-    assert np.abs(found - Z)[:, :64].max() > 1e-3
+    np.testing.assert_array_equal(found[:, 1024:], Z[:, 1024:])
+    assert np.abs(found - Z)[:, :1024].max() > 1e-3

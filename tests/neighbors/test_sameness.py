@@ -50,15 +50,16 @@ def test_how_work_is_cut_does_not_matter(metric, dtype, n_points, m):
     expected = ExactNeighbors(metric).fit(points).kneighbors(queries, 20)
     libraries = ThreadpoolController()
     smallest = 3000 if n_points < 1000 else 9000  # a hundred blocks and more
-    for budget, n_threads in ((smallest, 2), (200_000, 1), (None, 1), (None, 2)):
-        limited = contextlib.nullcontext() if budget is None else tagkin.memory_budget(budget)
-        with limited, libraries.limit(limits=n_threads, user_api="blas"):
-            index = ExactNeighbors(metric).fit(points)
-            assert_same(index.kneighbors(queries, 20), expected)
-            for size in (1, 7):
-                rows = slice(5, 5 + size)
-                part = [array[rows] for array in expected]
-                assert_same(index.kneighbors(queries[rows], 20), part)
+    for budget in (smallest, 200_000, None):
+        for n_threads in (1, 2):
+            limited = contextlib.nullcontext() if budget is None else tagkin.memory_budget(budget)
+            with limited, libraries.limit(limits=n_threads, user_api="blas"):
+                index = ExactNeighbors(metric).fit(points)
+                assert_same(index.kneighbors(queries, 20), expected)
+                for size in (1, 7):
+                    rows = slice(5, 5 + size)
+                    part = [array[rows] for array in expected]
+                    assert_same(index.kneighbors(queries[rows], 20), part)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

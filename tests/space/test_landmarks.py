@@ -83,7 +83,7 @@ def test_rp_cholesky_draws_from_its_distribution():
         residual[i] = 0
         expected[i] = K[i, i] / np.trace(K) * residual / residual.sum()
     rng = np.random.RandomState(0)
-    n = 1000
+    n = 2000
     counts = np.zeros((5, 5))
     for _ in range(n):
         i, j = rp_cholesky(Linear(), X, 2, rng)

@@ -23,6 +23,7 @@ from tagkin.arrays.checks import (
     check_labels,
     check_n_labels,
     check_same_features,
+    check_seed,
 )
 from tagkin.arrays.device import (
     ROUND_TO_TF32,
@@ -101,6 +102,7 @@ __all__ = [
     "check_labels",
     "check_n_labels",
     "check_same_features",
+    "check_seed",
     "cholesky",
     "clip",
     "copy_lower",

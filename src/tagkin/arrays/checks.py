@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from array_api_compat import is_torch_array
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays.blocks import row_blocks
@@ -28,6 +28,7 @@ __all__ = [
     "check_labels",
     "check_n_labels",
     "check_same_features",
+    "check_seed",
     "refuse_negative",
     "refuse_tag_lists",
 ]
@@ -252,6 +253,12 @@ def check_labels(Y: Array, n_labels: int | None = None) -> Array:
     if n_labels is not None:
         check_n_labels(Y, n_labels)
     return Y
+
+
+def check_seed(random_state: Any) -> None:
+    """Refuse what makes no generator. To make one takes long, of a small collection."""
+    if not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
+        check_random_state(random_state)
 
 
 def check_integer(name: str, value: Any, minimum: int = 1) -> int:

@@ -24,6 +24,7 @@ from tagkin.arrays import (
     check_features,
     check_finite,
     check_integer,
+    check_seed,
     cholesky,
     copy_lower,
     each_tile,
@@ -87,6 +88,7 @@ class Landmarks:
             )
         n = X.shape[0]
         rng: Any = None
+        check_seed(random_state)
         if n > n_landmarks:  # to seed it takes longer than all else here, of a small collection
             rng = check_random_state(random_state)
         size = _n_candidates(n, n_landmarks, selection)

@@ -13,6 +13,7 @@ from tagkin.arrays import (
     Array,
     as_block,
     check_integer,
+    check_seed,
     cholesky,
     expit,
     like,
@@ -186,6 +187,7 @@ class LogisticReadout(LabelTransfer):
         n = embeddings.shape[0]
         r = min(n, self.n_landmarks, max(256, n // 8))
         rows = np.arange(n)
+        check_seed(self.random_state)
         if r < n:  # to seed a generator takes longer than all else here, of a small collection
             rng = check_random_state(self.random_state)
             rows = np.sort(rng.choice(n, size=r, replace=False))
