@@ -4,7 +4,9 @@
 photograph) that were extracted before, and does all the rest: series, denoising, κ, the space,
 votes and read-out, names, confidences. The tags are synthetic and, where ../shared/data (or
 TAGKIN_DATA) has them, those of COCO's photographs, whose 256 features are turned to 1,280 by an
-orthogonal matrix, which changes no cosine. Each runs in its own process, on all threads.
+orthogonal matrix, which changes no cosine. Each runs in its own process, on all threads. How fast
+the machine multiplies is measured before and after each: virtual machines of one name differ, and
+so do the hours of one.
 
 Spaces are fitted with 500 to 5,000 tags, against plain products of the same sizes: those of the
 kernel columns, of their Gram matrix, and with the tags' weights.
@@ -29,6 +31,7 @@ from tagkin.features import Extraction
 DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 N, D, N_TAGS = 10_000, 1280, 500
 MANY_TAGS, LANDMARKS, REPEATS = (500, 1000, 2000, 5000), 2048, 3
+SIDE = 4096  # of the matrices whose products tell how fast the machine is
 
 
 def coco() -> tuple[np.ndarray, np.ndarray]:
@@ -47,6 +50,16 @@ def coco() -> tuple[np.ndarray, np.ndarray]:
     return features @ turned.astype(np.float32).T, Y
 
 
+def product_rate() -> float:
+    """Float32 operations a second in products of matrices on all threads, the median of five."""
+    A, taken = np.random.default_rng(0).random((SIDE, SIDE), dtype=np.float32), []
+    for _ in range(6):
+        start = time.perf_counter()
+        _ = A @ A
+        taken.append(time.perf_counter() - start)
+    return 2 * SIDE**3 / statistics.median(taken[1:])  # the first one gets its memory
+
+
 def learn(collection: str) -> None:
     """Print what learning from a collection takes."""
     X, Y = coco() if collection == "coco" else synthetic_features(N, D, n_labels=N_TAGS)
@@ -57,11 +70,14 @@ def learn(collection: str) -> None:
         return Extraction(files, X[:n], digests, [], n, 0)
 
     Annotator(cache=False).fit(seen(100), tags[:100])  # warm-up: libraries load at first use
+    rates = [product_rate()]
     with Measure() as measured:
         annotator = Annotator(cache=False).fit(seen(N), tags)
+    rates.append(product_rate())
     n_tags = len(annotator.estimator_.classes_)
     kept = ("cpu_seconds", "wall_seconds", "stolen_share", "peak_extra_bytes")
     taken = {name: measured.as_dict()[name] for name in kept}
+    taken["operations_per_second"] = statistics.mean(rates)
     print(json.dumps({"photographs": N, "tags": n_tags, **taken}))
 
 
@@ -98,7 +114,8 @@ def measure() -> dict[str, Any]:
         found["fit"][collection] = row
         say(
             f"{collection}: {row['wall_seconds']:.1f} s, {row['cpu_seconds']:.1f} s of CPU, "
-            f"host's share {row['stolen_share']:.0%}"
+            f"host's share {row['stolen_share']:.0%}, "
+            f"products at {row['operations_per_second'] / 1e9:.0f} GFLOP/s"
         )
     for n_tags in MANY_TAGS:
         row = run_json("-m", "benchmarks.learning", "tags", str(n_tags))

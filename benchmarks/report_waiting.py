@@ -52,11 +52,15 @@ def learning_section(found: dict[str, Any] | None) -> str:
             "≤ 20 s",
             f"{row['cpu_seconds']:.1f} s",
             f"{row['stolen_share']:.0%}" if "stolen_share" in row else "–",
+            _gflops(row.get("operations_per_second")),
             f"{row['peak_extra_bytes'] / MIB:,.0f} MiB",
         ]
         for name, row in found["fit"].items()
     ]
-    fits = table(["", "photographs", "tags", "time", "target", "CPU", "host", "peak memory"], rows)
+    fits = table(
+        ["", "photographs", "tags", "time", "target", "CPU", "host", "products", "peak memory"],
+        rows,
+    )
     tags = [
         [
             f"{row['tags']:,}",
@@ -70,8 +74,9 @@ def learning_section(found: dict[str, Any] | None) -> str:
 
 `Annotator.fit`, given features ({found["features"]:,} for each photograph) that were extracted
 before: series, denoising, κ, the space, votes and read-out, the names of tags, and confidences
-from held-out photographs. Medians of three fits; the machine's own speed varies by a third. *Host*
-is the share of both processors' time that the virtual machine's host gave to others meanwhile.
+from held-out photographs. Medians of three fits. *Host* is the share of both processors' time that
+the virtual machine's host gave to others meanwhile. *Products* is how fast float32 matrices were
+multiplied before and after: the same kind of machine differs by half from hour to hour.
 
 {fits}
 
@@ -82,6 +87,10 @@ products of the same sizes do; the rotation to canonical directions, an eigenpro
 of tags, is left out from 1,024 tags on, unless correlations are asked for.
 
 {table(["tags", "fit", "plain products", "ratio"], tags)}"""
+
+
+def _gflops(rate: float | None) -> str:
+    return "–" if rate is None else f"{rate / 1e9:.0f} GFLOP/s"
 
 
 def commands_section(found: dict[str, Any] | None) -> str:

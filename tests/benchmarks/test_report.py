@@ -134,9 +134,13 @@ def test_what_a_person_waits_for_is_shown_with_its_targets():
     assert "100,000 photographs takes 74 MB" in page
     assert "| `tagkin suggest` for one photograph, 300 learned from | 0.50 s | ≤ 1.2 s |" in page
     fit = {"photographs": 10_000, "tags": 500, "peak_extra_bytes": 2**30}
-    fit |= {"wall_seconds": 18.2, "cpu_seconds": 33.3, "stolen_share": 0.081}
+    fit |= {"wall_seconds": 18.2, "cpu_seconds": 33.3}
+    fit |= {"stolen_share": 0.081, "operations_per_second": 2.431e11}
     row = {"tags": 5000, "fit_seconds": 3.0, "product_seconds": 2.0}
     learned = {"features": 1280, "landmarks": 2048, "fit": {"synthetic": fit}, "many_tags": [row]}
     page = report_waiting.learning_section(learned)
-    assert "| synthetic | 10,000 | 500 | 18.2 s | ≤ 20 s | 33.3 s | 8% | 1,024 MiB |" in page
+    assert (
+        "| synthetic | 10,000 | 500 | 18.2 s | ≤ 20 s | 33.3 s | 8% | 243 GFLOP/s | 1,024 MiB |"
+        in page
+    )
     assert "| 5,000 | 3.00 s | 2.00 s | **1.50** |" in page
