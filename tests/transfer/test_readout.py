@@ -149,6 +149,17 @@ def test_labels_on_all_images_or_none_keep_their_share():
     np.testing.assert_allclose(p[:, 1], 100.5 / 101)
 
 
+@pytest.mark.parametrize("scale", [2.0**70, 2.0**-90])
+def test_the_unit_of_embeddings_does_not_matter(scale):
+    """Not even one in which float32 has no room for squares: lengths are of the mean length."""
+    X, Y, X_new = (np.float32(part) for part in make_collection(100))
+    scores = LogisticReadout().fit(X, Y).decision_function(X_new)
+    scaled = LogisticReadout().fit(X * np.float32(scale), Y)
+    np.testing.assert_allclose(
+        scaled.decision_function(X_new * np.float32(scale)), scores, atol=1e-3
+    )
+
+
 def test_it_is_kept_in_a_folder(tmp_path):
     X, Y, X_new = make_collection(100)
     model = LogisticReadout().fit(X, Y)

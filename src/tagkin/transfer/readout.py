@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -194,9 +195,7 @@ class LogisticReadout(LabelTransfer):
         # other rows are found by position, and a device cannot be asked by a host's array
         index = namespace(embeddings).asarray(rows, device=embeddings.device)
         chosen = as_block(embeddings[rows if index is rows else index], finite=False)
-        xp = namespace(chosen)
-        length = float(xp.mean(xp.sqrt(xp.sum(chosen * chosen, axis=1))))
-        return chosen, length if length > 0 else 1.0
+        return chosen, _mean_length(chosen)
 
     def decision_function(self, X: Array) -> Array:
         """Logit of every label for every image, shape (n, D)."""
@@ -265,6 +264,18 @@ def _learnable(n_present: np.ndarray, n_images: int) -> np.ndarray:
 def _logit_of_share(n_present: np.ndarray, n_images: int) -> np.ndarray:
     share = (n_present + 0.5) / (n_images + 1)
     return np.log(share) - np.log1p(-share)
+
+
+def _mean_length(embeddings: Array) -> float:
+    """The mean length of embeddings (n×m), 1 where all are zero."""
+    xp = namespace(embeddings)
+    largest = float(xp.max(xp.abs(embeddings)))
+    if largest == 0:
+        return 1.0
+    # squares may overflow or vanish; a power of two as the unit changes no digit
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    scaled = embeddings / unit
+    return unit * float(xp.mean(xp.sqrt(xp.sum(scaled * scaled, axis=1))))
 
 
 def _first(embeddings: Array) -> Array:
