@@ -7,7 +7,7 @@ its place. So the history is whole, and every step can be taken back.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +16,16 @@ from tagkin.catalogue.filters import Filters, content_of
 from tagkin.catalogue.found import TagNumbers
 from tagkin.errors import InvalidInput
 
-__all__ = ["ACCEPTED", "REJECTED", "Decided", "OnTag", "decide", "decided_tags", "take_back"]
+__all__ = [
+    "ACCEPTED",
+    "REJECTED",
+    "Decided",
+    "OnTag",
+    "decide",
+    "decided_tags",
+    "open_again",
+    "take_back",
+]
 
 ACCEPTED, REJECTED = 1, -1
 _COMMANDS = {ACCEPTED: "accept", REJECTED: "reject"}
@@ -229,7 +238,27 @@ def _take_back(
     ).fetchone()[0]
     if before is not None:
         connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (before,))
-        return
+    else:
+        _open_again(connection, number)
+
+
+def open_again(connection: sqlite3.Connection, photograph: int, tags: Iterable[int]) -> None:
+    """Let tags that no file carries any more be suggested, where taking a decision back could not.
+
+    It was taken back while the tag still stood in a file.
+    """
+    for tag in tags:
+        rows = connection.execute(
+            "SELECT d.id, d.holds, d.taken_back_by FROM decisions d JOIN photographs p "
+            "ON p.content = d.content WHERE p.id = ? AND d.tag = ? ORDER BY d.id",
+            (photograph, tag),
+        ).fetchall()
+        if rows and rows[-1][2] is not None and not any(holds for _, holds, _ in rows):
+            _open_again(connection, rows[-1][0])
+
+
+def _open_again(connection: sqlite3.Connection, number: int) -> None:
+    """Let what a decision was about be a suggestion again, unless a file carries the tag."""
     connection.execute(
         "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
         "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "

@@ -20,6 +20,7 @@ from tagkin.catalogue.database import sql_text
 from tagkin.catalogue.found import Places, TagNumbers, replace_places
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, list_folder
 from tagkin.catalogue.tag_table import read_tag_file
+from tagkin.catalogue.writes import writes_follow
 from tagkin.collection import Progress, locate_keywords
 from tagkin.errors import InvalidInput, UnreadableImage, pip_install
 from tagkin.images import Failure, content_digest, read_bytes
@@ -210,6 +211,7 @@ class _Scanner:
                 "UPDATE photographs SET path = CAST(? AS TEXT), gone = NULL WHERE id = ?",
                 (sql_text(path), photograph),
             )
+            writes_follow(self.catalogue, connection, photograph, old, path)
         else:
             (self.result.copied if before else self.result.added).append(path)
             added = connection.execute(

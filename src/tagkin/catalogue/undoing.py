@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.decisions import OnTag, take_back
+from tagkin.catalogue.decisions import OnTag, open_again, take_back
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.runs import PastRun, last_undoable, past_run
-from tagkin.catalogue.writes import PastWrite, undone_write, writes_of
+from tagkin.catalogue.writes import (
+    PastWrite,
+    changed_write,
+    later_writes,
+    undone_write,
+    vanished,
+    writes_of,
+)
 from tagkin.catalogue.writing import finish_writes, note_tags
 from tagkin.collection import Progress
 from tagkin.collection.sidecars import (
@@ -21,11 +28,14 @@ from tagkin.collection.sidecars import (
     remove_scratch,
     restore,
     restore_embedded,
+    without_tags,
 )
 from tagkin.errors import InvalidInput, SidecarError
-from tagkin.images import Failure
+from tagkin.images import Failure, content_digest
 
 __all__ = ["FileUndone", "Undone", "undo_run"]
+
+_LATER = "a later run wrote to it, too; only the tags of this run were taken out"
 
 
 @dataclass(frozen=True)
@@ -133,18 +143,67 @@ def _undo_writes(
             undone_write(catalogue, write.id, run.id, back.said)
             if write.backup is None:
                 note_tags(catalogue, write.photograph, write.file, numbers)
-            result.files.append(FileUndone(write.file, write.tags, back.how, back.said))
+                with catalogue.transaction() as connection:
+                    open_again(connection, write.photograph, {numbers[tag] for tag in write.tags})
+            result.files.append(back)
         if progress is not None:
             progress("Taking back", len(writes), len(writes))
         run.outcome |= {"files": len(result.files), "failures": len(result.failures)}
     return result
 
 
-def _restored(catalogue: Catalogue, write: PastWrite, exiftool: ExifTool) -> Restored:
+def _restored(catalogue: Catalogue, write: PastWrite, exiftool: ExifTool) -> FileUndone:
+    if photograph := vanished(catalogue, write):
+        raise SidecarError(f"{photograph}: vanished. Scan the folder, then undo again.")
     path = Path(catalogue.absolute(write.file))
-    if write.backup is None:
-        return restore(path, write.before, write.after, write.added)
-    before = (write.before or b"").decode()
-    backup = path.with_name(write.backup)
-    written = Embedded(path, backup, before, write.after, tuple(write.added))
-    return restore_embedded(written, exiftool)
+    if write.backup is not None:
+        before = (write.before or b"").decode()
+        backup = path.with_name(write.backup)
+        written = Embedded(path, backup, before, write.after, tuple(write.added))
+        return _said(write, restore_embedded(written, exiftool))
+    later = later_writes(catalogue, write)
+    was = _read(path) if later else None
+    back = restore(path, write.before, write.after, write.added)
+    if was is None or not _is_left(later[-1].after, was):
+        return _said(write, back)
+    # nobody but tagkin wrote since: what it wrote later can still be taken back to the byte
+    _forget_among(catalogue, write, later, _read(path))
+    return FileUndone(write.file, write.tags, back.how, _LATER)
+
+
+def _said(write: PastWrite, back: Restored) -> FileUndone:
+    return FileUndone(write.file, write.tags, back.how, back.said)
+
+
+def _forget_among(
+    catalogue: Catalogue, write: PastWrite, later: Sequence[PastWrite], now: bytes | None
+) -> None:
+    """Let later writes to a file have a past in which a write that was taken back never was."""
+    pasts = [one.before for one in later]
+    first = write.before if _is_left(write.after, pasts[0]) else _without(pasts[0], write)
+    others = [_without(past, write) for past in pasts[1:]]
+    for one, before, follows, after in zip(
+        later, [first, *others], [*pasts[1:], None], [*others, now], strict=True
+    ):
+        is_left = one is later[-1] or _is_left(one.after, follows)
+        digest = content_digest(after) if is_left and after is not None else one.after
+        changed_write(catalogue, one.id, before, digest)
+
+
+def _is_left(digest: str, data: bytes | None) -> bool:
+    """Whether a file holds what was written, and nobody wrote since."""
+    return data is not None and content_digest(data) == digest
+
+
+def _without(data: bytes | None, write: PastWrite) -> bytes | None:
+    try:
+        return data if data is None else without_tags(data, write.added)
+    except SidecarError:
+        return data
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

@@ -7,9 +7,12 @@ happens in between, the digests tell which of the two the file holds.
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.database import sql_text
@@ -19,15 +22,26 @@ from tagkin.catalogue.texts import from_text
 __all__ = [
     "PastWrite",
     "ToWrite",
+    "changed_write",
     "end_write",
+    "later_writes",
     "plan_write",
     "tags_to_write",
     "undone_write",
     "unfinished_writes",
+    "vanished",
+    "writes_follow",
     "writes_of",
 ]
 
 _COLUMNS = "id, run, photograph, file, tags, added, before, after, backup, state, note"
+# Whether a write went into the photograph, or into a file that lies beside it where it is now.
+_WITH_IT = (
+    "(w.backup IS NOT NULL OR substr(w.file, 1, length(w.file) - 4) = p.path "
+    "OR (substr(w.file, 1, length(w.file) - 4) || '.' = substr(p.path, 1, length(w.file) - 3) "
+    "AND instr(substr(p.path, length(w.file) - 2), '.') = 0 "
+    "AND instr(substr(p.path, length(w.file) - 2), '/') = 0))"
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,8 @@ class PastWrite:
 def tags_to_write(catalogue: Catalogue, filters: Filters | None = None) -> list[ToWrite]:
     """Accepted tags that the files of a photograph do not carry, by photograph.
 
-    Copies of a photograph get the tags each, unless filters say which.
+    Copies of a photograph get the tags each, unless filters say which. A tag that was written and
+    taken out again by somebody is not written again, unless the photograph was moved away from it.
     """
     condition, values = (filters or Filters()).conditions(catalogue, "d")
     condition = condition.replace("d.run", "d.suggested_by")
@@ -79,7 +94,7 @@ def tags_to_write(catalogue: Catalogue, filters: Filters | None = None) -> list[
         "(SELECT 1 FROM found f JOIN tags o ON o.id = f.tag "
         "WHERE f.photograph = p.id AND o.key = t.key) "
         "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) one "
-        "WHERE w.photograph = p.id AND w.state = 'done' AND one.value = t.name) "
+        f"WHERE w.photograph = p.id AND w.state = 'done' AND one.value = t.name AND {_WITH_IT}) "
         "ORDER BY p.path, d.id",
         values + more,
     )
@@ -140,9 +155,68 @@ def undone_write(catalogue: Catalogue, number: int, run: int, note: str | None =
         )
 
 
+def writes_follow(
+    catalogue: Catalogue, connection: sqlite3.Connection, photograph: int, old: str, new: str
+) -> None:
+    """Know the files that a photograph took along when it was moved, so that they can be undone."""
+    rows = connection.execute(
+        "SELECT id, file FROM writes WHERE photograph = ? AND state IN ('planned', 'done')",
+        (photograph,),
+    ).fetchall()
+    for number, file in rows:
+        moved = _moved_along(file, old, new)
+        if moved is None or os.path.lexists(catalogue.absolute(file)):
+            continue
+        if os.path.lexists(catalogue.absolute(moved)):
+            connection.execute(
+                "UPDATE writes SET file = CAST(? AS TEXT) WHERE id = ?", (sql_text(moved), number)
+            )
+
+
+def _moved_along(file: str, old: str, new: str) -> str | None:
+    """Where a photograph that is called `new` now would have a file; None where it was not its."""
+    if file == old:
+        return new
+    name, suffix = os.path.splitext(file)
+    if name == old:
+        return new + suffix
+    return os.path.splitext(new)[0] + suffix if name == os.path.splitext(old)[0] else None
+
+
+def vanished(catalogue: Catalogue, write: PastWrite) -> str | None:
+    """The photograph of a write, where neither it nor the file is there and no scan has said so.
+
+    It was moved, or the drive is not connected: what stands in the file nobody knows.
+    """
+    row = catalogue.row(
+        "SELECT path FROM photographs WHERE id = ? AND gone IS NULL", (write.photograph,)
+    )
+    if row is None or os.path.lexists(catalogue.absolute(write.file)):
+        return None
+    photograph = catalogue.absolute(row[0])
+    return None if os.path.lexists(photograph) else photograph
+
+
 def writes_of(catalogue: Catalogue, run: int) -> list[PastWrite]:
     """The writes of a run, in the order in which they were planned."""
     return _past(catalogue, "run = ? ORDER BY id", (run,))
+
+
+def later_writes(catalogue: Catalogue, write: PastWrite) -> list[PastWrite]:
+    """Writes to the same file that came after one and still stand."""
+    condition = (
+        "file = CAST(? AS TEXT) AND id > ? AND state = 'done' AND backup IS NULL ORDER BY id"
+    )
+    return _past(catalogue, condition, (sql_text(write.file), write.id))
+
+
+def changed_write(catalogue: Catalogue, number: int, before: bytes | None, after: str) -> None:
+    """Another past of a write: one that came before it was taken back."""
+    with catalogue.transaction() as connection:
+        connection.execute(
+            "UPDATE writes SET before = ?, after = ? WHERE id = ?",
+            (None if before is None else zlib.compress(before), bytes.fromhex(after), number),
+        )
 
 
 def unfinished_writes(catalogue: Catalogue) -> list[PastWrite]:
@@ -150,7 +224,7 @@ def unfinished_writes(catalogue: Catalogue) -> list[PastWrite]:
     return _past(catalogue, "state = 'planned' ORDER BY id", ())
 
 
-def _past(catalogue: Catalogue, condition: str, values: tuple[int, ...]) -> list[PastWrite]:
+def _past(catalogue: Catalogue, condition: str, values: tuple[Any, ...]) -> list[PastWrite]:
     rows = catalogue.rows(f"SELECT {_COLUMNS} FROM writes WHERE {condition}", values)
     return [
         PastWrite(

@@ -24,6 +24,7 @@ from tagkin.catalogue.writes import (
     plan_write,
     tags_to_write,
     unfinished_writes,
+    vanished,
 )
 from tagkin.collection import Progress
 from tagkin.collection.sidecars import (
@@ -307,9 +308,10 @@ def note_tags(
 def finish_writes(catalogue: Catalogue) -> int:
     """Find out which writes of killed runs were done; how many there were.
 
-    Those that were not are to be written as if nobody had tried.
+    Those that were not are to be written as if nobody had tried. Of files that are not within
+    reach, the drive being elsewhere, nobody knows it yet.
     """
-    unfinished = unfinished_writes(catalogue)
+    unfinished = [one for one in unfinished_writes(catalogue) if not vanished(catalogue, one)]
     for folder in {Path(catalogue.absolute(one.file)).parent for one in unfinished}:
         remove_scratch(folder)
     for write in unfinished:

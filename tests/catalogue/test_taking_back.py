@@ -1,0 +1,199 @@
+"""Writes taken back in any order, and after photographs were moved."""
+
+import pytest
+
+from tagkin.catalogue import (
+    ACCEPTED,
+    REJECTED,
+    Filters,
+    decide,
+    undo_run,
+    write_accepted,
+    writes_of,
+)
+from tagkin.collection.sidecars import Convention, tags_of
+from tests.catalogue.photographs import check_invariants
+from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
+
+
+@pytest.fixture
+def accepted(catalogue):
+    """The catalogue, with the surest suggestions accepted."""
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(at_least=0.6))
+    return catalogue
+
+
+def files(root):
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+
+
+# --- in any order ------------------------------------------------------------------------
+
+
+def by_tag(catalogue, *tags):
+    """A run for each tag: d.jpg gets both, b.jpg those besides its own."""
+    return [write_accepted(catalogue, Filters(tags=[tag])).run for tag in tags]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0), (0, 2, 1), (2, 0, 1)])
+def test_runs_that_wrote_to_one_file_are_taken_back_to_the_byte_in_any_order(
+    accepted, folder, order
+):
+    before = files(folder.root)
+    decide(accepted, ACCEPTED, Filters(photographs=["b.jpg", "2024/d.jpg"], tags=["dog"]))
+    runs = by_tag(accepted, "sea", "dog", "beach")
+    now = tags_of((folder.root / "2024/d.jpg.xmp").read_bytes())
+    assert set(now) == {"sea", "dog", "beach"}
+    for n in order:
+        undone = undo_run(accepted, runs[n])
+        assert not any("somebody" in one.said for one in undone.files)
+        assert not undone.failures
+    assert files(folder.root) == before
+
+
+def test_a_run_between_others_leaves_theirs_and_says_why(accepted, folder):
+    first, _ = by_tag(accepted, "sea", "beach")
+    (told,) = [one for one in undo_run(accepted, first).files if one.file == "2024/d.jpg.xmp"]
+    assert (told.how, "a later run wrote to it" in told.said) == ("untagged", True)
+    assert tags_of((folder.root / "2024/d.jpg.xmp").read_bytes()) == ["beach"]
+
+
+def test_what_somebody_wrote_between_two_runs_or_after_them_stays(accepted, folder):
+    path = folder.root / "2024/d.jpg.xmp"
+
+    def add(word):
+        path.write_bytes(path.read_bytes().replace(b"<rdf:Bag>", f"<rdf:Bag>{word}".encode(), 1))
+
+    (first,) = by_tag(accepted, "sea")
+    add("<rdf:li>mine</rdf:li>")
+    (second,) = by_tag(accepted, "beach")
+    undo_run(accepted, first)
+    assert set(tags_of(path.read_bytes())) == {"mine", "beach"}
+    undo_run(accepted, second)
+    assert tags_of(path.read_bytes()) == ["mine"]
+    first, second = by_tag(accepted, "sea", "beach")
+    add("<rdf:li>later</rdf:li>")
+    (told,) = [one for one in undo_run(accepted, first).files if one.file == "2024/d.jpg.xmp"]
+    assert "somebody changed it" in told.said
+    undo_run(accepted, second)
+    assert set(tags_of(path.read_bytes())) == {"mine", "later"}
+
+
+def test_suggestions_are_open_again_whichever_is_taken_back_first(accepted, folder):
+    before = files(folder.root)
+    accept = accepted.value("SELECT max(id) FROM runs")
+    write = write_accepted(accepted).run
+    undo_run(accepted, accept)
+    assert "beach" not in open_suggestions(accepted).get("2024/d.jpg", {})  # a file has it
+    undo_run(accepted, write)
+    assert files(folder.root) == before
+    assert open_suggestions(accepted) == OFFERED
+    check_invariants(accepted)
+
+
+def test_what_another_decision_holds_of_is_not_suggested_again(accepted):
+    write = write_accepted(accepted).run
+    pair = Filters(photographs=["2024/d.jpg"], tags=["beach"])
+    undo_run(accepted, decide(accepted, REJECTED, pair).run)
+    undo_run(accepted, write)
+    assert decisions(accepted)["2024/d.jpg", "beach"] == ACCEPTED
+    assert "beach" not in open_suggestions(accepted).get("2024/d.jpg", {})
+
+
+# --- photographs that were moved ---------------------------------------------------------
+
+
+def test_a_sidecar_that_was_moved_with_its_photograph_is_put_back(accepted, folder, rescan):
+    before = files(folder.root)
+    write_accepted(accepted)
+    (folder.root / "2024").rename(folder.root / "2024 Wien")
+    for name in ("a.jpg", "a.jpg.xmp"):
+        (folder.root / name).rename(folder.root / name.replace("a", "z"))
+    rescan()
+    undone = undo_run(accepted)
+    assert not undone.failures
+    now = files(folder.root)
+    moved = {"a.jpg": "z.jpg", "a.jpg.xmp": "z.jpg.xmp"}
+    assert now == {
+        moved.get(name, name.replace("2024", "2024 Wien")): data for name, data in before.items()
+    }
+    assert undo_run(accepted).undoes.what == "accept"
+    assert {path.replace("2024 Wien", "2024") for path in open_suggestions(accepted)} == {
+        path.replace("a.jpg", "z.jpg") for path in OFFERED
+    }
+
+
+def test_a_stem_is_followed_as_well(accepted, folder, rescan):
+    before = files(folder.root)
+    write_accepted(accepted, Filters(folder="2024"), convention=Convention.STEM)
+    for name in ("d.jpg", "d.xmp"):
+        (folder.root / "2024" / name).rename(folder.root / f"new.{name.split('.')[1]}")
+    rescan()
+    undo_run(accepted)
+    before["new.jpg"] = before.pop("2024/d.jpg")
+    assert files(folder.root) == before
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_tags_go_to_where_a_photograph_was_moved_without_its_sidecar(
+    accepted, folder, rescan, full
+):
+    before = files(folder.root)
+    write_accepted(accepted, convention=Convention.FULL if full else Convention.STEM)
+    (folder.root / "2024/d.jpg").rename(folder.root / "d.jpg")
+    rescan()
+    again = write_accepted(accepted)
+    assert [one.photograph for one in again.files] == ["d.jpg"]
+    assert write_accepted(accepted).run is None
+    undo_run(accepted)
+    undo_run(accepted)
+    before["d.jpg"] = before.pop("2024/d.jpg")
+    assert files(folder.root) == before
+
+
+def test_a_tag_that_somebody_took_out_is_not_written_again(accepted, folder, rescan):
+    write_accepted(accepted)
+    (folder.root / "2024/d.jpg.xmp").unlink()
+    rescan()
+    assert write_accepted(accepted).run is None
+
+
+def test_what_is_out_of_reach_is_not_taken_back_until_it_is_there(accepted, folder):
+    """The drive is not connected, or a folder was moved and nobody scanned since."""
+    before = files(folder.root)
+    run = write_accepted(accepted).run
+    away = folder.root.parent / "away"
+    (folder.root / "2024").rename(away)
+    undone = undo_run(accepted, run)
+    assert ["vanished. Scan" in one.reason for one in undone.failures] == [True]
+    assert {one.file for one in undone.files} == {"a.jpg.xmp", "b.jpg.xmp"}
+    away.rename(folder.root / "2024")
+    undo_run(accepted, run)
+    assert files(folder.root) == before
+
+
+def test_whether_a_killed_write_was_done_is_found_out_when_it_is_there(accepted, folder):
+    before = files(folder.root)
+    run = write_accepted(accepted, Filters(folder="2024")).run
+    with accepted.transaction() as connection:
+        connection.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
+    away = folder.root.parent / "away"
+    (folder.root / "2024").rename(away)
+    write_accepted(accepted, Filters(folder="2024"))
+    away.rename(folder.root / "2024")
+    write_accepted(accepted, Filters(folder="2024"))
+    assert [one.state for one in writes_of(accepted, run)] == ["done"]
+    undo_run(accepted, run)
+    assert files(folder.root) == before
+
+
+def test_a_photograph_that_was_deleted_with_its_sidecar_does_not_stop_an_undo(
+    accepted, folder, rescan
+):
+    run = write_accepted(accepted).run
+    for name in ("d.jpg", "d.jpg.xmp"):
+        (folder.root / "2024" / name).unlink()
+    rescan()
+    assert not undo_run(accepted, run).failures
