@@ -1,16 +1,18 @@
 import inspect
 import os
 import re
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tagkin import LandmarkMap, NeighborVoting, SemanticSpace, load, save, storage
+from tagkin import LandmarkMap, NeighborVoting, SemanticSpace, Vocabulary, load, save, storage
 from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
 from tagkin.space.views import IndicatorView
@@ -358,6 +360,54 @@ def test_what_cannot_be_saved_is_said_before_anything_is_written(collection, tmp
     with pytest.raises(NotFittedError, match="fit it, then save"):
         save(SemanticSpace(), tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_could_not_be_loaded_is_not_saved(collection, tmp_path):
+    """A parameter that no fit would take, an attribute of the caller's own, numbers too large."""
+    X, Y, _ = collection
+    for change, found in (
+        (lambda model: model.set_params(n_neighbors=0), r"model\.n_neighbors is 0"),
+        (lambda model: setattr(model, "note", "mine"), "cannot have the attributes .*'note'"),
+        (lambda model: model.fit(1e31 * X, Y), r"model\.index_\.points_ has numbers"),
+    ):
+        model = NeighborVoting(metric="euclidean").fit(X, Y)
+        change(model)
+        with pytest.raises(InvalidInput, match=f"could not be loaded again: .*{found}"):
+            save(model, tmp_path / "model")
+    space = SemanticSpace(n_landmarks=40).fit(X, Y)
+    space._moments.kernel_gram[0, 0] = (
+        np.nan
+    )  # which is kept apart, and looked at when it is needed
+    with pytest.raises(InvalidInput, match=r"could not be loaded again: .*kernel_gram has numbers"):
+        save(space, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_scikit_learn_was_told_is_no_obstacle(collection, tmp_path):
+    """A loaded transformer gives the tables that were asked for; requests of metadata go."""
+    X, Y, X_new = collection
+    steps = SemanticSpace(n_landmarks=40), NeighborVoting(n_neighbors=9)
+    pipeline = make_pipeline(*steps).set_output(transform="pandas").fit(X, Y)
+    with config_context(enable_metadata_routing=True):
+        pipeline[-1].set_fit_request(groups=True)
+    again = load(save(pipeline, tmp_path / "model"))
+    assert list(again[0].transform(X_new)) == list(pipeline[0].transform(X_new))
+    with warnings.catch_warnings(action="error"):
+        assert_same(again.decision_function(X_new), pipeline.decision_function(X_new))
+
+
+def test_a_set_of_texts_is_kept_as_a_list(tmp_path):
+    vocabulary = Vocabulary(exclude={"b", "a"}).fit([["a", "b", "c"]])
+    assert load(save(vocabulary, tmp_path / "model")).exclude == ["a", "b"]
+
+
+def test_landmarks_of_float16_are_kept(collection, tmp_path):
+    """Features on disk often are, and some of them may be passed as landmarks."""
+    X, Y, X_new = (np.float16(part) for part in collection)
+    space = SemanticSpace(selection=X[::5]).fit(X, Y)
+    again = load(save(space, tmp_path / "model"))
+    np.testing.assert_array_equal(again.selection, X[::5])
+    assert_same(again.transform(X_new), space.transform(X_new))
 
 
 def test_every_storable_class_is_where_the_schema_says():

@@ -34,6 +34,8 @@ from tagkin.storage.texts import (
 __all__ = ["Arrays", "decode", "encode"]
 
 _DEEPEST = 100  # values in values
+# What scikit-learn's meta-estimators are to hand on when they fit: no part of what was learned.
+_OF_CALLERS = ("_metadata_request",)
 
 
 class Arrays:
@@ -79,6 +81,8 @@ def _encode(value: Any, path: str, into: dict[str, np.ndarray], arrays: Arrays) 
         return {"$csr": inner(_csr_parts(value), "csr"), "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
         return _encode_list(value, inner)
+    if isinstance(value, (set, frozenset)) and are_texts(list(value)):
+        return _encode_list(sorted(value), inner)
     if isinstance(value, dict) and any(str(k).startswith("$") for k in value):
         # a user's own key may look like one of ours
         return {"$items": [[str(k), inner(v, k)] for k, v in value.items()]}
@@ -123,7 +127,7 @@ def _encode_object(value: Any, path: str, into: dict[str, np.ndarray], arrays: A
             "classes. Only those can be loaded again without running code from the folder."
         )
     apart = {k: getattr(value, k) for k in form.apart if hasattr(value, k)}
-    kept = {k: v for k, v in vars(value).items() if k not in (*form.left_out, *apart)}
+    kept = {k: v for k, v in vars(value).items() if k not in (*_OF_CALLERS, *form.left_out, *apart)}
     state = {k: _encode(v, f"{path}.{k}", into, arrays) for k, v in kept.items()}
     encoded = {"$class": name, "state": state}
     if apart:
@@ -135,8 +139,8 @@ def _encode_object(value: Any, path: str, into: dict[str, np.ndarray], arrays: A
 # --- decoding ----------------------------------------------------------------------------
 
 
-def decode(value: Any, arrays: dict[str, np.ndarray], later: Later, depth: int = 0) -> Any:
-    """The inverse of `encode`; `later` reads what is apart."""
+def decode(value: Any, arrays: dict[str, np.ndarray], later: Later | None, depth: int = 0) -> Any:
+    """The inverse of `encode`; `later` reads what is apart, and without it `arrays` have that."""
     if depth > _DEEPEST:
         raise DamagedModel(f"The model holds values in values, over {_DEEPEST} deep.")
 
@@ -204,7 +208,9 @@ def _csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
     return matrix
 
 
-def _build(value: dict[str, Any], arrays: dict[str, np.ndarray], later: Later, depth: int) -> Any:
+def _build(
+    value: dict[str, Any], arrays: dict[str, np.ndarray], later: Later | None, depth: int
+) -> Any:
     """An object of a listed class, with exactly the attributes that it has."""
     name, encoded = value["$class"], value.get("state")
     found = class_named(name) if isinstance(name, str) else None
@@ -232,8 +238,11 @@ def _build(value: dict[str, Any], arrays: dict[str, np.ndarray], later: Later, d
         raise DamagedModel(f"{name} cannot have the attributes {sorted(present)!r:.300}.")
     built: Any = object.__new__(cls)
     built.__dict__.update(state)
-    if apart:
+    if apart and later is not None:
         built.__dict__["_deferred"] = later.of(form, apart)
+    elif apart:
+        found_apart = {k: decode(v, arrays, None, depth + 1) for k, v in apart.items()}
+        built.__dict__.update(found_apart)
     return built
 
 

@@ -23,7 +23,7 @@ from tagkin.filesystem import (
     whole_file,
     write_whole,
 )
-from tagkin.storage.checking import check_model
+from tagkin.storage.checking import check_model, check_values
 from tagkin.storage.deferral import Later
 from tagkin.storage.document import (
     APART,
@@ -37,6 +37,7 @@ from tagkin.storage.document import (
     read_document,
 )
 from tagkin.storage.encoding import Arrays, decode, encode
+from tagkin.storage.fields import Refused
 from tagkin.storage.pipelines import parts_of
 from tagkin.storage.placing import place
 from tagkin.storage.schema import stored_form
@@ -80,6 +81,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     facts = [fact for part in parts_of(model) for fact in part.describe()]
     arrays = Arrays()
     content = encode(model, "model", arrays)
+    _check_loadable(type(model).__name__, content, arrays)
     form = stored_form(model)
     summary = model.summary() if form is not None and form.summarized else None
     card = _card(model, facts, arrays)
@@ -88,6 +90,17 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     if form is not None and form.told_its_folder:
         model.saved_to(folder)
     return folder
+
+
+def _check_loadable(name: str, content: Any, arrays: Arrays) -> None:
+    """Refuse to write what `load` would refuse: nobody would get it back."""
+    try:
+        check_values(decode(content, arrays.main | arrays.apart, None))
+    except (Refused, DamagedModel) as refusal:
+        reason = str(refusal).rstrip(".")
+        raise InvalidInput(
+            f"This {name} cannot be saved, as it could not be loaded again: {reason}."
+        ) from refusal
 
 
 def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:

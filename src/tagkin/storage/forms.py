@@ -170,7 +170,8 @@ class Parameter(Field):
             for i, one in enumerate(value):
                 self._check(one, sizes, f"{where}[{i}]")
         elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            Floats(*(f"axis {i}" for i in range(value.ndim))).check(value, Dimensions(), where)
+            wide = value.astype(np.float32) if value.dtype == np.float16 else value
+            Floats(*(f"axis {i}" for i in range(wide.ndim))).check(wide, Dimensions(), where)
         elif hasattr(value, "indptr"):
             Sparse("rows", "columns", low=-1e30).check(value, Dimensions(), where)
         elif not isinstance(value, (str, np.ndarray)):

@@ -32,6 +32,7 @@ from tagkin.storage.forms import STORED, Gathered, Part, Parts, Stored, stored_f
 from tagkin.storage.space_forms import (
     ANY,
     METRIC,
+    OUTPUT,
     POSITIVE,
     SEED,
     SHARE,
@@ -165,6 +166,7 @@ _LABELS = {
             "space": ANY,
             "random_state": SEED,
             "passed_on": ANY,
+            **OUTPUT,
         },
         learned={
             "index_": Part("ExactNeighbors", N="N", m="d"),

@@ -15,6 +15,7 @@ from tagkin.storage.fields import (
     Floats,
     Indices,
     Sparse,
+    Table,
     Text,
     Texts,
     Value,
@@ -22,7 +23,7 @@ from tagkin.storage.fields import (
 )
 from tagkin.storage.forms import Parameter, Part, Stored
 
-__all__ = ["ANY", "METRIC", "POSITIVE", "SEED", "SHARE", "SPACE", "TRANSFER", "features"]
+__all__ = ["ANY", "METRIC", "OUTPUT", "POSITIVE", "SEED", "SHARE", "SPACE", "TRANSFER", "features"]
 
 ANY, POSITIVE = Parameter(), Value(above=0)
 SHARE = Value(low=0, high=1)
@@ -37,6 +38,12 @@ def features(size: str) -> dict[str, Field]:
     """How many features a fitted estimator takes, and what they are called."""
     names = Texts(size).or_absent()
     return {"n_features_in_": Dim(size).or_absent(), "feature_names_in_": names}
+
+
+# What `set_output` was told: of which kind the tables are that `transform` gives.
+OUTPUT: dict[str, Field] = {
+    "_sklearn_output_config": Table(Choice(("default", "pandas", "polars"))).or_absent()
+}
 
 
 # --- kernels and the space ---------------------------------------------------------------
@@ -64,6 +71,7 @@ SPACE = {
             "n_landmarks": Whole(1),
             "selection": ANY,
             "random_state": SEED,
+            **OUTPUT,
         },
         learned={
             "landmarks_": Part("Landmarks", r="r", d="d"),
@@ -107,6 +115,7 @@ SPACE = {
             "n_components": ANY,
             "scaling": ANY,
             "random_state": SEED,
+            **OUTPUT,
         },
         learned={
             "text_view_": Part(_VIEWS, q="q"),
