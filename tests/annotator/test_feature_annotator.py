@@ -66,7 +66,7 @@ def test_what_photographs_were_cross_validated_to_be_their_features_are(syntheti
 # --- labels in all their forms -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse", "DataFrame", "tags"])
+@pytest.mark.parametrize("form", ["dense", "sparse", "DataFrame", "tags", "arrays of tags"])
 def test_labels_in_whatever_form_teach_the_same(form, X, Y, synthetic, by_voting):
     pandas = pytest.importorskip("pandas") if form == "DataFrame" else None
     given = {
@@ -74,14 +74,17 @@ def test_labels_in_whatever_form_teach_the_same(form, X, Y, synthetic, by_voting
         "sparse": lambda: Y,
         "DataFrame": lambda: pandas.DataFrame(Y.toarray(), columns=NAMES),
         "tags": lambda: synthetic.tags,
+        "arrays of tags": lambda: [np.array(row, dtype=object) for row in synthetic.tags],
     }[form]()
     some = given[:N]
     found = voting().fit(X[:N], some)
     expected = by_voting.predict_proba(X[N:])
     np.testing.assert_allclose(found.predict_proba(X[N:]), expected, atol=1e-4)
-    names = NAMES if form in ("DataFrame", "tags") else list(range(len(NAMES)))
+    names = list(range(len(NAMES))) if form in ("dense", "sparse") else NAMES
     assert found.classes_.tolist() == names
-    assert {s.name for row in found.suggest(X[N:]) for s in row} <= set(names)
+    suggested = {s.name for row in found.suggest(X[N:]) for s in row}
+    assert suggested <= set(names)
+    assert {type(name) for name in suggested} == {type(names[0])}  # which JSON knows
     assert found.score(X[N:], given[N:]) == pytest.approx(
         mean_average_precision(Y[N:], found.decision_function(X[N:]))
     )
@@ -301,6 +304,8 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
         FeatureAnnotator().fit(X[:3], synthetic.tags[:3])
     with pytest.raises(InvalidInput, match="10 rows of features and 3 lists"):
         FeatureAnnotator().fit(X[:10], synthetic.tags[:3])
+    with pytest.raises(InvalidInput, match="No label is on enough images"):
+        FeatureAnnotator().fit(X[:10], [[] for _ in range(10)])
     with pytest.raises(InvalidInput, match="Row 1 of y is 'snow'"):
         FeatureAnnotator().fit(X[:10], [["a"], "snow", *[["b"]] * 8])
     with pytest.raises(InvalidInput, match="RidgeTransfer"):

@@ -118,8 +118,16 @@ def test_back_from_weights():
 def test_rows_can_be_any_collection_and_come_from_a_generator():
     rows = (row for row in (("a", "b"), {"b"}, np.array(["a"]), iter(["b"]), None))
     Y = Vocabulary().fit_transform(rows)
-    np.testing.assert_array_equal(Y.toarray()[:3], [[1, 1], [0, 1], [1, 0]])
-    assert Y.shape == (5, 2)
+    np.testing.assert_array_equal(Y.toarray(), [[1, 1], [0, 1], [1, 0], [0, 1], [0, 0]])
+
+
+def test_arrays_of_several_tags_are_lists_of_them():
+    """Columns of lists in Parquet files are read as such."""
+    rows, gone = [np.array(["A", "b", "c"]), None, np.array([])], np.array(["b", "c"])
+    vocabulary = Vocabulary(exclude=gone).fit(rows)
+    assert vocabulary.names_ == ["A"]
+    assert vocabulary.excluded_ == {"b": 1, "c": 1}
+    assert vocabulary.spelled(rows) == [["A", "b", "c"], [], []]
 
 
 def test_no_images_and_no_tags():

@@ -69,7 +69,13 @@ def listed(y: Any, n_images: int) -> list[list[str]]:
             raise InvalidInput(
                 f"Row {i} of y is {row!r}; expected a list of tags, or None for no tags."
             )
-    return [list(row or ()) for row in rows]
+    return [_as_list(row) for row in rows]
+
+
+def _as_list(row: Any) -> list[str]:
+    if row is None:
+        return []
+    return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
 def indicator_of(
@@ -140,12 +146,13 @@ def holds_tags(y: Any) -> bool:
         return False
     if not isinstance(y, Iterable) or isinstance(y, (str, bytes)):
         return False
-    return any(
+    found = any(
         row is None
         or isinstance(row, str)
         or (_is_list(row) and any(isinstance(tag, str) for tag in row))
         for row in y
     )
+    return found or all(isinstance(row, (list, tuple)) and not row for row in y)
 
 
 def _is_list(row: Any) -> bool:

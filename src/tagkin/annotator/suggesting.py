@@ -59,7 +59,7 @@ def suggestions_of(
     n_support : int
         Images to name for each suggestion, at most.
     """
-    method, names = estimator.method_, estimator.classes_
+    method, names = estimator.method_, estimator.classes_.tolist()
     embeddings = estimator.space_.transform(features)
     found, scores = scored(method, embeddings, known)
     free, shares = supported(found, method.labels_), np.zeros(scores.shape)

@@ -19,6 +19,7 @@ from tagkin.errors import InvalidInput
 
 __all__ = [
     "any_nonzero",
+    "as_array",
     "as_block",
     "check_features",
     "check_finite",
@@ -122,7 +123,7 @@ def check_label_matrix(Y: Any, n_rows: int, name: str = "Y", *, signed: bool = F
         _check_torch(Y, name)
         Y = Y.detach()
     elif not scipy.sparse.issparse(Y):
-        Y = np.asarray(Y)
+        Y = as_array(Y, name)
     if Y.ndim == 1 and scipy.sparse.issparse(Y):
         Y = Y.toarray()
     if Y.ndim == 1:
@@ -152,6 +153,17 @@ def check_label_matrix(Y: Any, n_rows: int, name: str = "Y", *, signed: bool = F
     if not signed:
         refuse_negative(Y, name)
     return Y
+
+
+def as_array(rows: Any, name: str) -> np.ndarray:
+    """Rows of numbers as an array; lists of different lengths are refused."""
+    try:
+        return np.asarray(rows)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{name} must have two dimensions, images × labels, and hold numbers; found rows of "
+            "different lengths."
+        ) from error
 
 
 def refuse_tag_lists(Y: Any, name: str = "Y") -> None:
@@ -248,7 +260,7 @@ def check_n_labels(Y: Array, n_labels: int) -> None:
 def check_labels(Y: Array, n_labels: int | None = None) -> Array:
     """Y as a finite dense array or CSR matrix (n×D), with `n_labels` columns where given."""
     refuse_tag_lists(Y)
-    Y = Y if hasattr(Y, "shape") else np.asarray(Y)
+    Y = Y if hasattr(Y, "shape") else as_array(Y, "Y")
     Y = check_label_matrix(Y, Y.shape[0])
     if n_labels is not None:
         check_n_labels(Y, n_labels)

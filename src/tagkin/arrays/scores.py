@@ -13,7 +13,7 @@ from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, issparse, vstack
 
 from tagkin.arrays.blocks import row_blocks
-from tagkin.arrays.checks import refuse_negative, refuse_tag_lists
+from tagkin.arrays.checks import as_array, refuse_negative, refuse_tag_lists
 from tagkin.arrays.namespaces import Array, to_numpy
 from tagkin.errors import InvalidInput
 
@@ -68,7 +68,9 @@ def check_pair(Y: Array, S: Array, names: tuple[str, str] = ("Y", "S")) -> tuple
     scores = check_scores(S, names[1])
     refuse_tag_lists(Y, names[0])
     # a vector says for one label which images carry it
-    if not issparse(Y) and np.ndim(Y) == 1 and scores.shape[1] == 1:
+    if not issparse(Y) and not is_torch_array(Y):
+        Y = as_array(Y, names[0])
+    if not issparse(Y) and Y.ndim == 1 and scores.shape[1] == 1:
         Y = Y.reshape(-1, 1) if is_torch_array(Y) else np.reshape(Y, (-1, 1))
     labels = label_positions(Y, names[0])
     if labels.shape != tuple(scores.shape):
@@ -105,7 +107,7 @@ def _as_matrix(array: Any, name: str) -> Array:
         array = array.detach()
         numbers = not array.is_complex() and str(array.layout) == "torch.strided"
     else:
-        array = np.asarray(array)
+        array = as_array(array, name)
         numbers = array.dtype.kind in "biuf"
     if array.ndim != 2:
         raise InvalidInput(_not_a_matrix(name, tuple(array.shape)))

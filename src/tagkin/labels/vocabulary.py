@@ -166,7 +166,7 @@ class Vocabulary(BaseEstimator):
         if isinstance(self.exclude, str):
             raise InvalidInput(f"exclude is a list of tags; found the text {self.exclude!r}.")
         reader = self._reader()
-        read = (list(reader.tags_of([tag], 0)) for tag in self.exclude or ())
+        read = (list(reader.tags_of([tag], 0)) for tag in _tags(self.exclude))
         return {found[0][0] for found in read if found}
 
     def _shown(self, key: str) -> str:
@@ -222,7 +222,7 @@ class Vocabulary(BaseEstimator):
 
     def fit_transform(self, tag_lists: TagLists, y: object = None) -> scipy.sparse.csr_array:
         """`fit`, and the label matrix of the same images."""
-        rows = _listed(tag_lists)
+        rows = [_materialised(row) for row in _listed(tag_lists)]
         return self.fit(rows).transform(rows)
 
     def inverse_transform(self, Y: Array) -> list[list[str]]:
@@ -306,7 +306,7 @@ class Vocabulary(BaseEstimator):
         """Tags of `exclude` as they are given there, and on how many images they were."""
         check_is_fitted(self)
         reader = self._reader()
-        keys = {tag: next(iter(reader.tags_of([tag], 0)), ("",))[0] for tag in self.exclude or ()}
+        keys = {tag: next(iter(reader.tags_of([tag], 0)), ("",))[0] for tag in _tags(self.exclude)}
         return {tag: self._images.get(key, 0) for tag, key in keys.items()}
 
     @property
@@ -324,7 +324,7 @@ class Vocabulary(BaseEstimator):
         reader, names = self._reader(), self.names_
         result = []
         for i, row in enumerate(_listed(tag_lists)):
-            tags = [(tag, list(reader.tags_of([tag], i))) for tag in row or ()]
+            tags = [(tag, list(reader.tags_of([tag], i))) for tag in _tags(row)]
             keys = {found[0][0]: tag for tag, found in reversed(tags) if found}
             own = {names[self._columns[k]] if k in self._columns else t for k, t in keys.items()}
             result.append(sorted(own))
@@ -353,6 +353,11 @@ def _listed(tag_lists: Any) -> list[Any]:
             "of lists, with None or [] for an image without tags."
         )
     return list(tag_lists)
+
+
+def _tags(row: Any) -> Iterable[str]:
+    """The tags of a row, which may be an array: whether one is true is not known."""
+    return () if row is None else row
 
 
 def _materialised(row: Any) -> Any:
