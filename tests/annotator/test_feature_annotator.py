@@ -337,3 +337,20 @@ def test_confidences_of_new_labels_are_learned_from_the_images_that_bring_them()
     blind = annotator.calibrator_.__class__.extend  # as without the images' own scores
     modest = blind(old, 8).predict_proba(annotator.decision_function(X[600:]))[:, 6:]
     assert modest.mean() < new.mean() - 0.05
+
+
+@pytest.mark.parametrize("n_given", [4, 30])
+def test_a_new_label_on_images_that_were_chosen_for_it_is_not_suggested_for_all(n_given):
+    """All images that are added carry it: how rare it is, those that were known before tell."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((700, 7)) < 0.2
+    Y[:, 6] = Y[:, 0] & ~Y[:, 1]  # what the space can tell
+    X = Y @ rng.normal(size=(7, 40)) + rng.normal(size=(700, 40))
+    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:300], Y[:300, :6])
+    chosen = 300 + np.flatnonzero(Y[300:, 6])[:n_given]
+    annotator.partial_fit(X[chosen], Y[chosen])
+    others = np.setdiff1d(np.arange(300, 700), chosen)
+    found, carry = annotator.predict_proba(X[others])[:, 6], Y[others, 6]
+    assert found[~carry].mean() < 0.3
+    assert (found[~carry] >= 0.5).mean() < 0.05
+    assert found[carry].mean() > 2 * found[~carry].mean()

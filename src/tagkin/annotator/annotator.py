@@ -220,9 +220,9 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
 
         They are kin from now on, and new tags can be suggested at once. Photographs that are
         known (by content) get these tags instead of those that they had, and are where they were
-        found now. Confidences of new tags are learned from the photographs that bring them;
-        `audit` says nothing of new photographs until the next `fit`. `rejected` is as in `fit`;
-        without it, photographs that are known keep what was rejected for them.
+        found now. Confidences of new tags are learned from the photographs that bring them, beside
+        known ones where these are few; `audit` says nothing of new photographs until the next
+        `fit`. `rejected` is as in `fit`; without it, known photographs keep theirs.
         """
         self._check_fitted()
         self._check_backbone()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Extended", "extended"]
 
 _LOOKED_AT = 4000  # added images that confidences of new labels are learned from, at most
+_ENOUGH = 50  # images, fewer of which do not tell how rare a new label is
 _LISTED = 400
 _MATES = 20  # images of an image's own group that are looked past
 
@@ -96,35 +97,59 @@ def extended(
     if labels.Y.shape[1] == n_old or not len(fresh) or unheard:
         calibrator.extend(labels.Y.shape[1])
     else:
-        some, scores, groups = _scores_of_added(
-            method, estimator.space_.transform(X[fresh]), X[fresh]
-        )
-        if names is not None:
-            scores = names.combined(estimator.prior, X[fresh[some]], scores)
-        truth = labels.Y[n_known + some]
+        scores, truth, groups = _looked_at(estimator, method, X[fresh], labels.Y, names)
         calibrator.extend(labels.Y.shape[1], scores[:, n_old:], truth[:, n_old:], groups)
     return Extended(labels, method, calibrator, held_out, refused, names)
 
 
-def _scores_of_added(
-    method: Any, embeddings: Array, features: Array
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which of the images that were added last are looked at, their scores (n×D), and groups.
+def _looked_at(
+    estimator: FeatureAnnotator,
+    method: Any,
+    added: Array,
+    Y: scipy.sparse.csr_array,
+    names: LearnedNames | None,
+) -> tuple[np.ndarray, scipy.sparse.csr_array, np.ndarray]:
+    """Scores (n×D) of images that confidences of new labels are learned from, labels, and groups.
 
-    They come from the images' neighbours, without the image itself and its near-duplicates. Labels
-    that are new are on added images only, so that their scores are lower than those of the others;
-    it is from these scores that it can be known how much.
+    The images are those that were `added` last, and some that were known before. Whoever gives a
+    new label to a few images has chosen them for it, and they do not tell how rare it is. So images
+    that were known before are beside them, as long as they are few, and where half of them or more
+    carry one label: then so many that a fifth does.
+
+    Scores come from the images' neighbours, without the image itself and its near-duplicates.
+    Labels that are new are on added images only, so that their scores are lower than those of the
+    others; it is from these scores that it can be known how much.
     """
-    n, n_all = embeddings.shape[0], method.labels_.shape[0]
-    some = np.random.default_rng(0).permutation(n)[:_LOOKED_AT]
-    own = groups_of(features, None, n_folds=3)
-    group = np.concatenate([-1 - np.arange(n_all - n), own])
+    n, n_known = added.shape[0], Y.shape[0] - added.shape[0]
+    n_old = estimator.calibrator_.n_labels_
+    rng = np.random.default_rng(0)
+    some = rng.permutation(n)[:_LOOKED_AT]
+    most = int(Y[n_known + some][:, n_old:].sum(axis=0).max())
+    landmarks = estimator.space_.landmarks_
+    known = np.zeros(0, dtype=np.intp)
+    if landmarks.indices is not None:
+        n_wanted = max(_ENOUGH, 5 * most if 2 * most >= len(some) else 0)
+        known = rng.permutation(len(landmarks.indices))[: max(0, n_wanted - len(some))]
+    own = groups_of(added, None, n_folds=3)
+    group = np.concatenate([-1 - np.arange(n_known), own])
     # methods that choose neighbours label by label choose from some hundreds here
     k = getattr(method, "n_neighbors", _LISTED)
-    found = method.nearest(embeddings[some], k + _MATES)
-    others = (found.indices >= 0) & (group[found.indices] != own[some][:, None])
-    scores = method.score_neighbors(*compressed(found, others, k))
-    return some, to_numpy(scores), own[some]
+    parts, numbers = [], []
+    for X, rows in (
+        (added[some], n_known + some),
+        (landmarks.points[known], to_numpy(landmarks.indices)[known] if len(known) else known),
+    ):
+        if not len(rows):
+            continue
+        found = method.nearest(estimator.space_.transform(X), k + _MATES)
+        others = (found.indices >= 0) & (group[found.indices] != group[rows][:, None])
+        scores = to_numpy(method.score_neighbors(*compressed(found, others, k)))
+        if names is not None:
+            scores = names.combined(estimator.prior, X, scores)
+        parts.append(scores)
+        numbers.append(rows)
+    looked_at = np.concatenate(numbers)
+    return np.concatenate(parts), Y[looked_at], group[looked_at]
 
 
 def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:
