@@ -1,12 +1,17 @@
 """Writes taken back in any order, and after photographs were moved."""
 
+import json
+
 import pytest
 
 from tagkin.catalogue import (
     ACCEPTED,
     REJECTED,
     Filters,
+    change_tags,
     decide,
+    export_lines,
+    import_lines,
     undo_run,
     write_accepted,
     writes_of,
@@ -100,6 +105,76 @@ def test_what_another_decision_holds_of_is_not_suggested_again(accepted):
     undo_run(accepted, write)
     assert decisions(accepted)["2024/d.jpg", "beach"] == ACCEPTED
     assert "beach" not in open_suggestions(accepted).get("2024/d.jpg", {})
+
+
+# --- decisions on what has changed since --------------------------------------------------
+
+
+def test_decisions_on_a_photograph_that_was_edited_are_taken_back(catalogue, folder, rescan):
+    offer(catalogue)
+    run = decide(catalogue, ACCEPTED, Filters(at_least=0.6)).run
+    n = len(decisions(catalogue))
+    folder.put("2024/d.jpg", "d with more light")
+    rescan()
+    assert len(decisions(catalogue)) == n
+    undone = undo_run(catalogue)
+    assert (undone.undoes.id, len(undone.decisions)) == (run, n)
+    assert decisions(catalogue) == {}
+    assert write_accepted(catalogue).run is None
+    undo_run(catalogue, undone.run)  # and they hold again
+    assert len(decisions(catalogue)) == n
+    check_invariants(catalogue)
+
+
+@pytest.mark.parametrize("into", ["strand", "sea"])
+def test_decisions_on_a_tag_that_has_another_name_now_are_taken_back(catalogue, into):
+    offer(catalogue)
+    run = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
+    change_tags(catalogue, "merge", ["beach"], into)
+    assert decisions(catalogue)["2024/d.jpg", into] == ACCEPTED
+    undone = undo_run(catalogue)
+    assert (undone.undoes.id, len(undone.decisions), undone.n_kept) == (run, 2, 0)
+    assert decisions(catalogue) == {}
+    assert into in open_suggestions(catalogue)["2024/d.jpg"]
+    check_invariants(catalogue)
+
+
+def test_of_two_tags_that_become_one_the_other_decision_holds(catalogue):
+    offer(catalogue)
+    beach = decide(catalogue, ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"])).run
+    decide(catalogue, REJECTED, Filters(photographs=["2024/d.jpg"], tags=["sea"]))
+    change_tags(catalogue, "merge", ["beach"], "sea")
+    assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
+    assert undo_run(catalogue, beach).n_kept == 1
+    assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
+    check_invariants(catalogue)
+
+
+def test_decisions_on_a_photograph_that_is_gone_are_taken_back_and_named(catalogue, folder, rescan):
+    offer(catalogue)
+    run = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
+    (folder.root / "2024/d.jpg").unlink()
+    rescan()
+    for dry_run in (True, False):
+        undone = undo_run(catalogue, run, dry_run=dry_run)
+        assert {one.path for one in undone.decisions} == {"2024/c.jpg", "2024/d.jpg"}
+
+
+def test_a_tag_that_was_forgotten_meanwhile_is_not_suggested_again(catalogue):
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(tags=["beach"]))
+    change_tags(catalogue, "forget", ["beach"])
+    undo_run(catalogue)
+    assert not any("beach" in tags for tags in open_suggestions(catalogue).values())
+
+
+def test_what_was_exported_before_an_undo_is_not_taken_in_twice(accepted):
+    first, second = by_tag(accepted, "sea", "beach")
+    kept = [json.dumps(one) for one in export_lines(accepted)]
+    undo_run(accepted, first)
+    before = {run: writes_of(accepted, run) for run in (first, second)}
+    import_lines(accepted, kept)
+    assert {run: writes_of(accepted, run) for run in (first, second)} == before
 
 
 # --- photographs that were moved ---------------------------------------------------------

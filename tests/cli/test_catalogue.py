@@ -142,6 +142,9 @@ def test_tags_are_changed(on, run, catalogue):
     on("tags", "rename", "red", "scarlet")
     on("tags", "merge", "green", "blue", "--into", "cold")
     on("tags", "forget", "circle")
+    said = run("history", "--catalogue", catalogue)
+    assert "tags circle" in said.stdout
+    assert "None" not in said.stdout
     assert {tag["name"] for tag in on("tags", "list")} == {"scarlet", "cold", "square"}
     assert [tag["name"] for tag in on("tags", "list", "--forgotten")] == ["circle"]
     on("tags", "restore", "circle")

@@ -199,8 +199,8 @@ def take_back(catalogue: Catalogue, run: int, *, dry_run: bool = False) -> Decid
     undone = catalogue.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
     mine = "taken_back_by" if undone else "run"
     rows = catalogue.rows(
-        "SELECT d.id, d.content, d.tag, (SELECT min(path) FROM photographs "
-        "WHERE content = d.content AND gone IS NULL), t.name, d.confidence, d.suggested_by "
+        "SELECT d.id, d.content, d.tag, (SELECT path FROM photographs WHERE content = d.content "
+        "ORDER BY gone IS NOT NULL, path LIMIT 1), t.name, d.confidence, d.suggested_by "
         f"FROM decisions d JOIN tags t ON t.id = d.tag WHERE d.{mine} = ? AND d.holds = ? "
         "ORDER BY d.id",
         (run, not undone),
@@ -208,7 +208,8 @@ def take_back(catalogue: Catalogue, run: int, *, dry_run: bool = False) -> Decid
     n_all = catalogue.value(f"SELECT count(*) FROM decisions WHERE {mine} = ?", (run,))
     if not n_all:
         raise InvalidInput(f"Run {run} has no decisions to take back. `tagkin history` lists runs.")
-    each = [OnTag(*row[3:]) for row in rows]
+    # of a photograph that was edited, decisions are on what it was as well
+    each = [OnTag(*row[3:]) for row in rows if row[3] is not None]
     if dry_run or not rows:
         return Decided(None, each, n_all - len(rows))
     with (
@@ -220,7 +221,7 @@ def take_back(catalogue: Catalogue, run: int, *, dry_run: bool = False) -> Decid
                 _hold_again(connection, number, content, tag)
             else:
                 _take_back(connection, this.id, number, content, tag)
-        this.outcome["decisions"] = len(rows)
+        this.outcome["decisions"] = len(each)
     return Decided(this.id, each, n_all - len(rows))
 
 
@@ -258,12 +259,16 @@ def open_again(connection: sqlite3.Connection, photograph: int, tags: Iterable[i
 
 
 def _open_again(connection: sqlite3.Connection, number: int) -> None:
-    """Let what a decision was about be a suggestion again, unless a file carries the tag."""
+    """Let what a decision was about be a suggestion again.
+
+    Not where a file carries the tag, and not where it is forgotten.
+    """
     connection.execute(
         "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
         "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "
         "AND suggested_by IS NOT NULL AND NOT EXISTS (SELECT 1 FROM found f JOIN photographs p "
         "ON p.id = f.photograph WHERE p.content = d.content AND f.tag = d.tag) "
+        "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND t.forgotten) "
         "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
         (number,),
     )

@@ -198,7 +198,7 @@ class _Import:
                 return
             from tagkin.catalogue.tags import merge_tag
 
-            merge_tag(self.connection, self._any_run(), number, into)
+            merge_tag(self.connection, number, into)
             self.numbers = TagNumbers(self.connection)
         elif one["forgotten"]:
             changed = self.connection.execute(
@@ -209,9 +209,6 @@ class _Import:
             self.connection.execute("DELETE FROM suggestions WHERE tag = ?", (number,))
         self.found.tags += 1
 
-    def _any_run(self) -> int:
-        return next(iter(self.runs.values()))
-
     def _content(self, digest: str) -> int:
         key = bytes.fromhex(digest)
         self.connection.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (key,))
@@ -221,7 +218,7 @@ class _Import:
     def _decision(self, one: dict[str, Any]) -> None:
         content, tag = self._content(one["content"]), self.numbers[one["tag"]]
         row = (self.runs[one["run"]], content, tag, one["verdict"], one["made_at"])
-        # what was decided before the tag was renamed stays a decision on the former one
+        # it may be on the name that the tag had before it was renamed
         if self.connection.execute(
             "SELECT 1 FROM decisions WHERE run = ?1 AND content = ?2 AND verdict = ?4 "
             "AND made_at = ?5 AND tag IN (?3, (SELECT id FROM tags WHERE name = ?6))",
@@ -279,8 +276,10 @@ class _Import:
         run, after = self.runs[one["run"]], bytes.fromhex(one["after"])
         file = one["file"].encode("utf-8", "surrogateescape")
         if self.connection.execute(
-            "SELECT 1 FROM writes WHERE run = ? AND file = CAST(? AS TEXT) AND after = ?",
-            (run, file, after),
+            # that of a run before it may have been taken back since, or the file moved
+            "SELECT 1 FROM writes WHERE run = ?1 AND (file = CAST(?2 AS TEXT) AND after = ?3 "
+            "OR photograph = ?4 AND state IN ('done', 'undone'))",
+            (run, file, after, photograph[0]),
         ).fetchone():
             return
         self.connection.execute(

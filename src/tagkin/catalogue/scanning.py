@@ -259,9 +259,9 @@ class _Scanner:
         self.result.edited.append(path)
         connection.execute(
             "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, "
-            "confidence, evidence, note) SELECT ?, ?, tag, verdict, made_at, suggested_by, "
+            "confidence, evidence, note) SELECT run, ?, tag, verdict, made_at, suggested_by, "
             "confidence, evidence, ? FROM decisions WHERE content = ? AND holds",
-            (self.run.id, new, _EDITED, old),
+            (new, _EDITED, old),
         )
 
     def _put_rest(

@@ -133,7 +133,7 @@ def change_tags(
             if into is None:
                 _forget(connection, number)
             else:
-                merge_tag(connection, run.id, number, _named(connection, into))
+                merge_tag(connection, number, _named(connection, into))
         run.outcome |= {"found": plan.n_found, "decisions": plan.n_decisions}
     return TagsChanged(**(vars(plan) | {"run": run.id}))
 
@@ -172,9 +172,9 @@ def _forget(connection: sqlite3.Connection, tag: int) -> None:
         connection.execute(f"DELETE FROM {table} WHERE tag = ?", (tag,))
 
 
-def merge_tag(connection: sqlite3.Connection, run: int, tag: int, into: int) -> None:
+def merge_tag(connection: sqlite3.Connection, tag: int, into: int) -> None:
     """Let all that is known of a tag be known of another one."""
-    pair = {"tag": tag, "into": into, "run": run}
+    pair = {"tag": tag, "into": into}
     rows = connection.execute("SELECT photograph, places FROM found WHERE tag = ?", (tag,))
     for photograph, places in rows.fetchall():
         _move_places(connection, photograph, tag, into, places)
@@ -190,14 +190,7 @@ def merge_tag(connection: sqlite3.Connection, run: int, tag: int, into: int) -> 
     )
     connection.execute("DELETE FROM suggestions WHERE tag = :tag", pair)
     connection.execute("DELETE FROM doubts WHERE tag = :tag", pair)
-    connection.execute(
-        "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
-        "evidence, note) SELECT :run, content, :into, verdict, made_at, suggested_by, confidence, "
-        "evidence, note FROM decisions d WHERE tag = :tag AND holds AND NOT EXISTS "
-        "(SELECT 1 FROM decisions o WHERE o.content = d.content AND o.tag = :into AND o.holds)",
-        pair,
-    )
-    connection.execute("UPDATE decisions SET holds = 0 WHERE tag = :tag AND holds", pair)
+    _move_decisions(connection, tag, into)
     connection.execute(
         "DELETE FROM suggestions WHERE tag = :into AND EXISTS (SELECT 1 FROM decisions d "
         "WHERE d.content = suggestions.content AND d.tag = :into AND d.holds)",
@@ -209,6 +202,21 @@ def merge_tag(connection: sqlite3.Connection, run: int, tag: int, into: int) -> 
         pair,
     )
     connection.execute("UPDATE tags SET same_as = :into WHERE id = :tag OR same_as = :tag", pair)
+
+
+def _move_decisions(connection: sqlite3.Connection, tag: int, into: int) -> None:
+    """Let decisions on a tag be on another one; they stay those of their runs, and can be undone.
+
+    Where the other tag has a decision of its own, that holds.
+    """
+    held = connection.execute(
+        "SELECT d.id FROM decisions d WHERE d.tag = ?1 AND d.holds AND NOT EXISTS (SELECT 1 "
+        "FROM decisions o WHERE o.content = d.content AND o.tag = ?2 AND o.holds)",
+        (tag, into),
+    ).fetchall()
+    connection.execute("UPDATE decisions SET holds = 0 WHERE tag = ? AND holds", (tag,))
+    connection.execute("UPDATE decisions SET tag = ? WHERE tag = ?", (into, tag))
+    connection.executemany("UPDATE decisions SET holds = 1 WHERE id = ?", held)
 
 
 def _move_places(

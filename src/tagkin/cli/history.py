@@ -77,6 +77,8 @@ def run(
 def _parameters(past: PastRun) -> str:
     parts = []
     for name, value in past.parameters.items():
+        if value is None:
+            continue
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         parts.append(f"{name.replace('_', ' ')} {text}")
     return ", ".join(parts) or "–"
