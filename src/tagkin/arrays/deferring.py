@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
 __all__ = ["Deferred", "Deferring"]
@@ -20,6 +21,7 @@ class Deferred:
 
     def __init__(self, names: tuple[str, ...], read: Callable[[], dict[str, Any]]):
         self.names, self.read = names, read
+        self.lock = RLock()  # whoever asks while another thread reads waits for what it reads
 
 
 class Deferring:
@@ -27,9 +29,10 @@ class Deferring:
 
     def __getattr__(self, name: str) -> Any:
         deferred = self.__dict__.get("_deferred")
-        if deferred is None or name not in deferred.names:
+        if deferred is not None and name in deferred.names:
+            self._read_deferred()
+        if name not in self.__dict__:  # where another thread may have put it since it was looked up
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._read_deferred()
         return self.__dict__[name]
 
     def __getstate__(self) -> Any:
@@ -38,6 +41,9 @@ class Deferring:
 
     def _read_deferred(self) -> None:
         deferred = self.__dict__.get("_deferred")
-        if deferred is not None:
-            self.__dict__.update(deferred.read())
-            del self.__dict__["_deferred"]
+        if deferred is None:
+            return
+        with deferred.lock:
+            if self.__dict__.get("_deferred") is deferred:
+                self.__dict__.update(deferred.read())
+                del self.__dict__["_deferred"]
