@@ -308,6 +308,10 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
         FeatureAnnotator().fit(X[:10], [[] for _ in range(10)])
     with pytest.raises(InvalidInput, match="Row 1 of y is 'snow'"):
         FeatureAnnotator().fit(X[:10], [["a"], "snow", *[["b"]] * 8])
+    with pytest.raises(InvalidInput, match="Found 4 groups of images for 5 folds"):
+        FeatureAnnotator().fit(X[:40], synthetic.tags[:40], groups=np.arange(40) % 4)
+    with pytest.raises(InvalidInput, match="space must be a SemanticSpace; found 'linear'"):
+        FeatureAnnotator(space="linear").fit(X[:10], synthetic.tags[:10])
     with pytest.raises(InvalidInput, match="RidgeTransfer"):
         FeatureAnnotator(method=RidgeTransfer()).fit(X[:10], synthetic.tags[:10])
     with pytest.raises(NotFittedError):

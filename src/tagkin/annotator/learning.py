@@ -160,6 +160,8 @@ def usual_recipe(
 ) -> Recipe:
     """What is usual where nothing else is asked for."""
     values: tuple[float, ...] = ()
+    if not isinstance(space, SemanticSpace | None):
+        raise InvalidInput(f"space must be a SemanticSpace; found {space!r}.")
     if space is None:
         space = SemanticSpace(random_state=random_state)
         values = REGULARIZATIONS if method is None or isinstance(method, KinReadout) else ()

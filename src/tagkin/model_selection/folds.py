@@ -10,6 +10,7 @@ import numpy as np
 
 from tagkin.arrays import Array, check_groups, check_integer
 from tagkin.errors import InvalidInput
+from tagkin.wording import count
 
 __all__ = ["Fold", "make_folds", "random_folds"]
 
@@ -89,8 +90,8 @@ def _group_folds(codes: np.ndarray, n_folds: int) -> list[Fold]:
     sizes = np.bincount(codes)
     if n_folds > len(sizes):
         raise InvalidInput(
-            f"cv={n_folds} does not split these images: the number of groups is {len(sizes)}, and "
-            "each fold needs one."
+            f"Found {count(len(sizes), 'group')} of images for {n_folds} folds; each fold needs "
+            "at least one. Split groups that can be split, or pass none."
         )
     taken = [0] * n_folds
     fold_of = np.empty(len(sizes), np.intp)

@@ -129,7 +129,7 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
     path : path
         An ``.npy`` file; a Parquet file with a column of lists or with one numeric column per
         feature; a Zarr array; or a folder of shards, ``.npy`` or Parquet, in the order of their
-        names.
+        names as texts: ``part-10`` comes before ``part-2``, and after ``part-02``.
 
     Examples
     --------
