@@ -40,10 +40,10 @@ class Deferring:
         return super().__getstate__()
 
     def _read_deferred(self) -> None:
-        deferred = self.__dict__.get("_deferred")
+        deferred: Any = self.__dict__.get("_deferred")
         if deferred is None:
             return
         with deferred.lock:
-            if self.__dict__.get("_deferred") is deferred:
+            if "_deferred" in self.__dict__:
                 self.__dict__.update(deferred.read())
                 del self.__dict__["_deferred"]
