@@ -9,6 +9,7 @@ from tagkin.catalogue import (
     REJECTED,
     Filters,
     decide,
+    decide_batch,
     decided_tags,
     history,
     last_undoable,
@@ -100,6 +101,26 @@ def test_tags_that_nobody_suggested(catalogue):
     assert len(decide(catalogue, REJECTED, in_file)) == 1
     assert len(decide(catalogue, ACCEPTED, in_file)) == 1  # after all
     check_invariants(catalogue)
+
+
+def test_a_tag_that_is_typed_is_spelled_as_it_is_known(catalogue):
+    offer(catalogue)
+    for typed in ("SEA", "  sea ", "| sea |"):
+        assert len(decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=[typed]))) == 0
+    decide(catalogue, ACCEPTED, Filters(photographs=["b.jpg"], tags=["Sea"]))  # as suggested
+    new = "place |  Z\u0075\u0308rich"
+    decide(catalogue, ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=[new, new.upper()]))
+    assert decisions(catalogue) == {("b.jpg", "sea"): 1, ("2024/c.jpg", "place|Z\u00fcrich"): 1}
+    check_invariants(catalogue)
+
+
+@pytest.mark.parametrize("typed", ["", "  ", "||", "bell\a"])
+def test_what_no_file_can_hold_is_not_accepted(catalogue, typed):
+    with pytest.raises(InvalidInput, match=r"A tag has a name|no file can hold"):
+        decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=[typed, "dog"]))
+    with pytest.raises(InvalidInput, match=r"A tag has a name|no file can hold"):
+        decide_batch(catalogue, [(content(catalogue, "a.jpg"), typed)])
+    assert decisions(catalogue) == {}
 
 
 def test_mistakes_are_named(catalogue):

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue, now
 from tagkin.catalogue.decisions import ACCEPTED, REJECTED, Decided, take_back
-from tagkin.catalogue.found import TagNumbers
+from tagkin.catalogue.found import TagNumbers, spelled
 from tagkin.errors import InvalidInput
-from tagkin.labels import normalize_tag
 
 __all__ = [
     "Batch",
@@ -130,13 +129,9 @@ def decide_batch(
 
 def _number(connection: sqlite3.Connection, name: str) -> int:
     """Of a tag by name, in whatever spelling; one that is new gets a number."""
-    name = name.strip()
-    if not normalize_tag(name):
-        raise InvalidInput(f"A tag has a name; found {name!r}.")
+    name = spelled(lambda query, values: connection.execute(query, values).fetchone(), name)
     row = connection.execute(
-        "SELECT coalesce(same_as, id) FROM tags WHERE name = ?1 OR key = ?2 "
-        "ORDER BY name <> ?1, n_found + n_accepted DESC, id LIMIT 1",
-        (name, normalize_tag(name)),
+        "SELECT coalesce(same_as, id) FROM tags WHERE name = ?", (name,)
     ).fetchone()
     return TagNumbers(connection)[name] if row is None else int(row[0])
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue, now
 from tagkin.catalogue.filters import Filters, content_of
-from tagkin.catalogue.found import TagNumbers
+from tagkin.catalogue.found import TagNumbers, spelled
 from tagkin.errors import InvalidInput
+from tagkin.labels import normalize_tag
 
 __all__ = [
     "ACCEPTED",
@@ -142,9 +143,12 @@ def _named_pairs(catalogue: Catalogue, verdict: int, filters: Filters) -> list[O
     if not filters.names_pairs:
         return []
     pairs = []
+    names: dict[str, str] = {}
+    for name in (spelled(catalogue.row, typed) for typed in filters.tags):
+        names.setdefault(normalize_tag(name), name)
     for path in filters.photographs:
         content = content_of(catalogue, path)
-        for name in filters.tags:
+        for name in names.values():
             found = catalogue.row(
                 "SELECT EXISTS (SELECT 1 FROM suggestions WHERE content = ?1 AND tag = t.id), "
                 "(SELECT verdict FROM decisions WHERE content = ?1 AND tag = t.id AND holds), "

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tagkin.catalogue.texts import from_text
+from tagkin.collection.levels import tidy
+from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
-__all__ = ["Places", "TagNumbers", "replace_places"]
+__all__ = ["Places", "TagNumbers", "replace_places", "spelled"]
 
 Places = Mapping[str, list[tuple[str, str]]]
 """Tag → (spelling, file) for each file that holds it; the file "" is the photograph itself."""
@@ -41,6 +44,29 @@ class TagNumbers:
 def _storable(name: str) -> str:
     """A tag as SQLite holds it: halves of characters, which JSON can write, are none."""
     return name.encode("utf-8", "replace").decode("utf-8")
+
+
+def spelled(row: Callable[[str, tuple[str, str]], tuple[Any, ...] | None], name: str) -> str:
+    """A tag that a person typed, as it is spelled: in the usual way where it is known.
+
+    `row` gives the first row of a query.
+
+    Raises
+    ------
+    InvalidInput
+        If it is blank, or has a character that no file of tags can hold.
+    """
+    tag = tidy(name)
+    if not normalize_tag(tag):
+        raise InvalidInput(f"A tag has a name; found {name!r}.")
+    if any(unicodedata.category(one) == "Cc" for one in tag):
+        raise InvalidInput(f"The tag {tag!r} has a character that no file can hold. Leave it out.")
+    found = row(
+        "SELECT name FROM tags WHERE name = ?1 OR key = ?2 "
+        "ORDER BY name <> ?1, n_found + n_accepted DESC, id LIMIT 1",
+        (tag, normalize_tag(tag)),
+    )
+    return tag if found is None else str(found[0])
 
 
 def replace_places(

@@ -15,6 +15,7 @@ from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.filters import tag_numbers
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.texts import from_text
+from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
@@ -118,7 +119,7 @@ def change_tags(
     """
     numbers = list(dict.fromkeys(tag_numbers(catalogue, names)))
     if into is not None:
-        into = " ".join(into.split())
+        into = tidy(into)
         if not into:
             raise InvalidInput("The name of a tag is blank. Write one.")
         numbers = _checked(catalogue, what, numbers, into)
