@@ -89,6 +89,25 @@ def test_sentences_for_people(run, photos, catalogue):
     assert "decision" in run("undo", *where).stderr
 
 
+def test_what_comes_next_is_what_is_left_to_do(run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+
+    def told():
+        (plain,) = lines(run("status", "--json", *where).stdout)
+        return plain["n_sure"], run("status", *where).stdout.rpartition("Next: ")[2].strip()
+
+    n_sure, advice = told()
+    assert n_sure
+    assert advice == "tagkin accept --at-least 0.9 --dry-run"
+    run("accept", "--at-least", "0.9", *where)
+    assert told() == (0, "tagkin write --dry-run")
+    run("write", *where)
+    n_open = lines(run("status", "--json", *where).stdout)[0]["n_suggestions"]
+    assert told() == (0, "tagkin review" if n_open else "tagkin suggest")
+    run("reject", "--all", *where)
+    assert told() == (0, "tagkin suggest")
+
+
 def test_one_bad_file_is_named_and_the_others_are_written(run, photos, catalogue):
     where = ("--catalogue", catalogue)
     run("accept", "--tag", "red", "--at-least", "0.5", *where)
@@ -99,6 +118,9 @@ def test_one_bad_file_is_named_and_the_others_are_written(run, photos, catalogue
     assert "red-circle-1.jpg.xmp: it is not well-formed XML" in said.stderr
     assert bad.read_text() == "<broken"
     assert (photos / "red-circle-3.jpg.xmp").is_file()
+    said = run("write", *where)  # and now there is nothing else
+    assert "Nothing was written." in said.stderr
+    assert "takes it back" not in said.stderr
     for sidecar in photos.glob("*.xmp"):
         sidecar.write_text("<broken")
     said = run("undo", *where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
@@ -33,6 +34,8 @@ class Status:
     """That nobody has decided on."""
     n_to_review: int
     """Photographs that have such suggestions."""
+    n_sure: int
+    """Suggestions with a confidence of 90 % and more."""
     expected: float
     """How many of the suggestions are likely to be right."""
     n_accepted: int
@@ -63,7 +66,7 @@ def status_of(catalogue: Catalogue) -> Status:
     return Status(
         root=str(catalogue.root),
         catalogue=str(catalogue.path),
-        n_bytes=os.path.getsize(catalogue.path),
+        n_bytes=_size(catalogue.path),
         n_photographs=now.n_photographs,
         n_untagged=catalogue.value(count + "gone IS NULL AND n_tags = 0"),
         n_problems=catalogue.value(count + "gone IS NULL AND problem IS NOT NULL"),
@@ -73,6 +76,7 @@ def status_of(catalogue: Catalogue) -> Status:
         ),
         n_suggestions=now.n_suggestions,
         n_to_review=now.n_to_review,
+        n_sure=catalogue.value("SELECT count(*) FROM suggestions WHERE confidence >= 0.9"),
         expected=now.expected,
         n_accepted=now.n_accepted,
         n_rejected=now.n_rejected,
@@ -82,3 +86,9 @@ def status_of(catalogue: Catalogue) -> Status:
         last_scan=last.get("scan"),
         last_train=last.get("train"),
     )
+
+
+def _size(path: Path) -> int:
+    """Of a catalogue, with what SQLite has not yet moved into its file."""
+    there = [one for one in (path, path.with_name(f"{path.name}-wal")) if one.exists()]
+    return sum(os.path.getsize(one) for one in there)

@@ -65,6 +65,8 @@ def _rows(found: Status) -> list[tuple[str, str]]:
 def _next(found: Status) -> str:
     if found.model is None:
         return "tagkin train"
-    if found.n_suggestions:
+    if found.n_sure:
         return "tagkin accept --at-least 0.9 --dry-run"
-    return "tagkin write --dry-run" if found.n_to_write else "tagkin suggest"
+    if found.n_to_write:
+        return "tagkin write --dry-run"
+    return "tagkin review" if found.n_suggestions else "tagkin suggest"

@@ -133,6 +133,8 @@ def _sentence(result: WriteRun, embed: bool, dry_run: bool) -> str:
     kind = "photograph" if embed else "sidecar"
     if not files and not result.failures:
         return "There is nothing to write: no accepted tag is missing in a file."
+    if not files:
+        return "Nothing was written."
     what = f"{count(result.n_tags, 'tag')} into {count(len(files), kind)}"
     n_new = sum(one.is_new for one in files)
     what += f", {n_new:,} of them new" if n_new else ""
