@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
-from tagkin import SemanticSpace, memory_budget
+from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine, Linear
 from tagkin.space.views import IndicatorView
@@ -118,6 +118,23 @@ def test_labels_in_any_form(make, collection, as_array):
         expected = SemanticSpace(**parameters).fit(X, Y).transform(X_new)
         space = SemanticSpace(**parameters).fit(as_array(X), given)
         np.testing.assert_allclose(space.transform(as_array(X_new)), expected, atol=1e-10)
+
+
+def test_columns_with_names_keep_their_order(collection, tmp_path):
+    """Other labels under the same numbers would be learned without a word."""
+    pandas = pytest.importorskip("pandas")
+    X, Y, X_new = collection
+    named = pandas.DataFrame(Y, columns=list("abcdef"))
+    space = load(save(SemanticSpace().fit(X[:100], named[:100]), tmp_path / "model"))
+    space.partial_fit(X[100:], named[100:])
+    before = space.transform(X_new)
+    for learn in (space.partial_fit, space.forget):
+        with pytest.raises(InvalidInput, match="Column 0 of Y is 'b' where 'a' was fitted"):
+            learn(X[:10], named[:10][list("badcfe")])
+    with pytest.raises(InvalidInput, match="2 columns named 'a'"):
+        space.fit(X, named.rename(columns={"b": "a"}))
+    assert_same(space.transform(X_new), before)
+    space.forget(X[100:], Y[100:])  # numbers go by position, as ever
 
 
 def test_one_label_needs_no_column(collection):

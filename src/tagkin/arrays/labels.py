@@ -12,7 +12,14 @@ from tagkin.arrays.checks import check_label_matrix
 from tagkin.arrays.namespaces import to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = ["TakesLabelMatrix", "as_labels", "checked_names", "label_names", "widened"]
+__all__ = [
+    "TakesLabelMatrix",
+    "as_labels",
+    "check_names",
+    "checked_names",
+    "label_names",
+    "widened",
+]
 
 
 class TakesLabelMatrix:
@@ -71,12 +78,18 @@ def checked_names(known: np.ndarray | None, Y: Any, n_labels: int) -> np.ndarray
             f"Found {n_labels - len(known)} new label(s) without a name. The labels that were "
             "fitted have names: pass Y as a DataFrame with all columns, new ones at the end."
         )
-    if names is None:
-        return known
+    check_names(known, Y)
+    return known if names is None else names
+
+
+def check_names(known: np.ndarray | None, Y: Any) -> None:
+    """Refuse Y whose columns have other names than the known ones, where both have names."""
+    names = label_names(Y)
+    if known is None or names is None:
+        return
     for column, (name, other) in enumerate(zip(known, names, strict=False)):
         if name != other:
             raise InvalidInput(
                 f"Column {column} of Y is {other!r} where {name!r} was fitted. Pass the same "
                 "columns in the same order; new ones go at the end."
             )
-    return names

@@ -26,7 +26,7 @@ from tagkin.arrays import (
     row_blocks,
     smaller_blocks_when_full,
 )
-from tagkin.arrays.labels import TakesLabelMatrix
+from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
@@ -170,11 +170,11 @@ class SemanticSpace(
         # of a kernel of low rank, the independent landmarks are few and just as exact
         if not self.landmarks_pay(n) and landmarks.kernel.max_rank(d) >= n:
             solution, kept_text = solve_exactly(landmarks, text, **self._solving())
-            self._keep(X, view, landmarks, None, kept_text, solution)
+            self._keep(X, y, view, landmarks, None, kept_text, solution)
         else:
             found = solve_from_images(features, text, landmarks, **self._solving())
             landmarks, moments, solution = found
-            self._keep(X, view, landmarks, moments, None, solution)
+            self._keep(X, y, view, landmarks, moments, None, solution)
         return self
 
     def prepare(self, X: Array, y: Array) -> Self:
@@ -191,7 +191,7 @@ class SemanticSpace(
         view, text, landmarks = self._begin(features, labels)
         landmarks, gram = landmarks.independent()
         moments = Moments.zeros(landmarks.mean_columns(features), text.shape[1])
-        self._keep(X, view, landmarks, moments, None, None)
+        self._keep(X, y, view, landmarks, moments, None, None)
         return gram
 
     def partial_fit(self, X: Array, y: Any = None) -> Self:
@@ -206,7 +206,7 @@ class SemanticSpace(
         if first:
             view, text, landmarks = self._begin(features, labels)
             landmarks, _, moments = first_sums(features, text, landmarks)
-            self._keep(X, view, landmarks, moments, None, None)
+            self._keep(X, y, view, landmarks, moments, None, None)
         else:
             self.add_moments(self._sums_of(features, labels))
         return self
@@ -241,6 +241,7 @@ class SemanticSpace(
         features = check_features(X, min_rows=2 if first else 1)
         if not first:
             check_same_features(self, X)
+        check_names(None if first else getattr(self, "_label_names", None), Y)
         return features, check_label_matrix(Y, features.shape[0])
 
     def check_parameters(self) -> None:
@@ -277,6 +278,7 @@ class SemanticSpace(
     def _keep(
         self,
         X: Array,
+        y: Any,
         view: TextView,
         landmarks: Landmarks,
         moments: Moments | None,
@@ -285,7 +287,7 @@ class SemanticSpace(
     ) -> None:
         """Replace what was learned, when all of it has succeeded."""
         validate_data(self, X, skip_check_array=True, reset=True)
-        self.text_view_, self.landmarks_ = view, landmarks
+        self.text_view_, self.landmarks_, self._label_names = view, landmarks, label_names(y)
         self._moments, self._exact_text, self._solution = moments, exact_text, solution
 
     def landmarks_pay(self, n_images: int) -> bool:
@@ -298,14 +300,12 @@ class SemanticSpace(
         For cross-validation: `SpaceParts.without` solves for the space that has not seen a part.
         The `parts` are rows of X; every image is in one of them.
         """
-        features, labels = self._validated(X, y, first=True)
-        return SpaceParts(self, features, labels, parts)
+        return SpaceParts(self, *self._validated(X, y, first=True), parts)
 
     def sums_of(self, X: Array, y: Array) -> Moments:
         """Sums over further images, such as `add_moments` takes them."""
         self._check_fitted()
-        features, labels = self._validated(X, y, first=False)
-        return self._sums_of(features, labels)
+        return self._sums_of(*self._validated(X, y, first=False))
 
     def _sums_of(self, X: Array, Y: Array) -> Moments:
         """Sums over further images, to be added or taken out."""
@@ -344,7 +344,8 @@ class SemanticSpace(
             Width q of the view's text features.
         """
         self.check_parameters()
-        self._keep(landmarks.points, view, landmarks, Moments.zeros(shift, n_text), None, None)
+        moments = Moments.zeros(shift, n_text)
+        self._keep(landmarks.points, None, view, landmarks, moments, None, None)
         return self
 
     def add_moments(self, moments: Moments) -> Self:

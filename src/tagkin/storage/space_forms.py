@@ -124,6 +124,7 @@ SPACE = {
             # of an exact fit, in which every image is a landmark
             "_exact_text": Either(Sparse("r", "q", low=-1e30), Floats("r", "q")).or_none(),
             "_solution": Part("Projection", r="r", m="m", q="q").or_none(),
+            "_label_names": Texts("D").or_none().or_absent(),
             **features("d"),
         },
         checks=("check_parameters",),
