@@ -15,6 +15,12 @@ from tagkin.catalogue.writes import tags_to_write, unfinished_writes
 
 __all__ = ["Status", "status_of"]
 
+# on photographs that there are, or were: those on what one was before it was edited are copied
+_DECIDED = (
+    "SELECT count(*) FROM decisions d WHERE d.holds AND d.verdict = ? "
+    "AND EXISTS (SELECT 1 FROM photographs p WHERE p.content = d.content)"
+)
+
 
 @dataclass(frozen=True)
 class Status:
@@ -78,8 +84,8 @@ def status_of(catalogue: Catalogue) -> Status:
         n_to_review=now.n_to_review,
         n_sure=catalogue.value("SELECT count(*) FROM suggestions WHERE confidence >= 0.9"),
         expected=now.expected,
-        n_accepted=now.n_accepted,
-        n_rejected=now.n_rejected,
+        n_accepted=catalogue.value(_DECIDED, (1,)),
+        n_rejected=catalogue.value(_DECIDED, (-1,)),
         n_to_write=len(tags_to_write(catalogue)),
         n_unfinished=len(unfinished_writes(catalogue)),
         model=trained.model if trained else None,

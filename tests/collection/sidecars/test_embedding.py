@@ -1,5 +1,6 @@
 """Tags inside photographs, through exiftool: the photograph stays beside, and undo puts it back."""
 
+import errno
 import os
 from contextlib import ExitStack
 
@@ -36,6 +37,36 @@ def exiftool():
 
 def names(folder):
     return sorted(entry.name for entry in folder.iterdir())
+
+
+@needs_exiftool
+@pytest.mark.parametrize("name", ["100%.jpg", "50 %f %d %%.jpg", "#1 $x {y} `z`.jpg"])
+def test_whatever_a_photograph_is_called(name, tmp_path, exiftool):
+    folder = tmp_path / "100%d"
+    folder.mkdir()
+    path = folder / name
+    path.write_bytes(saved(picture(), "JPEG"))
+    before = path.read_bytes()
+    written = embed_tags(path, ["sea"], exiftool)
+    assert read_keywords(path) == ["sea"]
+    assert names(folder) == sorted([name, f"{name}_original"])
+    assert restore_embedded(written, exiftool).how == "restored"
+    assert (names(folder), path.read_bytes(), names(tmp_path)) == ([name], before, ["100%d"])
+
+
+@needs_exiftool
+def test_a_copy_of_somebody_elses_stays_where_a_write_fails(photo, exiftool, monkeypatch):
+    """What exiftool kept before is theirs, also where it holds the same as the photograph."""
+    copy = photo.with_name(f"{photo.name}_original")
+    copy.write_bytes(photo.read_bytes())
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(SidecarError, match="left as it is"):
+        embed_tags(photo, ["sea"], exiftool)
+    assert names(photo.parent) == [photo.name, copy.name]
 
 
 @needs_exiftool

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,12 +182,13 @@ def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
 
     if not os.access(path, os.W_OK):
         raise left_alone(path, "it is protected from being written")
+    is_new = backup is not None and not backup.exists()
     try:
-        if backup is not None and not backup.exists():
+        if backup is not None and is_new:
             keep_copy(path, backup)
         put_file(scratch, path, check)
     except OSError as error:
-        if backup is not None:
+        if backup is not None and is_new:
             with contextlib.suppress(OSError):
                 backup.unlink(missing_ok=True)
         if isinstance(error, SidecarError):
@@ -203,7 +205,14 @@ def _changed(path: Path, changes: Sequence[str], exiftool: ExifTool) -> Iterator
     name = f".{path.stem}{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix}"  # exiftool goes by it
     scratch = path.with_name(name)
     try:
-        _said(exiftool, path, *changes, "-o", str(scratch), str(path))
+        if "%" in str(scratch):  # -o takes %f and others for parts of the name, and has no escape
+            try:
+                shutil.copyfile(path, scratch)
+            except OSError as error:
+                raise left_alone(path, why(error)) from error
+            _said(exiftool, path, *changes, "-overwrite_original", str(scratch))
+        else:
+            _said(exiftool, path, *changes, "-o", str(scratch), str(path))
         yield scratch
     finally:
         scratch.unlink(missing_ok=True)
