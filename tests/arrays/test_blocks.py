@@ -22,5 +22,6 @@ def test_the_budget_ends_with_its_block():
     with memory_budget(7):
         assert arrays.block_rows(1) == 7
     assert arrays.block_rows(1) == before
-    with pytest.raises(InvalidInput, match="positive"), memory_budget(0):
-        pass
+    for none in (0, float("inf"), "1 GB"):
+        with pytest.raises(InvalidInput, match="positive"), memory_budget(none):
+            pass

@@ -222,7 +222,7 @@ def test_unusable_input_is_refused(fitted):
         fitted.predict_proba(S[:, :3])
     with pytest.raises(InvalidInput, match=r"\(20, 40\) and \(19, 40\)"):
         LabelCalibrator().fit(S[1:], Y)
-    for precision in (0, 1.5, -1, float("nan"), True):
+    for precision in (0, 1.5, -1, float("nan"), True, "high", [0.8, 0.9]):
         with pytest.raises(InvalidInput, match="precision lies above 0"):
             fitted.min_scores(precision)
     S[7, 5] = np.inf

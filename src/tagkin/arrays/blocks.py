@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import math
 from collections.abc import Callable, Iterator
+from numbers import Real
 from typing import ParamSpec, TypeVar
 
 from tagkin.arrays.device import device_budget, is_out_of_memory, on_accelerator, release_cached
@@ -38,8 +40,8 @@ def memory_budget(n_bytes: int) -> Iterator[None]:
     The answer does not depend on it, up to rounding; only speed and memory do. Without it blocks
     take 128 MiB on the host and an eighth of the free memory, at most 4 GiB, on a device.
     """
-    if n_bytes < 1:
-        raise InvalidInput(f"A memory budget is a positive number of bytes; found {n_bytes}.")
+    if not isinstance(n_bytes, Real) or not 1 <= n_bytes < math.inf:
+        raise InvalidInput(f"A memory budget is a positive number of bytes; found {n_bytes!r}.")
     token = _budget.set(int(n_bytes))
     try:
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -298,7 +299,8 @@ class LabelCalibrator(BaseEstimator):
             the precision.
         """
         check_is_fitted(self)
-        if isinstance(precision, bool) or not 0 < precision <= 1:
+        number = isinstance(precision, Real) and not isinstance(precision, bool)
+        if not number or not 0 < precision <= 1:
             raise InvalidInput(f"precision lies above 0 and at most at 1; found {precision!r}.")
         cuts = to_numpy(self.cut_scores_)
         asked = np.empty((self.n_labels_, 1))

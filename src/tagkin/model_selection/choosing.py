@@ -160,6 +160,11 @@ def grid_search(
 def _settings(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Every combination of the grid."""
     known = estimator.get_params()
+    if not isinstance(grid, Mapping):
+        raise InvalidInput(
+            f"The grid is a dict of a parameter's name to a list of values; found {grid!r:.200}. "
+            "Search several grids one by one."
+        )
     for name, values in grid.items():
         if name not in known:
             raise InvalidInput(
