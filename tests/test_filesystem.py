@@ -18,6 +18,8 @@ from tagkin.filesystem import (
     write_whole,
 )
 
+LONG = f"{'写' * 80}{'x' * 8}.xmp"  # 252 bytes of the 255 that a name may have
+
 
 @pytest.fixture(params=["this system", "windows"])
 def system(request, monkeypatch):
@@ -140,6 +142,16 @@ def test_a_disk_that_fails_at_the_end_is_said(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="Input/output"):
         write_whole(tmp_path / "file", b"1")
     assert contents(tmp_path) == {"file": "1"}
+
+
+def test_a_name_that_fits_is_written_however_long(tmp_path):
+    seen = []
+    with whole_file(tmp_path / LONG) as scratch:
+        scratch.write_bytes(b"new")
+        seen.append(scratch.name)
+    assert [one.name for one in tmp_path.iterdir()] == [LONG]
+    assert is_scratch(seen[0], ".xmp")
+    assert len(os.fsencode(seen[0])) <= 255
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")

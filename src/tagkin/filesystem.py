@@ -27,6 +27,7 @@ __all__ = [
     "put_back",
     "put_file",
     "remove_file",
+    "scratch_name",
     "sync",
     "sync_folder",
     "try_lock",
@@ -137,12 +138,22 @@ def whole_file(path: Path, check: Callable[[], None] | None = None) -> Iterator[
     is killed may leave the file beside it: `is_scratch` knows its name. `check` is as in
     `put_file`.
     """
-    scratch = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    scratch = path.with_name(scratch_name(path.name, f"-{secrets.token_hex(8)}"))
     try:
         yield scratch
         put_file(scratch, path, check)
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def scratch_name(name: str, end: str, longest: int = 255) -> str:
+    """The name of a file that is on its way to be another one, hidden, in at most so many bytes.
+
+    A long name loses its first letters: a file that fits into a folder is to be written there.
+    """
+    while len(os.fsencode(name)) > 1 and len(os.fsencode(f".{name}{end}")) > longest:
+        name = name[1:]
+    return f".{name}{end}"
 
 
 def is_scratch(name: str, suffix: str = "") -> bool:

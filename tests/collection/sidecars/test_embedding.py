@@ -40,7 +40,9 @@ def names(folder):
 
 
 @needs_exiftool
-@pytest.mark.parametrize("name", ["100%.jpg", "50 %f %d %%.jpg", "#1 $x {y} `z`.jpg"])
+@pytest.mark.parametrize(
+    "name", ["100%.jpg", "50 %f %d %%.jpg", "#1 $x {y} `z`.jpg", f"{'写' * 78}.jpg"]
+)
 def test_whatever_a_photograph_is_called(name, tmp_path, exiftool):
     folder = tmp_path / "100%d"
     folder.mkdir()

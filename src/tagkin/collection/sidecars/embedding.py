@@ -30,7 +30,7 @@ from tagkin.collection.sidecars.undo import Restored
 from tagkin.collection.sidecars.writing import PHOTOGRAPH, left_alone
 from tagkin.collection.xmp import FIELDS, Field
 from tagkin.errors import SidecarError, UnreadableImage
-from tagkin.filesystem import keep_copy, put_back, put_file, remove_file
+from tagkin.filesystem import keep_copy, put_back, put_file, remove_file, scratch_name
 from tagkin.images.files import content_digest, read_bytes, why
 
 __all__ = ["Embedded", "embed_tags", "restore_embedded"]
@@ -202,8 +202,8 @@ def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
 @contextlib.contextmanager
 def _changed(path: Path, changes: Sequence[str], exiftool: ExifTool) -> Iterator[Path]:
     """A copy of a photograph that exiftool made, with changes, for as long as it is needed."""
-    name = f".{path.stem}{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix}"  # exiftool goes by it
-    scratch = path.with_name(name)
+    end = f"{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix}"  # exiftool goes by the suffix
+    scratch = path.with_name(scratch_name(path.stem, end, 255 - len("_exiftool_tmp")))
     try:
         if "%" in str(scratch):  # -o takes %f and others for parts of the name, and has no escape
             try:
@@ -215,7 +215,8 @@ def _changed(path: Path, changes: Sequence[str], exiftool: ExifTool) -> Iterator
             _said(exiftool, path, *changes, "-o", str(scratch), str(path))
         yield scratch
     finally:
-        scratch.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            scratch.unlink()
 
 
 def _fields(path: Path, exiftool: ExifTool) -> dict[Field, list[str]]:
