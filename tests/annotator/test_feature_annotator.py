@@ -105,9 +105,25 @@ def test_a_vocabulary_of_ones_own(synthetic, X):
 def test_columns_in_another_order_are_refused(X, Y):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(Y.toarray(), columns=NAMES)
-    found = voting().fit(X[:N], frame[:N])
+    found, turned = voting().fit(X[:N], frame[:N]), frame[NAMES[::-1]]
+    for use in (
+        lambda: found.score(X[N:], turned[N:]),
+        lambda: found.suggest(X[N:], carried=turned[N:]),
+        lambda: found.suggest(X[N:], rejected=turned[N:]),
+        lambda: found.partial_fit(X[N:], frame[N:], rejected=turned[N:]),
+        lambda: voting().fit(X[:N], frame[:N], rejected=turned[:N]),
+        lambda: voting().fit(X[:N], frame[:N], accepted=turned[:N]),
+    ):
+        with pytest.raises(InvalidInput, match="Column 0 of Y"):
+            use()
+
+
+def test_columns_have_the_names_of_tags_where_tags_were_learned(by_voting, X, Y):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(Y.toarray(), columns=NAMES)[N:]
+    assert by_voting.score(X[N:], frame) == pytest.approx(by_voting.score(X[N:], Y[N:]))
     with pytest.raises(InvalidInput, match="Column 0 of Y"):
-        found.score(X[N:], frame[N:][NAMES[::-1]])
+        by_voting.score(X[N:], frame[NAMES[::-1]])
 
 
 # --- probabilities and suggestions -------------------------------------------------------

@@ -10,7 +10,9 @@ from tagkin import load, save
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import nearest
 from tagkin.transfer import (
+    KinReadout,
     LinearSVM,
+    LogisticReadout,
     NeighborVoting,
     RidgeTransfer,
     TagProp,
@@ -174,6 +176,16 @@ def test_columns_in_another_order_are_no_labels_to_score_by(method, named, colle
     assert model.score(collection.X, named) == model.score(collection.X, collection.Y)
     with pytest.raises(InvalidInput, match="Column 0 of Y is 'people' where 'beach' was fitted"):
         model.score(collection.X, named[NAMES[::-1]])
+
+
+def test_what_is_rejected_has_the_columns_of_the_labels(named, collection):
+    X, turned = collection.X, (1 - named)[NAMES[::-1]]
+    model = KinReadout(7).fit(X, named, rejected=1 - named)
+    for learn in (LogisticReadout().fit, model.fit, model.partial_fit):
+        with pytest.raises(InvalidInput, match="Column 0 of Y is 'people' where 'beach'"):
+            learn(X, named, rejected=turned)
+    with pytest.raises(InvalidInput, match="Column 0 of Y is 'people' where 'beach'"):
+        model.relabel(named, rejected=turned)
 
 
 def test_names_of_labels_that_come_later(named, collection):

@@ -16,7 +16,7 @@ from tagkin.annotator.suggesting import similar_to, without_itself
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.deferring import Deferring
-from tagkin.arrays.labels import TakesLabelMatrix, checked_names
+from tagkin.arrays.labels import TakesLabelMatrix
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -48,8 +48,12 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
     def classes_(self) -> np.ndarray:
         """The labels, shape (D,): tags, columns of the DataFrame, or the columns' numbers."""
         self._check_fitted()
+        return self._learned().classes()
+
+    def _learned(self) -> Labels:
+        """The labels that were learned from, and what they are called."""
         names = getattr(self, "column_names_", None)  # not in models that had no such estimator
-        return Labels(self.method_.labels_, names, self.vocabulary_).classes()
+        return Labels(self.method_.labels_, names, self.vocabulary_)
 
     def decision_function(self, X: Array) -> np.ndarray:
         """Score of every label for every image, shape (n, D); `predict_proba` is calibrated."""
@@ -158,22 +162,21 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
 
     def _unwanted(self, carried: Any, rejected: Any, known: np.ndarray) -> scipy.sparse.csr_array:
         """Labels (n×D) that are not suggested for images: what they carry, what was rejected."""
-        n, d = len(known), self.method_.n_labels_
+        n = len(known)
         if carried is None:
             own = rows_of(self.method_.labels_, known)
         else:
-            own = indicator_of(carried, n, d, self.vocabulary_)
+            own = indicator_of(carried, n, self._learned())
         refused = rows_of(self.refused(), known)
         if rejected is not None:
-            labels = Labels(self.method_.labels_, None, self.vocabulary_)
-            refused = refused + rejections(rejected, n, labels)
+            refused = refused + rejections(rejected, n, self._learned())
         return scipy.sparse.csr_array(own + refused)
 
     def _labelled(self, carried: Any, known: np.ndarray) -> np.ndarray:
         """Which images (n,) somebody has labelled: those learned from, and those that carry any."""
         if carried is None:
             return known >= 0
-        own = indicator_of(carried, len(known), self.method_.n_labels_, self.vocabulary_)
+        own = indicator_of(carried, len(known), self._learned())
         return (known >= 0) | (np.diff(own.indptr) > 0)
 
     def refused(self) -> scipy.sparse.csr_array:
@@ -183,9 +186,7 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
 
     def _labels_of(self, y: Any, n: int) -> scipy.sparse.csr_array:
         """Labels (n×D) of further images, by the names that were learned."""
-        if self.vocabulary_ is None:
-            checked_names(self.column_names_, y, self.method_.n_labels_)
-        return indicator_of(y, n, self.method_.n_labels_, self.vocabulary_)
+        return indicator_of(y, n, self._learned())
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from array_api_compat import is_torch_array
 
-from tagkin.arrays.labels import as_labels, label_names
+from tagkin.arrays.labels import as_labels, check_names, label_names
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 
@@ -78,14 +78,18 @@ def _as_list(row: Any) -> list[str]:
     return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
-def indicator_of(
-    y: Any, n_images: int, n_labels: int, vocabulary: Vocabulary | None
-) -> scipy.sparse.csr_array:
-    """Labels of n images, of those D that are known, as a matrix (n×D)."""
+def indicator_of(y: Any, n_images: int, known: Labels) -> scipy.sparse.csr_array:
+    """Labels of n images, of those D that are known, as a matrix (n×D).
+
+    The columns of a DataFrame are to have the names of those labels.
+    """
+    vocabulary, n_labels = known.vocabulary, known.Y.shape[1]
     if vocabulary is not None and (holds_tags(y) or not hasattr(y, "shape")):
         found = vocabulary.transform(listed(y, n_images))
     else:
         found = as_labels(y, n_images)
+        if hasattr(y, "columns") and (vocabulary is not None or known.names is not None):
+            check_names(known.classes(), y)
     if found.shape != (n_images, n_labels):
         raise InvalidInput(
             f"Found labels of shape {found.shape}; expected {n_images} rows, one for each image, "
@@ -102,7 +106,7 @@ def rejections(rejected: Any, n_images: int, labels: Labels) -> scipy.sparse.csr
     vocabulary = copy(labels.vocabulary)
     if vocabulary is not None:
         vocabulary.imply_parents = False
-    return indicator_of(rejected, n_images, labels.Y.shape[1], vocabulary)
+    return indicator_of(rejected, n_images, labels._replace(vocabulary=vocabulary))
 
 
 def without(

@@ -24,7 +24,7 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
-from tagkin.arrays.labels import TakesLabelMatrix, as_labels, checked_names
+from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names, checked_names
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.transfer._lists import on_device_of
@@ -289,8 +289,14 @@ def check_share(name: str, value: Any) -> None:
         raise InvalidInput(f"{name} must be a number from 0 to below 1; found {value!r}.")
 
 
-def rejections(rejected: Array, labels: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Where a label was rejected (N×D); one that the image carries all the same is refused."""
+def rejections(
+    rejected: Array, labels: scipy.sparse.csr_array, names: np.ndarray | None = None
+) -> scipy.sparse.csr_array:
+    """Where a label was rejected (N×D); one that the image carries all the same is refused.
+
+    Columns that have names are to have those of the labels, `names` (D,).
+    """
+    check_names(names, rejected)
     found = as_labels(rejected, labels.shape[0])
     if found.shape != labels.shape:
         raise InvalidInput(

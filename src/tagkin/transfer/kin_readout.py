@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, clip, expit, namespace, row_blocks, to_numpy
-from tagkin.arrays.labels import as_labels
+from tagkin.arrays.labels import as_labels, label_names
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import distance_weights
@@ -172,7 +172,9 @@ class KinReadout(NeighborTransfer):
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected)
         before, n_known = self._rejections(), self.labels_.shape[0]
-        added = None if rejected is None else rejections(rejected, self._as_labels(y, _length(y)))
+        added = None
+        if rejected is not None:
+            added = rejections(rejected, self._as_labels(y, _length(y)), label_names(y))
         super().partial_fit(X, y)
         if before is not None or added is not None:
             shape = n_known, self.n_labels_
@@ -190,7 +192,8 @@ class KinReadout(NeighborTransfer):
         """As for every method by neighbours; what was `rejected` (N×D) takes the place, too."""
         refused = None
         if rejected is not None:
-            refused = rejections(rejected, self._as_labels(y, self.labels_.shape[0]))
+            labels = self._as_labels(y, self.labels_.shape[0])
+            refused = rejections(rejected, labels, label_names(y))
         super().relabel(y)
         self.rejected_ = self._refused(refused)
         return self

@@ -142,7 +142,7 @@ class LogisticReadout(LabelTransfer):
         check_share("forgotten", self.forgotten)
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
-        refused = None if rejected is None else rejections(rejected, labels)
+        refused = None if rejected is None else rejections(rejected, labels, names)
         n_present = np.bincount(labels.indices, minlength=labels.shape[1])
         learned = _learnable(n_present, labels.shape[0])
         chosen, length = self._landmarks(embeddings)
