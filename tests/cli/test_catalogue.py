@@ -53,6 +53,18 @@ def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
     assert lines(done(run("status", "--json")))[0]["root"] == str(tmp_path / "two")
 
 
+@pytest.mark.parametrize("command", ["scan", "review"])
+def test_a_folder_without_photographs_leaves_no_catalogue(run, tmp_path, data_folder, command):
+    make_photographs(tmp_path / "photos", n_each=1)
+    done(run("scan", "photos"))
+    (tmp_path / "mistyped").mkdir()
+    said = run(command, "mistyped")
+    assert said.exit_code == 1
+    assert "No photograph in" in said.stderr
+    assert len(list((data_folder / "catalogues").glob("*.sqlite"))) == 1
+    assert lines(done(run("status", "--json")))[0]["root"] == "photos"
+
+
 def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     (would,) = on("accept", "--tag", "red", "--at-least", "0.5", "--dry-run")
     assert would["run"] is None

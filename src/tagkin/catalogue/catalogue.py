@@ -171,6 +171,10 @@ def open_for_scan(
         raise InvalidInput(f"{folder} is not a folder. Check the path.")
     root = Path(os.path.realpath(folder))
     path = path.absolute() if path is not None else _path_for(root)
+    if not path.exists():
+        from tagkin.catalogue.listing import check_listing, list_folder
+
+        check_listing(root, list_folder(root))  # a mistyped folder leaves no catalogue behind
     catalogue = Catalogue(path, write=True, create=True, command=command, dry_run=dry_run)
     try:
         _take_root(catalogue, root)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tagkin.collection import find_photographs, sidecar_names
+from tagkin.errors import InvalidInput, pip_install
 from tagkin.images import Failure
 from tagkin.images.files import why
 
-__all__ = ["RACY", "Listed", "Listing", "State", "list_folder", "state_of"]
+__all__ = ["RACY", "Listed", "Listing", "State", "check_listing", "list_folder", "state_of"]
 
 _RACY_NS = 2 * 10**9  # a file that changed this recently may change again at the same time
 RACY = -1  # in place of such a time: the file is read again by the next scan
@@ -137,3 +138,14 @@ def _hash(files: Sequence[str]) -> bytes | None:
         moment = time.time_ns() if state.mtime == RACY else 0
         content.update(f"{os.path.basename(file)}\0{state}\0{moment}\0".encode(errors="replace"))
     return content.digest()
+
+
+def check_listing(root: Path, listing: Listing) -> None:
+    """Refuse a folder without photographs: a scan of it would say that all are gone."""
+    if listing.photographs:
+        return
+    said = f"No photograph in {root}. If it is on a drive, is that connected?"
+    if listing.unread_raw:
+        said += f" RAW files, of which there are {len(listing.unread_raw):,}, need "
+        said += f"{pip_install('raw')}."
+    raise InvalidInput(said)

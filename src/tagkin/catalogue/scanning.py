@@ -12,17 +12,16 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue, Run
 from tagkin.catalogue.database import sql_text
 from tagkin.catalogue.found import Places, TagNumbers, replace_places
-from tagkin.catalogue.listing import RACY, Listed, Listing, State, list_folder
+from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
 from tagkin.catalogue.tag_table import read_tag_file
 from tagkin.catalogue.writes import writes_follow
 from tagkin.collection import Progress, locate_keywords
-from tagkin.errors import InvalidInput, UnreadableImage, pip_install
+from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 
 __all__ = ["Scan", "scan"]
@@ -114,8 +113,7 @@ def scan(
     root = catalogue.root
     step("Looking for photographs", 0, 1)
     listing = list_folder(root)
-    if not listing.photographs:
-        raise InvalidInput(_nothing_in(root, listing))
+    check_listing(root, listing)
     asked = {"tags": tags, "column": column} if tags is not None else {}
     with catalogue.run("scan", {key: value for key, value in asked.items() if value}) as run:
         found = _Scanner(catalogue, run, listing, step).work(asked)
@@ -379,11 +377,3 @@ def _relative(place: str, photograph: str, folder: str, inside: str) -> str:
         return ""
     name = place[len(os.path.join(folder, "")) :].replace(os.sep, "/")
     return f"{inside}/{name}" if inside else name
-
-
-def _nothing_in(root: Path, listing: Listing) -> str:
-    said = f"No photograph in {root}. If it is on a drive, is that connected?"
-    if listing.unread_raw:
-        said += f" RAW files, of which there are {len(listing.unread_raw):,}, need "
-        said += f"{pip_install('raw')}."
-    return said
