@@ -262,6 +262,18 @@ def test_parameters_that_make_no_sense_are_named(parameters, message):
         TagDenoiser(**parameters, space=SPACE).fit(TWO_KINDS, TAGS)
 
 
+def test_columns_in_another_order_are_refused(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    named = pandas.DataFrame(TAGS, columns=["a", "b"])
+    fitted = TagDenoiser(3, blend=0.5).fit(TWO_KINDS, named)
+    for denoiser in (fitted, tagkin.load(tagkin.save(fitted, tmp_path / "model"))):
+        found = denoiser.transform(TWO_KINDS, named)
+        expected = denoiser.transform(TWO_KINDS, TAGS)
+        np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-6)
+        with pytest.raises(InvalidInput, match="Column 0 of Y is 'b' where 'a' was fitted"):
+            denoiser.transform(TWO_KINDS, named[["b", "a"]])
+
+
 def test_what_does_not_fit_the_model_is_named():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         TagDenoiser().transform(TWO_KINDS)

@@ -23,7 +23,7 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
-from tagkin.arrays.labels import TakesLabelMatrix
+from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
 from tagkin.denoising.propagation import (
     as_tags,
     blended,
@@ -142,7 +142,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         """
         self.check_parameters()
         features = check_features(X)
-        tags = as_tags(y, features.shape[0])
+        tags, names = as_tags(y, features.shape[0]), label_names(y)
         codes = None if groups is None else check_groups(groups, features.shape[0])
         index = ExactNeighbors(self.metric).fit(features)
         scale = self._scale_of(index.points_)
@@ -152,6 +152,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
             setting, trials = Setting(float(self.blend), int(self.n_neighbors)), []
         validate_data(self, X, skip_check_array=True, reset=True)
         self.index_, self.tags_, self.trials_ = index, tags, trials
+        self._label_names = names
         self.blend_, self.view_ = setting.blend, setting.view
         self.n_neighbors_, self.scale_ = setting.n_neighbors, setting.narrowing * scale
         return self
@@ -180,6 +181,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
                 f"Found {own.shape[1]} tags in Y where {self.tags_.shape[1]} were fitted. Pass "
                 "the same tags in the same order."
             )
+        check_names(getattr(self, "_label_names", None), y)
         return self._in_blocks(features, own)
 
     def __sklearn_tags__(self) -> Tags:

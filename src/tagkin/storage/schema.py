@@ -176,6 +176,7 @@ _LABELS = {
             "view_": Text(),
             "n_neighbors_": Whole(1),
             "scale_": Value(low=0),
+            "_label_names": Texts("D").or_none().or_absent(),
             **features("d"),
         },
         added=("space", "passed_on"),
