@@ -20,6 +20,8 @@ from tagkin.catalogue import (
 from tagkin.collection.sidecars import Convention, tags_of
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tests.images.synthetic import picture, saved
 
 
 @pytest.fixture
@@ -210,6 +212,30 @@ def test_a_stem_is_followed_as_well(accepted, folder, rescan):
     undo_run(accepted)
     before["new.jpg"] = before.pop("2024/d.jpg")
     assert files(folder.root) == before
+
+
+@needs_exiftool
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_photograph_that_was_written_into_is_known_where_it_was_moved_to(
+    catalogue, folder, rescan, seen
+):
+    path = folder.root / "2024/d.jpg"
+    path.write_bytes(saved(picture(), "JPEG"))
+    rescan()
+    before = path.read_bytes()
+    offer(catalogue, {"2024/d.jpg": {"sea": 0.9}})
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    write_accepted(catalogue, embed=True)
+    if seen:
+        rescan()
+    path.rename(folder.root / "2024/e.jpg")
+    found = rescan()
+    assert (found.moved, found.gone) == ([("2024/d.jpg", "2024/e.jpg")], [])
+    assert decisions(catalogue) == {("2024/e.jpg", "sea"): ACCEPTED}
+    assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+    assert (folder.root / "2024/e.jpg").read_bytes() == before
+    assert not (folder.root / "2024/d.jpg_original").exists()
+    check_invariants(catalogue)
 
 
 @pytest.mark.parametrize("full", [True, False])

@@ -19,7 +19,7 @@ from tagkin.catalogue.database import sql_text
 from tagkin.catalogue.found import Places, TagNumbers, replace_places
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
 from tagkin.catalogue.tag_table import read_tag_file
-from tagkin.catalogue.writes import writes_follow
+from tagkin.catalogue.writes import embedded_writes, writes_follow
 from tagkin.collection import Progress, locate_keywords
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
@@ -135,6 +135,7 @@ class _Scanner:
         self.tag_file = str(catalogue.settings.get("tag_file", ""))
         self._numbers: TagNumbers | None = None
         self._noted: set[str] = set()
+        self._written_into: dict[str, int] | None = None
         self.placed: set[int] = set()  # contents that appeared at a path where they were not
 
     def work(self, asked: dict[str, Any]) -> Scan:
@@ -201,6 +202,8 @@ class _Scanner:
             content, was_known = _content(connection, one.digest)
         before = self._elsewhere(connection, content) if was_known else []
         lost = next(((id, old) for id, old, is_there in before if not is_there), None)
+        if content is not None and not was_known:
+            lost = self._embedded(connection, one, content)
         if lost is not None:
             photograph, old = lost
             self.result.moved.append((old, path))
@@ -221,6 +224,23 @@ class _Scanner:
         if content is not None:
             self.placed.add(content)
         self._put_rest(connection, photograph, content, one)
+
+    def _embedded(
+        self, connection: sqlite3.Connection, one: _Read, content: int
+    ) -> tuple[int, str] | None:
+        """A photograph that tagkin wrote into, and that was moved before a scan saw what it is."""
+        if self._written_into is None:
+            self._written_into = embedded_writes(connection)
+        photograph = self._written_into.get(one.digest or "")
+        if photograph is None:
+            return None
+        old, was = connection.execute(
+            "SELECT path, content FROM photographs WHERE id = ?", (photograph,)
+        ).fetchone()
+        if old in self.listing.photographs or was is None:
+            return None
+        self._put_edited(connection, was, content, one.listed.path)
+        return photograph, old
 
     def _elsewhere(
         self, connection: sqlite3.Connection, content: int | None

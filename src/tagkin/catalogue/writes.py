@@ -23,6 +23,7 @@ __all__ = [
     "PastWrite",
     "ToWrite",
     "changed_write",
+    "embedded_writes",
     "end_write",
     "later_writes",
     "plan_write",
@@ -171,6 +172,14 @@ def writes_follow(
             connection.execute(
                 "UPDATE writes SET file = CAST(? AS TEXT) WHERE id = ?", (sql_text(moved), number)
             )
+
+
+def embedded_writes(connection: sqlite3.Connection) -> dict[str, int]:
+    """Photographs that were written into, by the digests of what they hold since."""
+    rows = connection.execute(
+        "SELECT after, photograph FROM writes WHERE backup IS NOT NULL AND state = 'done'"
+    )
+    return {after.hex(): photograph for after, photograph in rows}
 
 
 def _moved_along(file: str, old: str, new: str) -> str | None:
