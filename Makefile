@@ -18,10 +18,10 @@ ADDRESS ?=
 unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test times fuzz soak reliability processors lint bench experiments docs dist clean
+.PHONY: help setup demo test times fuzz soak reliability processors aarch64 lint bench experiments docs dist clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
 
 $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit("tagkin needs Python 3.11 or newer; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
@@ -68,6 +68,9 @@ reliability: setup  ## run all batteries and write docs/reliability.md (a quarte
 
 processors: setup  ## run the tests of numbers under other processors' kernels (TESTS=tests: all)
 	@$(BIN)/python -m tests.processors $(TESTS)
+
+aarch64: setup  ## run the tests of numbers on an emulated aarch64 machine (an hour; root on Debian; TESTS=tests: all)
+	@$(BIN)/python -m tests.emulation $(TESTS)
 
 lint: setup  ## ruff and mypy
 	@$(BIN)/ruff check .
