@@ -1,6 +1,7 @@
 """An estimator of features: labels in every form, suggestions, groups, further images."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tagkin import (
 )
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tests.conftest import assert_same
+from tests.conftest import assert_same, needs_torch
 from tests.hardening.crafting import Crafted
 
 from .conftest import NAMES, SPACE, N, seen, voting
@@ -291,6 +292,24 @@ def test_a_saved_one_suggests_the_same(form, plain, synthetic, X, Y, tmp_path):
     assert loaded.describe()[0].startswith(f"Learned from {N} labelled images and 6 labels.")
     loaded.partial_fit(X[N : N + 10], y[N : N + 10])
     assert loaded.method_.labels_.shape[0] == N + 10
+
+
+@needs_torch
+def test_on_a_device_it_takes_tensors_and_says_the_same(by_tags, X, tmp_path):
+    """Read-out and all: neighbours that suggestions come from are on the host, embeddings not."""
+    import torch
+
+    loaded = tagkin.load(by_tags.save(tmp_path / "model"), device="cpu")
+    new = torch.asarray(X[N:])
+    with warnings.catch_warnings(action="error"):
+        suggested, findings = loaded.suggest(new, n=3), loaded.audit(5)
+        ((evidence,),) = loaded.explain(new[:1], [suggested[0][0]])
+    assert evidence.name == suggested[0][0].name
+    for found, expected in zip(
+        [*suggested, findings], [*by_tags.suggest(X[N:], n=3), by_tags.audit(5)], strict=True
+    ):
+        confidences = [one.confidence for one in expected]
+        assert [one.confidence for one in found] == pytest.approx(confidences, abs=1e-4)
 
 
 def test_a_model_that_kept_all_at_the_annotator_loads(fitted, synthetic, X, tmp_path):

@@ -53,7 +53,8 @@ def doubts(
         q = np.where(there, q, np.minimum(q / (1 - e), 1 - 1e-9))
         rates = np.where(there, a[entries.col], 0.0), np.where(there, 0.0, e)
     else:
-        rates = errors.wrong_rates_[entries.col], errors.missing_rates_[entries.col]
+        wrong, missing = to_numpy(errors.wrong_rates_), to_numpy(errors.missing_rates_)
+        rates = wrong[entries.col], missing[entries.col]
     doubt = np.where(there, probability_wrong(q, *rates), probability_missing(q, *rates))
     return entries.row, entries.col, doubt
 

@@ -71,7 +71,9 @@ def on_host_or_accelerator(found: Neighbors) -> Neighbors:
 
 def on_device_of(values: Array, reference: Array) -> Array:
     """Values as an array of the reference's kind, on its device, in their own dtype."""
-    if not is_torch_array(reference) or is_torch_array(values):
+    if is_torch_array(values):
+        return values if is_torch_array(reference) else to_numpy(values)
+    if not is_torch_array(reference):
         return values
     host = to_numpy(values)
     host = host if host.flags.writeable else np.array(host)  # torch shares no others
