@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue, Run
 from tagkin.catalogue.database import sql_text
+from tagkin.catalogue.following import Move, embedded_writes, writes_follow, writes_go_along
 from tagkin.catalogue.found import Places, TagNumbers, replace_places
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
 from tagkin.catalogue.tag_table import read_tag_file
-from tagkin.catalogue.writes import embedded_writes, writes_follow
 from tagkin.collection import Progress, locate_keywords
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
@@ -136,7 +136,9 @@ class _Scanner:
         self._numbers: TagNumbers | None = None
         self._noted: set[str] = set()
         self._written_into: dict[str, int] | None = None
-        self.placed: set[int] = set()  # contents that appeared at a path where they were not
+        # contents that appeared at a path where they were not, and there
+        self.placed: dict[int, tuple[int, str]] = {}
+        self.left: set[int] = set()  # photographs whose path has another content now
 
     def work(self, asked: dict[str, Any]) -> Scan:
         new, changed, beside = self._compared()
@@ -154,6 +156,7 @@ class _Scanner:
                         put(connection, one)
                 done += len(batch)
                 self.step("Reading photographs", done, todo)
+        self._put_swapped()
         self._put_gone()
         table = read_tag_file(self.catalogue, self.listing, asked, is_stale=bool(todo))
         if table is not None:
@@ -222,16 +225,14 @@ class _Scanner:
             )
             photograph = int(added.lastrowid or 0)
         if content is not None:
-            self.placed.add(content)
+            self.placed.setdefault(content, (photograph, path))
         self._put_rest(connection, photograph, content, one)
 
     def _embedded(
         self, connection: sqlite3.Connection, one: _Read, content: int
     ) -> tuple[int, str] | None:
         """A photograph that tagkin wrote into, and that was moved before a scan saw what it is."""
-        if self._written_into is None:
-            self._written_into = embedded_writes(connection)
-        photograph = self._written_into.get(one.digest or "")
+        photograph = self._written(connection).get(one.digest or "")
         if photograph is None:
             return None
         old, was = connection.execute(
@@ -241,6 +242,23 @@ class _Scanner:
             return None
         self._put_edited(connection, was, content, one.listed.path)
         return photograph, old
+
+    def _written(self, connection: sqlite3.Connection) -> dict[str, int]:
+        """Photographs that tagkin wrote into, read once."""
+        if self._written_into is None:
+            self._written_into = embedded_writes(connection)
+        return self._written_into
+
+    def _written_elsewhere(
+        self, connection: sqlite3.Connection, digest: str, photograph: int
+    ) -> int | None:
+        """What another photograph was that tagkin wrote into, and that is here now."""
+        other = self._written(connection).get(digest, photograph)
+        if other == photograph:
+            return None
+        row = connection.execute("SELECT path FROM photographs WHERE id = ?", (other,)).fetchone()
+        known = self.known.get(row[0])
+        return None if known is None else known.content
 
     def _elsewhere(
         self, connection: sqlite3.Connection, content: int | None
@@ -262,9 +280,15 @@ class _Scanner:
         if one.digest is not None:
             content, was_known = _content(connection, one.digest)
             if content != known.content:
-                if not was_known and known.content is not None:
+                here = (known.id, one.listed.path)
+                was = self._written_elsewhere(connection, one.digest, known.id)
+                if not was_known and was is not None:
+                    self._put_edited(connection, was, content, one.listed.path)
+                    self.placed.setdefault(was, here)
+                elif not was_known and known.content is not None:
                     self._put_edited(connection, known.content, content, one.listed.path)
-                self.placed.add(content)
+                self.placed.setdefault(content, here)
+                self.left.add(known.id)
         if known.is_gone:
             self.result.added.append(one.listed.path)
         self._put_rest(connection, known.id, content, one)
@@ -318,6 +342,20 @@ class _Scanner:
         there = {path for path, one in known.items() if not one.is_gone} - self._noted
         self._noted |= there
         self.result.retagged += [path for path in paths if path in there]
+
+    def _put_swapped(self) -> None:
+        """Photographs at paths that others had: what was written for them goes along."""
+        there = self.listing.photographs
+        moves = [
+            Move(known.id, path, *self.placed[known.content])
+            for path, known in self.known.items()
+            if known.content in self.placed
+            and known.id != self.placed[known.content][0]
+            and (known.id in self.left or path not in there)
+        ]
+        if moves:
+            with self.catalogue.transaction() as connection:
+                writes_go_along(self.catalogue, connection, moves)
 
     def _put_gone(self) -> None:
         """Photographs that are not there any more; their decisions stay."""

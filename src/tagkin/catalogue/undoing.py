@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.decisions import OnTag, open_again, take_back
+from tagkin.catalogue.following import is_of_another
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.runs import PastRun, last_undoable, past_run
 from tagkin.catalogue.writes import (
@@ -25,9 +27,11 @@ from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
     Restored,
+    drop_copy,
     remove_scratch,
     restore,
     restore_embedded,
+    untag_copy,
     without_tags,
 )
 from tagkin.errors import InvalidInput, SidecarError
@@ -156,13 +160,19 @@ def _restored(catalogue: Catalogue, write: PastWrite, exiftool: ExifTool) -> Fil
     if photograph := vanished(catalogue, write):
         raise SidecarError(f"{photograph}: vanished. Scan the folder, then undo again.")
     path = Path(catalogue.absolute(write.file))
-    if write.backup is not None:
-        before = (write.before or b"").decode()
-        backup = path.with_name(write.backup)
-        written = Embedded(path, backup, before, write.after, tuple(write.added))
-        return _said(write, restore_embedded(written, exiftool))
-    later = later_writes(catalogue, write)
+    if is_of_another(catalogue, write):
+        raise SidecarError(
+            f"{path}: its photograph changed since the last scan, and may be another one. "
+            "Scan the folder, then undo again."
+        )
+    later = [one for one in later_writes(catalogue, write) if _same_way(one, write)]
     was = _read(path) if later else None
+    if write.backup is not None:
+        back = restore_embedded(_embedded(catalogue, write), exiftool)
+        if was is None or not _is_left(later[-1].after, was):
+            return _said(write, back)
+        _forget_inside(catalogue, write, later, exiftool)
+        return FileUndone(write.file, write.tags, back.how, _LATER)
     back = restore(path, write.before, write.after, write.added)
     if was is None or not _is_left(later[-1].after, was):
         return _said(write, back)
@@ -188,6 +198,42 @@ def _forget_among(
         is_left = one is later[-1] or _is_left(one.after, follows)
         digest = content_digest(after) if is_left and after is not None else one.after
         changed_write(catalogue, one.id, before, digest)
+
+
+def _forget_inside(
+    catalogue: Catalogue, write: PastWrite, later: Sequence[PastWrite], exiftool: ExifTool
+) -> None:
+    """The same of writes into a photograph: each keeps the photograph as it was before it."""
+    written = [_embedded(catalogue, one) for one in later]
+    first, taken = written[0], _embedded(catalogue, write)
+    is_next = first.before_digest == write.after and _is_left(
+        taken.before_digest, _read(taken.backup)
+    )
+    pasts = [(taken.backup, taken.before_digest)] if is_next else []
+    for each in written[len(pasts) :]:
+        pasts.append((each.backup, untag_copy(each, tuple(write.added), exiftool)))
+    now = _read(first.path)
+    for i, (one, (backup, before)) in enumerate(zip(later, pasts, strict=True)):
+        after = one.after
+        if one is later[-1]:
+            after = after if now is None else content_digest(now)
+        elif after == written[i + 1].before_digest:
+            after = pasts[i + 1][1]
+        changed_write(catalogue, one.id, before.encode(), after, backup.name)
+    if is_next:
+        drop_copy(first)  # of what never was
+
+
+def _embedded(catalogue: Catalogue, write: PastWrite) -> Embedded:
+    path = Path(os.path.realpath(catalogue.absolute(write.file)))
+    before = (write.before or b"").decode()
+    backup = path.with_name(write.backup or path.name)
+    return Embedded(path, backup, before, write.after, tuple(write.added))
+
+
+def _same_way(one: PastWrite, other: PastWrite) -> bool:
+    """Whether both went into a photograph, or both into a sidecar."""
+    return (one.backup is None) == (other.backup is None)
 
 
 def _is_left(digest: str, data: bytes | None) -> bool:

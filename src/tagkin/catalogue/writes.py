@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ __all__ = [
     "PastWrite",
     "ToWrite",
     "changed_write",
-    "embedded_writes",
     "end_write",
     "later_writes",
     "plan_write",
@@ -31,7 +29,6 @@ __all__ = [
     "undone_write",
     "unfinished_writes",
     "vanished",
-    "writes_follow",
     "writes_of",
 ]
 
@@ -156,42 +153,6 @@ def undone_write(catalogue: Catalogue, number: int, run: int, note: str | None =
         )
 
 
-def writes_follow(
-    catalogue: Catalogue, connection: sqlite3.Connection, photograph: int, old: str, new: str
-) -> None:
-    """Know the files that a photograph took along when it was moved, so that they can be undone."""
-    rows = connection.execute(
-        "SELECT id, file FROM writes WHERE photograph = ? AND state IN ('planned', 'done')",
-        (photograph,),
-    ).fetchall()
-    for number, file in rows:
-        moved = _moved_along(file, old, new)
-        if moved is None or os.path.lexists(catalogue.absolute(file)):
-            continue
-        if os.path.lexists(catalogue.absolute(moved)):
-            connection.execute(
-                "UPDATE writes SET file = CAST(? AS TEXT) WHERE id = ?", (sql_text(moved), number)
-            )
-
-
-def embedded_writes(connection: sqlite3.Connection) -> dict[str, int]:
-    """Photographs that were written into, by the digests of what they hold since."""
-    rows = connection.execute(
-        "SELECT after, photograph FROM writes WHERE backup IS NOT NULL AND state = 'done'"
-    )
-    return {after.hex(): photograph for after, photograph in rows}
-
-
-def _moved_along(file: str, old: str, new: str) -> str | None:
-    """Where a photograph that is called `new` now would have a file; None where it was not its."""
-    if file == old:
-        return new
-    name, suffix = os.path.splitext(file)
-    if name == old:
-        return new + suffix
-    return os.path.splitext(new)[0] + suffix if name == os.path.splitext(old)[0] else None
-
-
 def vanished(catalogue: Catalogue, write: PastWrite) -> str | None:
     """The photograph of a write, where neither it nor the file is there and no scan has said so.
 
@@ -213,18 +174,19 @@ def writes_of(catalogue: Catalogue, run: int) -> list[PastWrite]:
 
 def later_writes(catalogue: Catalogue, write: PastWrite) -> list[PastWrite]:
     """Writes to the same file that came after one and still stand."""
-    condition = (
-        "file = CAST(? AS TEXT) AND id > ? AND state = 'done' AND backup IS NULL ORDER BY id"
-    )
+    condition = "file = CAST(? AS TEXT) AND id > ? AND state = 'done' ORDER BY id"
     return _past(catalogue, condition, (sql_text(write.file), write.id))
 
 
-def changed_write(catalogue: Catalogue, number: int, before: bytes | None, after: str) -> None:
+def changed_write(
+    catalogue: Catalogue, number: int, before: bytes | None, after: str, backup: str | None = None
+) -> None:
     """Another past of a write: one that came before it was taken back."""
+    past = None if before is None else zlib.compress(before)
     with catalogue.transaction() as connection:
         connection.execute(
-            "UPDATE writes SET before = ?, after = ? WHERE id = ?",
-            (None if before is None else zlib.compress(before), bytes.fromhex(after), number),
+            "UPDATE writes SET before = ?, after = ?, backup = ? WHERE id = ?",
+            (past, bytes.fromhex(after), backup, number),
         )
 
 

@@ -14,8 +14,10 @@ from tagkin.collection.sidecars.editing import (
 )
 from tagkin.collection.sidecars.embedding import (
     Embedded,
+    drop_copy,
     embed_tags,
     restore_embedded,
+    untag_copy,
 )
 from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
 from tagkin.collection.sidecars.fields import Provenance, WrittenTag
@@ -36,6 +38,7 @@ __all__ = [
     "WrittenTag",
     "add_tags",
     "check_exiftool",
+    "drop_copy",
     "embed_tags",
     "habit_of",
     "provenance_of",
@@ -44,6 +47,7 @@ __all__ = [
     "restore_embedded",
     "sidecar_for",
     "tags_of",
+    "untag_copy",
     "with_tags",
     "without_tags",
 ]

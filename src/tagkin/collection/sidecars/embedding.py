@@ -33,7 +33,7 @@ from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import keep_copy, put_back, put_file, remove_file, scratch_name
 from tagkin.images.files import content_digest, read_bytes, why
 
-__all__ = ["Embedded", "embed_tags", "restore_embedded"]
+__all__ = ["Embedded", "drop_copy", "embed_tags", "restore_embedded", "untag_copy"]
 
 _GROUPS = {"dc": "XMP-dc", "lr": "XMP-lr", "digiKam": "XMP-digiKam"}
 
@@ -94,7 +94,7 @@ def embed_tags(
         return Embedded(path, path, before, before, ())
     others = [*known, *tags_there]
     added = [(f, v) for f in FIELDS for v in missing_values(f, there[f], new, others)]
-    backup = _backup_for(path, before)
+    backup = _backup_for(path)
     changes = [f"-{_name(field)}+={value}" for field, value in added]
     with _changed(path, changes, exiftool) as scratch:
         got = merged(tag for one in _fields(scratch, exiftool).values() for tag in one)
@@ -134,19 +134,38 @@ def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
             return Restored(path, "restored")
     except OSError as error:
         raise left_alone(path, why(error)) from error
-    there = _fields(path, exiftool)
-    going = going_values(there, written.added)
-    cut = [
-        f"-{_name(field)}-={word}"
-        for field in FIELDS
-        for word in going[field.name]
-        if tidy(field.read(word)) in there[field]
-    ]
+    cut = _cut(path, written.added, exiftool)
     if not cut:
         return Restored(path, "kept")
     with _changed(path, cut, exiftool) as scratch:
         _put(scratch, path, None, now)
     return Restored(path, "untagged")
+
+
+def untag_copy(written: Embedded, added: Added, exiftool: ExifTool) -> str:
+    """Take what an earlier write had added out of the photograph that a later one keeps.
+
+    Returns
+    -------
+    before_digest : str
+        Of what the later write is taken back to now. A copy that is not there, or that somebody
+        wrote to, is left alone.
+    """
+    copy, before = written.backup, written.before_digest
+    if not _is(copy, before) or not (cut := _cut(copy, added, exiftool)):
+        return before
+    with _changed(copy, cut, exiftool, written.path.suffix) as scratch:
+        _put(scratch, copy, None, before)
+    return _digest(copy)
+
+
+def drop_copy(written: Embedded) -> None:
+    """Remove the photograph that a write keeps, where nobody wrote to it."""
+    if written.backup != written.path and _is(written.backup, written.before_digest):
+        try:
+            remove_file(written.backup)
+        except OSError as error:
+            raise left_alone(written.backup, why(error)) from error
 
 
 # --- files -------------------------------------------------------------------------------
@@ -163,12 +182,12 @@ def _is(path: Path, digest: str) -> bool:
     return path.exists() and _digest(path) == digest
 
 
-def _backup_for(path: Path, before: str) -> Path:
-    """A name for the photograph as it is; one that a killed write has given is used again."""
+def _backup_for(path: Path) -> Path:
+    """A name for the photograph as it is; one that is taken is somebody's, whatever it holds."""
     n = 1
     while True:
         backup = path.with_name(f"{path.name}_original{n if n > 1 else ''}")
-        if not os.path.lexists(backup) or _is(backup, before):
+        if not os.path.lexists(backup):
             return backup
         n += 1
 
@@ -182,13 +201,16 @@ def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
 
     if not os.access(path, os.W_OK):
         raise left_alone(path, "it is protected from being written")
-    is_new = backup is not None and not backup.exists()
+    kept = False
     try:
-        if backup is not None and is_new:
+        if backup is not None:
+            if os.path.lexists(backup):
+                raise left_alone(path, f"another program made {backup.name} meanwhile")
             keep_copy(path, backup)
+            kept = True
         put_file(scratch, path, check)
     except OSError as error:
-        if backup is not None and is_new:
+        if backup is not None and kept:
             with contextlib.suppress(OSError):
                 backup.unlink(missing_ok=True)
         if isinstance(error, SidecarError):
@@ -200,12 +222,19 @@ def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
 
 
 @contextlib.contextmanager
-def _changed(path: Path, changes: Sequence[str], exiftool: ExifTool) -> Iterator[Path]:
-    """A copy of a photograph that exiftool made, with changes, for as long as it is needed."""
-    end = f"{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix}"  # exiftool goes by the suffix
+def _changed(
+    path: Path, changes: Sequence[str], exiftool: ExifTool, suffix: str | None = None
+) -> Iterator[Path]:
+    """A copy of a photograph that exiftool made, with changes, for as long as it is needed.
+
+    `suffix` is that of the photograph where the file at the path has another one.
+    """
+    # exiftool goes by the suffix
+    end = f"{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix if suffix is None else suffix}"
     scratch = path.with_name(scratch_name(path.stem, end, 255 - len("_exiftool_tmp")))
     try:
-        if "%" in str(scratch):  # -o takes %f and others for parts of the name, and has no escape
+        # -o takes %f and others for parts of the name, and has no escape
+        if "%" in str(scratch) or suffix is not None:
             try:
                 shutil.copyfile(path, scratch)
             except OSError as error:
@@ -230,6 +259,18 @@ def _fields(path: Path, exiftool: ExifTool) -> dict[Field, list[str]]:
         words = value if isinstance(value, list) else [value]
         there[field] = [tag for tag in (tidy(field.read(str(word))) for word in words) if tag]
     return there
+
+
+def _cut(path: Path, added: Added, exiftool: ExifTool) -> list[str]:
+    """What exiftool is told to take out again, as far as it is there."""
+    there = _fields(path, exiftool)
+    going = going_values(there, added)
+    return [
+        f"-{_name(field)}-={word}"
+        for field in FIELDS
+        for word in going[field.name]
+        if tidy(field.read(word)) in there[field]
+    ]
 
 
 def _name(field: Field) -> str:

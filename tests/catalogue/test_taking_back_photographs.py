@@ -1,0 +1,136 @@
+"""Writes into photographs taken back in any order; photographs that took each other's names."""
+
+import itertools
+
+import pytest
+
+from tagkin.catalogue import ACCEPTED, Filters, decide, undo_run, write_accepted
+from tagkin.collection import read_keywords
+from tagkin.collection.sidecars import tags_of
+from tests.catalogue.photographs import check_invariants
+from tests.catalogue.suggested import offer
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tests.images.synthetic import picture, saved
+
+
+def files(root):
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def photograph(catalogue, folder, rescan):
+    """One that can be written into, with three tags accepted."""
+    path = folder.root / "2024/d.jpg"
+    path.write_bytes(saved(picture(), "JPEG"))
+    rescan()
+    offer(catalogue, {"2024/d.jpg": {"sea": 0.9, "beach": 0.9, "dog": 0.9}})
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    return path
+
+
+def embed(catalogue, *tags):
+    return [write_accepted(catalogue, Filters(tags=[tag]), embed=True).run for tag in tags]
+
+
+@needs_exiftool
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_runs_that_wrote_into_one_photograph_are_taken_back_to_the_byte_in_any_order(
+    photograph, catalogue, folder, order
+):
+    before, times = files(folder.root), photograph.stat().st_mtime_ns
+    words = ["sea", "beach", "dog"]
+    runs = embed(catalogue, *words)
+    assert sorted(read_keywords(photograph)) == sorted(words)
+    for n, i in enumerate(order):
+        undone = undo_run(catalogue, runs[i])
+        assert not undone.failures
+        assert not any("somebody" in one.said for one in undone.files)
+        left = {words[j] for j in order[n + 1 :]}
+        assert set(read_keywords(photograph)) == left
+    assert files(folder.root) == before
+    assert photograph.stat().st_mtime_ns == times
+    check_invariants(catalogue)
+
+
+@needs_exiftool
+def test_a_person_s_own_copy_of_a_photograph_stays(photograph, catalogue, folder):
+    own = photograph.with_name("d.jpg_original")
+    own.write_bytes(photograph.read_bytes())
+    before = files(folder.root)
+    embed(catalogue, "sea")
+    assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+    assert files(folder.root) == before
+
+
+# --- names that were swapped -------------------------------------------------------------
+
+
+def swap(root, *names):
+    """Each gets the name of the next, the last one that of the first."""
+    for name in names:
+        (root / name).rename(root / f"{name}.away")
+    for name, new in zip(names, [*names[1:], names[0]], strict=True):
+        (root / f"{name}.away").rename(root / new)
+
+
+@pytest.mark.parametrize("with_sidecars", [True, False])
+def test_photographs_that_swapped_names_are_taken_back_each(
+    catalogue, folder, rescan, with_sidecars
+):
+    """a.jpg has a tag of its own that b.jpg got."""
+    before = files(folder.root)
+    offer(catalogue, {"b.jpg": {"sea": 0.9}})
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    write_accepted(catalogue)
+    swap(folder.root, "a.jpg", "b.jpg")
+    if with_sidecars:
+        swap(folder.root, "a.jpg.xmp", "b.jpg.xmp")
+    undone = undo_run(catalogue)
+    if with_sidecars:
+        assert ["Scan" in one.reason for one in undone.failures] == [True]
+        assert set(tags_of((folder.root / "b.jpg.xmp").read_bytes())) == {"beach", "sea"}
+        rescan()
+        assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+        swap(folder.root, "a.jpg.xmp", "b.jpg.xmp")
+    swap(folder.root, "a.jpg", "b.jpg")
+    assert files(folder.root) == before
+
+
+@needs_exiftool
+def test_photographs_with_tags_inside_that_swapped_names_are_taken_back_each(
+    photograph, catalogue, folder, rescan
+):
+    other = folder.put("2024/e.jpg", "")
+    other.write_bytes(saved(picture(), "PNG"))
+    rescan()
+    before = files(folder.root)
+    embed(catalogue, "sea")
+    swap(folder.root, "2024/d.jpg", "2024/e.jpg")
+    assert ["Scan" in one.reason for one in undo_run(catalogue).failures] == [True]
+    rescan()
+    assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+    swap(folder.root, "2024/d.jpg", "2024/e.jpg")
+    assert files(folder.root) == before
+
+
+def test_photographs_that_were_numbered_anew_are_taken_back_each(catalogue, folder, rescan):
+    """1, 2 become 2, 3: the name of one is that of another now."""
+    for n in (1, 2):
+        folder.put(f"{n}.jpg", f"{n}", ["own", "sea"] if n == 1 else ["own"])
+    rescan()
+    before = files(folder.root)
+    offer(catalogue, {"1.jpg": {"dog": 0.9}, "2.jpg": {"sea": 0.9}})
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    run = write_accepted(catalogue).run
+    for n in (2, 1):
+        for end in ("jpg", "jpg.xmp"):
+            (folder.root / f"{n}.{end}").rename(folder.root / f"{n + 1}.{end}")
+    rescan()
+    undone = undo_run(catalogue, run)
+    assert {one.how for one in undone.files} == {"restored"}
+    for n in (1, 2):
+        for end in ("jpg", "jpg.xmp"):
+            (folder.root / f"{n + 1}.{end}").rename(folder.root / f"{n}.{end}")
+    assert files(folder.root) == before
+    check_invariants(catalogue)
