@@ -3,12 +3,13 @@
 Sections are space, search, transfer, tags, learning, commands, features, threads, scale,
 distributed, catalogue, review, scrolling and live; the default is all of them, an hour and a half
 on two cores. For the table of processors alone, there are `limits` and `peers`, parts of space, and
-`jpegs`, all of features. Other
-sections of the page do not change. ``SECTION=FILE`` takes results from another machine:
-``gpu=OUT.json`` from `benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`,
-`benchmarks.scale` and `benchmarks.distributed`.
+`jpegs`, all of features. Other sections of the page do not change, and each is written when it is
+measured. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from
+`benchmarks.gpu`, which needs a GPU, and likewise from `benchmarks.threads`, `benchmarks.scale` and
+`benchmarks.distributed`.
 """
 
+import argparse
 import json
 import platform
 import sys
@@ -78,36 +79,62 @@ ELSEWHERE = (
 )
 
 
-def main(*sections: str) -> None:
-    """Measure, store the results and write the page."""
-    given = dict(section.split("=", 1) for section in sections if "=" in section)
+def main(arguments: list[str]) -> None:
+    """Measure, store the results and write the page, one section after the other."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("section", nargs="*", help="what to measure, or SECTION=FILE")
+    sections = parser.parse_args(arguments).section or list(SECTIONS)
+    given = {section: _given(section) for section in sections if "=" in section}
     unknown = {section for section in sections if "=" not in section} - {*SECTIONS, *PARTS}
-    unknown |= set(given) - set(ELSEWHERE)
     if unknown:
         sys.exit(
-            f"Unknown section {', '.join(sorted(unknown))}. Sections are {', '.join(SECTIONS)}; "
-            f"from a file: {', '.join(f'{name}=FILE' for name in ELSEWHERE)}."
+            f"Unknown section {', '.join(sorted(unknown))}. Sections are {', '.join(SECTIONS)}, "
+            f"{', '.join(PARTS)}."
         )
     results: dict[str, Any] = report.stored()
-    for section in sections or SECTIONS:
-        name, _, file = section.partition("=")
+    for section in sections:
+        name = section.partition("=")[0]
         if name in PARTS:
             of, measured = PARTS[name]
             report_kinds.note_part(results, platform.machine(), of, measured())
-            continue
-        if name in given:
-            found = {name: json.loads(Path(file).read_text())}
+        elif section in given:
             here = dict.fromkeys(("date", "machine", "software"), "not recorded")
+            _put(results, name, {name: given[section]}, here)
         else:
-            found, here = SECTIONS[name](), environment()
+            found = SECTIONS[name]()
             report_kinds.note(results, platform.machine(), name, found)
-        results["measured"][name] = found.get(name, {}).pop("environment", here)
-        if name in ("scale", "gpu"):  # perhaps not all of it was measured
-            found[name] = results.get(name, {}) | found[name]
-        results |= found
-    report.write(results)
-    say("wrote docs/benchmarks.md")
+            _put(results, name, found, environment())
+        report.write(results)
+        say(f"{name}: wrote docs/benchmarks.md")
+
+
+def _given(section: str) -> dict[str, Any]:
+    """Results that were measured elsewhere, of ``SECTION=FILE``."""
+    name, _, file = section.partition("=")
+    if name not in ELSEWHERE:
+        sys.exit(f"{name} cannot be taken from a file. What can: {', '.join(ELSEWHERE)}.")
+    try:
+        found = json.loads(Path(file).read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"{file} holds no results: {error}. Write it by `benchmarks.{name}`.")
+    if not isinstance(found, dict):
+        sys.exit(f"{file} holds no results of `benchmarks.{name}`: it is no JSON object.")
+    return found
+
+
+def _put(
+    results: dict[str, Any], name: str, found: dict[str, Any], environment: dict[str, str]
+) -> None:
+    """Put what was found in the place of what was, with the machine that it was measured on."""
+    results["measured"][name] = found.get(name, {}).pop("environment", environment)
+    if name in ("scale", "gpu"):  # perhaps not all of it was measured
+        found[name] = results.get(name, {}) | found[name]
+    results |= found
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])

@@ -26,6 +26,7 @@ from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
 from experiments.report import publish, write_figures, write_page, write_tables
 from experiments.run import run
+from experiments.store import Missing
 from experiments.study import Study
 
 _STUDIED = ("run", "tables", "figures", "all", "smoke", "publish")
@@ -85,4 +86,7 @@ def _configs(options: argparse.Namespace) -> list[Config]:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Missing as missing:
+        raise SystemExit(str(missing)) from None

@@ -1,6 +1,7 @@
 """The page of benchmarks follows from the stored measurements and says where they come from."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_results_of_another_machine_keep_its_name(tmp_path, monkeypatch):
     where = {"date": "2020-02-02", "machine": "4 cores (riscv64)", "software": "tagkin 9"}
     found = {"environment": where, "serve": stored["scale"]["serve"] | {"images": 123_456}}
     (tmp_path / "scale.json").write_text(json.dumps(found))
-    main(f"scale={tmp_path / 'scale.json'}")
+    main([f"scale={tmp_path / 'scale.json'}"])
     page = (tmp_path / "benchmarks.md").read_text()
     assert "| scale | 4 cores (riscv64) | tagkin 9 | 2020-02-02 |" in page
     assert "123,456 tagged images" in page
@@ -59,7 +60,26 @@ def test_results_of_another_machine_keep_its_name(tmp_path, monkeypatch):
 
 def test_an_unknown_section_is_named():
     with pytest.raises(SystemExit, match="Unknown section speed"):
-        main("speed")
+        main(["speed"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("gpu=missing.json", "missing.json holds no results: .*No such file"),
+        ("gpu=broken.json", "broken.json holds no results: Expecting value"),
+        ("gpu=list.json", "list.json holds no results of `benchmarks.gpu`"),
+        ("live=list.json", "live cannot be taken from a file. What can: gpu, "),
+    ],
+)
+def test_a_file_without_results_is_named_before_anything_is_measured(
+    given, said, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("broken.json").write_text("results")
+    Path("list.json").write_text("[1]")
+    with pytest.raises(SystemExit, match=said):
+        main(["learning", given])
 
 
 def test_what_bounds_large_photographs_is_told_by_its_steps():

@@ -246,6 +246,8 @@ def main() -> int:
     parser.add_argument("--images", type=Path, help="a folder of images, such as Pillow's own")
     parser.add_argument("--some", type=int, help="kills of each command; all by default")
     given = parser.parse_args()
+    if unknown := set(given.sections) - set(SECTIONS):
+        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
     if given.images is not None:
         os.environ["TAGKIN_FUZZ_IMAGES"] = str(given.images.absolute())
     asked = Asked(given.seconds, given.seed, given.images, given.some)
