@@ -4,6 +4,7 @@ import pytest
 
 from tagkin.catalogue import (
     accepted_together,
+    change_tags,
     decide_batch,
     doubted_acceptances,
     doubtful,
@@ -163,3 +164,16 @@ def test_doubts_of_what_was_accepted_with_the_rest(catalogue):
     assert [(one.path, one.was_accepted) for one in doubtful(catalogue)] == [("a.jpg", True)]
     decide_batch(catalogue, [a], rejected=[b])
     assert doubtful(catalogue) == doubted_acceptances(catalogue, each) == []
+
+
+def test_two_numbers_of_one_tag_are_decided_on_once(catalogue):
+    """A window still shows both of two tags that were merged."""
+    offer(catalogue)
+    beach, sea = (pair(catalogue, "2024/d.jpg", tag) for tag in ("beach", "sea"))
+    change_tags(catalogue, "merge", ["beach"], "sea")
+    with pytest.raises(InvalidInput, match="both accepted and rejected"):
+        decide_batch(catalogue, [beach], [sea])
+    assert decide_batch(catalogue, [beach, sea]).accepted == [sea]
+    undo_batch(catalogue)
+    assert decisions(catalogue) == {}
+    check_invariants(catalogue)

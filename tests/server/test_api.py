@@ -46,6 +46,16 @@ def test_tags_and_pages_of_suggestions(browser: Browser, catalogue: Catalogue) -
         assert seen == expected
 
 
+@pytest.mark.parametrize("after", ["", "x", "0.5", "0.5:x", "0.5:-1", f"0.5:{2**63}"])
+def test_where_no_part_of_a_list_ended_is_said(
+    browser: Browser, catalogue: Catalogue, after: str
+) -> None:
+    for path in ("/api/tags/{}/suggestions", "/tags/{}"):
+        found = browser.get(f"{path.format(tag(catalogue, 'beach'))}?after={after}")
+        assert found.status == 400
+        assert "not where a part of the list ended" in found.text
+
+
 def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
     number = content(catalogue, "b.jpg")
     found = browser.get(f"/api/photographs/{number}").json

@@ -316,6 +316,51 @@ def test_two_tabs(window: Window, served: SimpleNamespace) -> None:
     assert len(decided(served, 1)) == 59
 
 
+def test_all_that_are_left_of_a_photograph_are_accepted(
+    window: Window, served: SimpleNamespace
+) -> None:
+    """What another window has rejected meanwhile stays so."""
+    page = window.page
+    page.route("**/api/state", lambda route: route.fulfill(status=204))  # it does not hear of it
+    page.goto(f"{window.base}/photographs")
+    content = int(page.locator("#photograph").get_attribute("data-content"))
+    names = page.locator("#suggestions .name").all_inner_texts()
+    served.review.decide([], [(content, names[0])], only_open=False)
+    window.press("a")
+    page.wait_for_function("() => !document.querySelector('#suggestions .row')")
+    page.unroute("**/api/state")
+    assert decided(served, -1) == {(content, names[0])}
+    assert decided(served, 1) == {(content, name) for name in names[1:]}
+
+
+def test_two_steps_back_end_where_the_address_says(window: Window) -> None:
+    """Also where the page between is slow to come."""
+    page = window.open("/photographs")
+    seen: list[str] = []
+    for _ in range(3):
+        if seen:
+            window.press("ArrowRight")
+        page.wait_for_function(
+            "was => !was.includes(location.pathname)", arg=[*seen, "/photographs"]
+        )
+        seen.append(page.evaluate("location.pathname"))
+    held: list[Any] = []
+    page.route(f"**{seen[1]}", lambda route: held.append(route))
+    with page.expect_request(f"**{seen[1]}"):
+        page.evaluate("history.back()")
+    page.evaluate("history.back()")
+    show = "n => document.querySelector('#photograph').dataset.content === n"
+    page.wait_for_function(show, arg=seen[0].rpartition("/")[2])
+    with page.expect_response(f"**{seen[1]}"):
+        held[0].continue_()
+    page.evaluate("() => new Promise(done => setTimeout(done, 100))")
+    assert page.evaluate("location.pathname") == seen[0]
+    assert page.evaluate(show, seen[0].rpartition("/")[2])
+    for route in held[1:]:
+        route.continue_()
+    page.unroute(f"**{seen[1]}")
+
+
 # --- how it looks --------------------------------------------------------------------------
 
 

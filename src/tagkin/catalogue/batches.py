@@ -110,9 +110,12 @@ def decide_batch(
     """
     with catalogue.transaction() as connection:
         wanted: dict[tuple[int, int], int] = {}
+        numbers: dict[int | str, int] = {}
         for verdict, pairs in ((ACCEPTED, accepted), (REJECTED, rejected)):
             for content, tag in pairs:
-                pair = content, tag if isinstance(tag, int) else _number(connection, tag)
+                if tag not in numbers:
+                    numbers[tag] = _number(connection, tag)
+                pair = content, numbers[tag]
                 if wanted.setdefault(pair, verdict) != verdict:
                     raise InvalidInput("A tag of a photograph is both accepted and rejected.")
         rows = _as_they_are(connection, wanted)
@@ -127,8 +130,14 @@ def decide_batch(
     return Batch(run.id, yes, no, len(rows) - len(news))
 
 
-def _number(connection: sqlite3.Connection, name: str) -> int:
-    """Of a tag by name, in whatever spelling; one that is new gets a number."""
+def _number(connection: sqlite3.Connection, name: int | str) -> int:
+    """Of a tag by name, in whatever spelling; one that is new gets a number.
+
+    A tag that was merged into another has the number of the other.
+    """
+    if isinstance(name, int):
+        row = connection.execute("SELECT same_as FROM tags WHERE id = ?", (name,)).fetchone()
+        return name if row is None or row[0] is None else int(row[0])
     name = spelled(lambda query, values: connection.execute(query, values).fetchone(), name)
     row = connection.execute(
         "SELECT coalesce(same_as, id) FROM tags WHERE name = ?", (name,)

@@ -19,6 +19,9 @@ Places = Mapping[str, list[tuple[str, str]]]
 """Tag → (spelling, file) for each file that holds it; the file "" is the photograph itself."""
 
 
+_NO_CHARACTERS = "\ufffe\uffff"  # XML has no place for them
+
+
 class TagNumbers:
     """Numbers of tags by name. A tag that was renamed or merged has the number of the other."""
 
@@ -59,7 +62,7 @@ def spelled(row: Callable[[str, tuple[str, str]], tuple[Any, ...] | None], name:
     tag = tidy(name)
     if not normalize_tag(tag):
         raise InvalidInput(f"A tag has a name; found {name!r}.")
-    if any(unicodedata.category(one) == "Cc" for one in tag):
+    if any(unicodedata.category(one) == "Cc" or one in _NO_CHARACTERS for one in tag):
         raise InvalidInput(f"The tag {tag!r} has a character that no file can hold. Leave it out.")
     found = row(
         "SELECT name FROM tags WHERE name = ?1 OR key = ?2 "

@@ -210,9 +210,12 @@ def cursor(text: str | None) -> Open | None:
         return None
     sure, _, content = text.partition(":")
     try:
-        return Open(int(content), "", float(sure))
+        found = Open(int(content), "", float(sure))
     except ValueError:
-        raise InvalidInput("`after` is not where a part of the list ended.") from None
+        found = None
+    if found is None or not 0 <= found.content <= _MOST:
+        raise InvalidInput("`after` is not where a part of the list ended.")
+    return found
 
 
 # --- what is done ------------------------------------------------------------------------------

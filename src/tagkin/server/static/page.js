@@ -74,8 +74,12 @@ export function put({ address, page }, { push = true, keepPlace = false } = {}) 
   shown();
 }
 
+let asked = 0;
+
 export async function go(address, options = {}) {
+  const mine = ++asked;
   const page = await awaited(ahead.get(address) ?? fetched(address));
+  if (mine !== asked) return; // gone elsewhere since, as with two steps back
   forget();
   put(page, options);
 }

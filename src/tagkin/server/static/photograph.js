@@ -8,12 +8,13 @@ import { decide, undo } from "./state.js";
 const shownContent = () => Number(find("#photograph")?.dataset.content);
 const rows = () => findAll("#suggestions .row");
 
-// Decide on tags of this photograph, and stay on it.
+// Decide on tags of this photograph, and stay on it. Of several at once, what another window has
+// decided on meanwhile stays as it is.
 async function decideHere(accept, reject, said, together = false) {
   const content = shownContent();
   const pairs = (some) => some.map((tag) => [content, tag]);
   try {
-    const answer = await decide("/api/decisions", { accept: pairs(accept), reject: pairs(reject), together });
+    const answer = await decide("/api/decisions", { accept: pairs(accept), reject: pairs(reject), together, only_open: together });
     if (answer.run === null) return say("It was so already.");
     say(said, { button: { text: "Undo", run: () => undo() } });
     await refresh();
