@@ -44,6 +44,13 @@ def as_parquet_lists(X, path):
     return path / "x.parquet"
 
 
+def as_parquet_large_lists(X, path):
+    kind = pyarrow.large_list(pyarrow.from_numpy_dtype(X.dtype))  # as Polars writes them
+    table = pyarrow.table({"features": pyarrow.array(list(X), kind)})
+    pq.write_table(table, path / "x.parquet", row_group_size=20)
+    return path / "x.parquet"
+
+
 def as_parquet_columns(X, path):
     table = pyarrow.table({f"f{j}": X[:, j] for j in range(X.shape[1])})
     pq.write_table(table, path / "x.parquet", row_group_size=20)
@@ -55,7 +62,9 @@ def as_zarr(X, path):
     return path / "x.zarr"
 
 
-WRITERS = [as_npy, as_shards, as_parquet_lists, as_parquet_columns, as_zarr]
+WRITERS = [
+    *(as_npy, as_shards, as_parquet_lists, as_parquet_large_lists, as_parquet_columns, as_zarr),
+]
 
 
 @pytest.mark.parametrize("write", WRITERS)
@@ -139,6 +148,14 @@ def test_lists_of_different_lengths_are_refused(tmp_path):
     pq.write_table(table, tmp_path / "x.parquet")
     with pytest.raises(InvalidInput, match="differ in length"):
         open_features(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("values", [[1, None, 3], [[1, 2], [3, None]]])
+def test_whole_numbers_that_are_missing_are_refused(tmp_path, values):
+    kind = pyarrow.list_(pyarrow.uint8()) if isinstance(values[0], list) else pyarrow.uint8()
+    pq.write_table(pyarrow.table({"x": pyarrow.array(values, kind)}), tmp_path / "x.parquet")
+    with pytest.raises(InvalidInput, match=r"Numbers of the column 'x' .* are missing"):
+        open_features(tmp_path / "x.parquet").read(0, len(values))
 
 
 def test_lists_of_another_length_in_a_later_row_group_are_refused(tmp_path):

@@ -35,7 +35,8 @@ def open_parquet(path: str | os.PathLike[str]) -> Any:
 def is_list(kind: Any) -> bool:
     """Whether a column of this Arrow type holds lists, of a fixed length or not."""
     types = import_pyarrow()[0].types
-    return bool(types.is_list(kind) or types.is_fixed_size_list(kind))
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def read_row_group(
@@ -62,9 +63,12 @@ def read_row_group(
 
 
 def _decoded(values: Any, column: str, path: str | os.PathLike[str]) -> np.ndarray:
+    numbers = values.flatten() if is_list(values.type) else values
+    if numbers.null_count and import_pyarrow()[0].types.is_integer(numbers.type):
+        raise InvalidInput(f"Numbers of the column {column!r} of {path} are missing.")
     if not is_list(values.type):
         return np.asarray(values.to_numpy(zero_copy_only=False))
-    flat = values.flatten().to_numpy(zero_copy_only=False)
+    flat = numbers.to_numpy(zero_copy_only=False)
     lengths = np.unique(np.asarray(values.value_lengths()))
     if values.null_count or len(lengths) > 1:
         raise InvalidInput(
