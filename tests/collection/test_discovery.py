@@ -52,6 +52,13 @@ def test_only_photographs_and_nothing_hidden(tmp_path):
     assert names(tmp_path) == ["a.jpg", "folder.jpg/b.png"]
 
 
+def test_suffixes_that_browsers_and_cameras_give(tmp_path):
+    touch(tmp_path, "a.JFIF", "b.mpo", "c.apng", "d.HIF")
+    assert names(tmp_path)[:3] == ["a.JFIF", "b.mpo", "c.apng"]
+    pytest.importorskip("pillow_heif")
+    assert names(tmp_path)[3:] == ["d.HIF"]
+
+
 def test_heif_and_avif_are_taken_where_they_can_be_decoded(tmp_path, monkeypatch):
     touch(tmp_path, "a.HEIC", "b.heif", "c.avif")
     monkeypatch.setitem(sys.modules, "pillow_heif", None)

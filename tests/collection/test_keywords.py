@@ -54,6 +54,11 @@ def in_format(form, xmp):
         text = chunk(b"iTXt", head + (zlib.compress(xmp) if packed else xmp))
         at = data.index(b"IEND") - 4 if form == "PNG after the pixels" else 33
         return data[:at] + text + data[at:]
+    if form in ("GIF", "GIF after the pixels"):
+        data = saved(picture(), "GIF")
+        block = b"!\xff\x0bXMP DataXMP" + xmp + b"\x01" + bytes(range(255, -1, -1)) + b"\0"
+        at = len(data) - 1 if form == "GIF after the pixels" else 13 + 3 * (2 << (data[10] & 7))
+        return data[:at] + block + data[at:]
     if form in ("HEIF", "AVIF"):
         return coded(form, Image.fromarray(picture()), xmp=xmp)
     return saved(picture(), form, xmp=xmp)
@@ -65,7 +70,10 @@ def in_format(form, xmp):
 @pytest.mark.parametrize(("xmp", "tags"), PROGRAMS)
 @pytest.mark.parametrize(
     "form",
-    ["JPEG", "TIFF", "PNG", "PNG compressed", "PNG after the pixels", "WEBP", "HEIF", "AVIF"],
+    [
+        *("JPEG", "TIFF", "PNG", "PNG compressed", "PNG after the pixels", "WEBP", "HEIF", "AVIF"),
+        *("GIF", "GIF after the pixels"),
+    ],
 )
 def test_xmp_in_every_format(form, xmp, tags, photo):
     if form == "HEIF":
@@ -435,22 +443,23 @@ def test_keywords_in_raw_files(photo):
 # --- against exiftool ---
 
 
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP", "GIF"])
 def test_what_exiftool_writes_is_read(form, photo, exiftool):
     path = photo(saved(picture(), form), f"photo.{form.lower()}")
     words = ["dog", "Österreich", "R&B <x>", "日本"]
     options = [f"-XMP-dc:Subject={word}" for word in words]
-    options += ["-XMP-lr:HierarchicalSubject=animal|dog", "-XPKeywords=windows;dog"]
+    options += ["-XMP-lr:HierarchicalSubject=animal|dog"]
+    options += ["-XPKeywords=windows;dog"] if form != "GIF" else []  # which has no EXIF
     if form in ("JPEG", "TIFF"):
         options += ["-IPTC:CodedCharacterSet=UTF8", "-IPTC:Keywords=iptc é", "-IPTC:Keywords=dog"]
     exiftool("-overwrite_original", "-charset", "iptc=utf8", *options, path)
-    expected = ["animal|dog", *words[1:], "windows"]
+    expected = ["animal|dog", *words[1:]] + (["windows"] if form != "GIF" else [])
     expected += ["iptc é"] if form in ("JPEG", "TIFF") else []
     assert find_keywords(path) == (expected, [])
 
 
 @pytest.mark.parametrize(("xmp", "tags"), PROGRAMS)
-@pytest.mark.parametrize("form", ["JPEG", "PNG compressed", "TIFF", "WEBP"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG compressed", "TIFF", "WEBP", "GIF"])
 def test_what_is_read_is_what_exiftool_reads(form, xmp, tags, photo, exiftool):
     path = photo(in_format(form, xmp), f"photo.{form.split()[0].lower()}")
     told = json.loads(exiftool("-j", "-XMP:Subject", "-XMP:HierarchicalSubject", path))[0]

@@ -144,6 +144,7 @@ def _big_tiff(size: int) -> bytes:
     return b"II+\0" + struct.pack("<HHQQ", 8, 0, 16, 1 << 60) + entries
 
 
+_GIF_HEAD = b"GIF89a\x08\0\x08\0\0\0\0"
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 # By name, functions that write each file; sparse ones take no space.
 CASES = {
@@ -163,6 +164,8 @@ CASES = {
     "empty-segments.jpg": _whole(lambda: empty_segments(8 << 20)),
     "padding.jpg": _whole(lambda: b"\xff\xd8" + b"\xff" * (32 << 20)),
     "empty-chunks.png": _whole(png_of_empty_chunks),
+    "xmp-blocks.gif": _whole(lambda: _GIF_HEAD + b"!\xff\x0bXMP DataXMP\0" * (1 << 20)),
+    "short-parts.gif": _whole(lambda: _GIF_HEAD + b"!\xff\x0bXMP DataXMP" + b"\1a" * (8 << 20)),
     "sparse.webp": _sparse(b"RIFF\xf8\xff\xff\x0bWEBP", 200 << 20),
     "sparse.png": _sparse(_PNG_HEAD, 200 << 20),
     "sparse.jpg": _sparse(b"\xff\xd8\xff", 200 << 20),

@@ -24,6 +24,7 @@ __all__ = ["CAMERA", "MAX_BYTES", "SERIAL", "TAKEN", "Metadata", "find_metadata"
 
 MAX_BYTES = 16 << 20  # of all metadata of a file; they are far smaller
 _MAX_CHUNKS = 1 << 16  # of a PNG or WebP file
+_MAX_PARTS = 1 << 18  # of a GIF file; each has up to 255 bytes
 _MAX_EXIF = 4  # blocks; there should be one
 _MAX_RESOURCES = 1 << 12  # of Photoshop's; it writes about thirty
 _MAX_WHOLE = 64 << 20  # bytes of a file that its decoder reads whole, before it knows the metadata
@@ -34,6 +35,7 @@ TAKEN, SERIAL = 0x9003, 0xA431  # when a photograph was taken, and the camera's 
 CAMERA = (0x010F, 0x0110)  # its make and model
 _CAPTURE = {TAKEN, SERIAL, *CAMERA}
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
+_GIF_XMP, _GIF_XMP_END = b"\x0bXMP DataXMP", b"\x01\xff\xfe\xfd"
 _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0\0"
 
 
@@ -106,6 +108,8 @@ def find_metadata(file: BinaryIO) -> Metadata:
         _from_png(file, metadata)
     elif found == "WebP":
         _from_webp(file, metadata)
+    elif found == "GIF":
+        _from_gif(file, metadata)
     elif found == "TIFF":
         wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
         metadata.add_directory(first_directory(file, wanted))
@@ -215,6 +219,49 @@ def _from_webp(file: BinaryIO, metadata: Metadata) -> None:
             metadata.add_exif(metadata.read(file, length))
         file.seek(after)
     metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} chunks"
+
+
+# --- GIF ---------------------------------------------------------------------------------
+
+
+def _from_gif(file: BinaryIO, metadata: Metadata) -> None:
+    """XMP stands there in one piece, and numbers behind it lead whoever takes it for parts out."""
+    left = _MAX_PARTS
+    _pass_colours(file, file.read(13)[10:11])
+    while left > 0:
+        kind = file.read(1)
+        if kind == b",":
+            _pass_colours(file, file.read(9)[8:])
+            file.read(1)  # how the pixels are packed
+            left = _pass_parts(file, left)
+        elif kind == b"!":
+            is_application, start = file.read(1) == b"\xff", file.tell()
+            is_xmp = is_application and file.read(len(_GIF_XMP)) == _GIF_XMP
+            start += len(_GIF_XMP) if is_xmp else 0
+            file.seek(start)
+            left = _pass_parts(file, left)
+            if is_xmp and not metadata.xmp:
+                length = file.tell() - start
+                file.seek(start)
+                metadata.xmp.append(metadata.read(file, length).partition(_GIF_XMP_END)[0])
+                file.seek(start + length)
+        elif kind != b"\0":
+            return
+        left -= 1
+    metadata.problem = f"its metadata were not all read: more than {_MAX_PARTS:,} parts"
+
+
+def _pass_colours(file: BinaryIO, flags: bytes) -> None:
+    if flags and flags[0] & 0x80:
+        file.seek(3 * (2 << (flags[0] & 7)), os.SEEK_CUR)
+
+
+def _pass_parts(file: BinaryIO, left: int) -> int:
+    """Go behind the last of some parts; how many may still be tried."""
+    while left > 0 and (size := file.read(1)) not in (b"", b"\0"):
+        file.seek(size[0], os.SEEK_CUR)
+        left -= 1
+    return left
 
 
 # --- HEIF and AVIF -----------------------------------------------------------------------

@@ -46,7 +46,12 @@ _READERS: dict[str, type[ImageFile.ImageFile]] = {
     "TIFF": _TiffImageFile,
     "WebP": WebPImagePlugin.WebPImageFile,
 }
-_SUFFIXES = frozenset((".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp"))
+_SUFFIXES = frozenset(
+    (
+        *(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng"),
+        *(".webp", ".tif", ".tiff", ".gif", ".bmp"),
+    )
+)
 
 _SIGNATURES = (
     (rb"\xff\xd8\xff", "JPEG"),
@@ -89,7 +94,7 @@ def format_of_file(data: bytes) -> str:
 
 def suffixes() -> frozenset[str]:
     """Suffixes of the photographs that can be read here, in lower case."""
-    heif = {".heic", ".heif"} if _has_pillow_heif() else set()
+    heif = {".heic", ".heif", ".hif"} if _has_pillow_heif() else set()
     avif = {".avif"} if _has_avif() else set()
     return _SUFFIXES | heif | avif | (raw_suffixes() if has_rawpy() else set())
 
