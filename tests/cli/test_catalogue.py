@@ -240,6 +240,29 @@ def test_what_a_model_is_asked_is_asked_of_that_of_the_catalogue(on, run, world,
     assert len(left) == 4
 
 
+def test_an_audit_names_tags_as_they_are_called_now(on, run, catalogue):
+    """The model learned them under the names that they had."""
+
+    def found(tag: str, *kind: str) -> list[str]:
+        return [one["file"] for one in on("audit", "-n", 1000, *kind) if one["tag"] == tag]
+
+    before = found("red")
+    assert before
+    done(run("tags", "rename", "red", "crimson", "--catalogue", catalogue))
+    assert (found("red"), found("crimson")) == ([], before)
+    on("reject", before[0], "--tag", "crimson")
+    assert found("crimson") == before[1:]
+    done(run("tags", "merge", "crimson", "--into", "green", "--catalogue", catalogue))
+    wrong, missing = (found("green", "--kind", kind) for kind in ("wrong", "missing"))
+    assert wrong
+    assert missing
+    assert not {*wrong} & {*missing}  # what carries one of the two lacks neither
+    assert len({*wrong}) == len(wrong)
+    assert len({*missing}) == len(missing)
+    done(run("tags", "forget", "green", "--catalogue", catalogue))
+    assert found("green") == []
+
+
 def test_its_photographs_are_those_of_the_catalogue_where_a_copy_was_looked_at_last(
     world, catalogue, tmp_path
 ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,17 +127,42 @@ def model_of_catalogue(catalogue: Path | None, photo: Path | None = None) -> tup
 def undecided(
     catalogue: Path | None, annotator: Annotator, n: int | None, kind: str | None
 ) -> list[Finding]:
-    """What an audit finds, less what a person has decided on."""
+    """What an audit finds, less what a person has decided on, in the names that tags have now."""
     with opened(catalogue) as one:
-        decided = {
-            (one.absolute(path), tag)
-            for path, tag in one.rows(
-                "SELECT p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-                "JOIN photographs p ON p.content = d.content AND p.gone IS NULL WHERE d.holds"
+        names = dict(
+            one.rows(
+                "SELECT s.name, CASE WHEN t.forgotten THEN NULL ELSE t.name END "
+                "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id)"
             )
-        }
-    every = annotator.audit(None if n is None else n + len(decided), kind=kind)
-    return [found for found in every if (found.file, found.tag) not in decided][:n]
+        )
+        decided = _pairs(
+            one,
+            "SELECT p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
+            "JOIN photographs p ON p.content = d.content AND p.gone IS NULL WHERE d.holds",
+        )
+        carried = _pairs(
+            one,
+            "SELECT p.path, t.name FROM found f JOIN tags t ON t.id = f.tag "
+            "JOIN photographs p ON p.id = f.photograph AND p.gone IS NULL",
+        )
+    asked = None if n is None else n + len(decided)
+    while True:
+        every = annotator.audit(asked, kind=kind)
+        left: dict[tuple[str, str, str], Finding] = {}
+        for found in every:
+            tag = names.get(found.tag, found.tag)
+            pair = found.file, tag
+            if tag is None or pair in decided or (found.kind == "missing" and pair in carried):
+                continue
+            left.setdefault((*pair, found.kind), replace(found, tag=tag))
+        if n is None or asked is None or len(left) >= n or len(every) < asked:
+            return list(left.values())[:n]
+        asked *= 2
+
+
+def _pairs(catalogue: Catalogue, query: str) -> set[tuple[str, str]]:
+    """Photographs and tags, as a query tells them."""
+    return {(catalogue.absolute(path), tag) for path, tag in catalogue.rows(query)}
 
 
 def _near(catalogue: Path | None, near: Path | None) -> Catalogue:
