@@ -157,6 +157,16 @@ def test_what_exiftool_writes_is_read(file):
         read_tags(file(".csv", table), column="tags")
 
 
+def test_a_name_that_is_not_utf_8_costs_no_table_of_exiftool(tmp_path):
+    """It writes names of files as they are, and tags as UTF-8."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"SourceFile,Subject\n./caf\xe9.jpg,dog\n./b.jpg,\xc3\x96l\n")
+    assert read_tags(path) == TagTable(["./caf\udce9.jpg", "./b.jpg"], [["dog"], ["Öl"]])
+    path.write_bytes(b"SourceFile,Subject\n./a.jpg,dog\n./b.jpg,\xd6l\n")
+    with pytest.raises(InvalidInput, match=r"x\.csv, line 3: its tags are not UTF-8"):
+        read_tags(path)
+
+
 def test_a_file_that_cannot_be_opened(tmp_path):
     with pytest.raises(StorageError, match="No such file"):
         read_tags(tmp_path / "nowhere.csv")

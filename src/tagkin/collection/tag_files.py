@@ -156,6 +156,8 @@ def _decoded(path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if path.suffix.lower() == ".csv" and exiftool_tables.SOURCE.encode() in data[:16]:
+            return data.decode("utf-8-sig", "surrogateescape")  # names of files can be any bytes
         # a byte order mark is not counted in error.start
         start = error.start + len(data) - len(error.object)
         line = data.count(b"\n", 0, start) + 1
@@ -261,6 +263,8 @@ def _of_exiftool(
         )
     tags: dict[str, list[str]] = {}
     for row in rows:
+        if any(_NOT_TEXT.search(row.cells[name]) for name in columns):
+            raise _wrong(path, row.line, "its tags are not UTF-8. Save the file as UTF-8.")
         found = exiftool_tables.tags_of(row.cells, columns, separator)
         if found:
             tags.setdefault(row.cells[exiftool_tables.SOURCE], []).extend(found)
