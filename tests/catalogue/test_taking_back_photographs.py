@@ -63,6 +63,28 @@ def test_a_person_s_own_copy_of_a_photograph_stays(photograph, catalogue, folder
     assert files(folder.root) == before
 
 
+class _Killed(BaseException):
+    """Nothing after it is done."""
+
+
+@needs_exiftool
+def test_what_a_killed_write_kept_is_not_left_beside(photograph, catalogue, folder, monkeypatch):
+    before = files(folder.root)
+
+    def kill(*_):
+        raise _Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tagkin.collection.sidecars.embedding.put_file", kill)
+        with pytest.raises(_Killed):
+            embed(catalogue, "sea")
+    assert files(folder.root).keys() - before.keys() == {"2024/d.jpg_original"}
+    (run,) = embed(catalogue, "sea")
+    assert files(folder.root).keys() - before.keys() == {"2024/d.jpg_original"}
+    undo_run(catalogue, run)
+    assert files(folder.root) == before
+
+
 # --- names that were swapped -------------------------------------------------------------
 
 
