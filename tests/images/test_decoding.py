@@ -170,6 +170,39 @@ def test_16_bit_colour():
     np.testing.assert_array_equal(decode(data), picture())
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_16_bit_colours_one_after_the_other(order):
+    """As Photoshop and scanners can write them; Pillow took the bytes of each for pixels."""
+    deep = (picture().astype(np.uint16) * 257).astype(f"{order}u2")
+    np.testing.assert_array_equal(decode(planes(deep, order, photometric=2)), picture())
+    inks = np.concatenate([deep, deep[:, :, :1]], axis=2)
+    with pytest.raises(UnreadableImage, match="16 bits in planes of CMYK, which is not read"):
+        decode(planes(inks, order, photometric=5))
+
+
+def planes(deep, order, photometric):
+    """An uncompressed TIFF of 16 bits with a strip for each colour."""
+    height, width, n = deep.shape
+    behind = 8 + 2 + 12 * 10 + 4
+    starts = [behind + 10 * n + i * 2 * height * width for i in range(n)]
+    lists = struct.pack(f"{order}{n}H{n}I{n}I", *[16] * n, *starts, *[2 * height * width] * n)
+    numbers = {256: width, 257: height, 259: 1, 262: photometric, 277: n, 278: height, 284: 2}
+    entries = [(tag, 4, 1, value) for tag, value in numbers.items()]
+    entries += [(258, 3, n, behind), (273, 4, n, behind + 2 * n), (279, 4, n, behind + 6 * n)]
+    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(f"{order}IH", 8, len(entries))
+    directory = b"".join(struct.pack(f"{order}HHII", *entry) for entry in sorted(entries))
+    pixels = np.moveaxis(deep, 2, 0).tobytes()
+    return head + directory + bytes(4) + lists + pixels
+
+
+def test_one_grey_in_planes_is_a_grey():
+    grey = picture()[:, :, 0]
+    for bits, values in ((8, grey), (16, grey.astype("<u2") * 257)):
+        for white in (0, 1):
+            shown = decode(tiff(values, bits, t262=white, t284=2))
+            np.testing.assert_array_equal(shown[:, :, 1], grey if white else 255 - grey)
+
+
 def test_lab():
     found = decode(
         saved(Image.merge("LAB", [ALPHA, *[Image.new("L", ALPHA.size, 128)] * 2]), "TIFF")

@@ -26,8 +26,30 @@ from tagkin.images.raw import RAW, has_rawpy, is_raw_tiff, raw_suffixes
 __all__ = ["format_of", "format_of_file", "open_header", "suffixes"]
 
 
+_BITS_PER_SAMPLE, _PLANES = 258, 284  # tags of TIFF
+
+
 class _TiffImageFile(TiffImagePlugin.TiffImageFile):
-    """When its pixels are there, Pillow reads its metadata; damaged ones must not cost it."""
+    """TIFF as Pillow reads it, less two faults.
+
+    When its pixels are there, Pillow reads its metadata; damaged ones must not cost it. And Pillow
+    takes the bytes of colours for pixels where they have 16 bits, are kept one colour after the
+    other, and not compressed.
+    """
+
+    def _setup(self) -> None:
+        bits = self.tag_v2.get(_BITS_PER_SAMPLE, (1,))
+        if len(bits) == 1:
+            self.tag_v2[_PLANES] = 1  # there is one colour, whatever is said of the others
+        super()._setup()
+        if set(bits) != {16} or self.tag_v2.get(_PLANES) != 2 or self._compression != "raw":
+            return
+        if self.mode not in ("RGB", "RGBA"):
+            raise UnreadableImage(f"TIFF of 16 bits in planes of {self.mode}, which is not read")
+        order = "L" if self.tag_v2.prefix == b"II" else "B"
+        for i, tile in enumerate(self.tile):
+            plane, *others = tile.args if isinstance(tile.args, tuple) else (tile.args,)
+            self.tile[i] = tile._replace(args=(f"{plane};16{order}", *others))
 
     def load_end(self) -> None:
         """Turn it upright, as Pillow does."""
