@@ -19,7 +19,7 @@ from tests.processors import NUMBERS
 
 PROJECT = Path(__file__).resolve().parent.parent
 SYSTEM = PROJECT / "build" / "aarch64"
-PACKAGES = "packages"  # a folder of the system
+PACKAGES = f"usr/local/lib/python3.{sys.version_info.minor}/dist-packages"  # where Python looks
 SUITES = {(3, 11): "bookworm", (3, 13): "trixie"}  # of Debian, by their Python
 NEEDED = ("qemu-aarch64-static", "debootstrap", "unshare")
 PROCESSOR = "neoverse-n1"
@@ -121,7 +121,7 @@ def main(arguments: list[str]) -> int:
     environment = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/root",
-        "PYTHONPATH": f"{PROJECT}/src:{PROJECT}:/{PACKAGES}",
+        "PYTHONPATH": f"{PROJECT}/src:{PROJECT}",
         "QEMU_CPU": PROCESSOR,
     }
     inside = [INSIDE, "sh", str(SYSTEM), str(PROJECT), *how, *tests]

