@@ -186,6 +186,16 @@ def test_paths_in_a_bag_become_parquet(client, photographs, expected, tmp_path):
         extract_to_parquet(photographs[:4], folder, NAME)
 
 
+def test_a_name_that_parquet_cannot_hold_is_that_files_failure(client, photographs, tmp_path):
+    """Names of other bytes are known to Python as text that has no UTF-8."""
+    odd = str(tmp_path / os.fsdecode(b"\xff.png"))
+    failures = extract_to_parquet([odd, *photographs[:2]], tmp_path / "features", NAME)
+    assert [one.file for one in failures] == [odd]
+    assert "not UTF-8" in failures[0].reason
+    assert compute(read_parquet(tmp_path / "features", "file")).tolist() == photographs[:2]
+    assert extract_to_parquet([odd], tmp_path / "none", NAME) == failures
+
+
 def test_parquet_of_all_kinds(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     pytest.importorskip("pyarrow.parquet")

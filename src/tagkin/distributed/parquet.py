@@ -24,6 +24,7 @@ __all__ = ["extract_to_parquet", "read_parquet"]
 
 _FILES = 8192  # photographs of a part where a list is given; rows of a row group
 _FAILURES = b"tagkin.failures"
+_NOT_TEXT = "its name is not UTF-8, and cannot stand in a Parquet file. Rename it"
 
 
 def extract_to_parquet(
@@ -96,7 +97,8 @@ def _written(
     """One part, on a worker; its failures. A part that is there already is left as it is."""
     pyarrow, parquet = import_pyarrow()
     paths = [os.fspath(file) for file in files]
-    mark = hashlib.sha256("\0".join([fingerprint, *paths]).encode()).hexdigest()[:12]
+    named = "\0".join([fingerprint, *paths]).encode(errors="surrogateescape")
+    mark = hashlib.sha256(named).hexdigest()[:12]
     target = Path(folder) / f"part-{number:06d}-{mark}.parquet"
     for other in target.parent.glob(f"part-{number:06d}-*.parquet"):
         if other != target:
@@ -107,14 +109,15 @@ def _written(
     if target.exists():
         known = parquet.read_schema(target).metadata or {}
         return [Failure(*pair) for pair in json.loads(known.get(_FAILURES, b"[]"))]
-    failures: list[Failure] = []
+    failures = [Failure(path, _NOT_TEXT) for path in paths if not _is_text(path)]
+    paths = [path for path in paths if _is_text(path)]
     tables = []
     for start in range(0, len(paths), _FILES):
         seen = see(paths[start : start + _FILES], backbone, fingerprint)
         failures += seen.failures
         tables.append(_table(pyarrow, seen))
     if not tables:
-        return []
+        return failures
     noted = json.dumps([[one.file, one.reason] for one in failures]).encode()
     table = pyarrow.concat_tables(tables).replace_schema_metadata({_FAILURES: noted})
     try:
@@ -123,6 +126,15 @@ def _written(
     except OSError as error:
         raise StorageError(f"{target} cannot be written: {error}") from error
     return failures
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can stand in a table: on some systems, names are any bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _table(pyarrow: Any, seen: Any) -> Any:
