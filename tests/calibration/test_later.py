@@ -15,6 +15,7 @@ from tagkin.calibration.cuts import PRECISIONS, asked_of_later, joint_precision
 from tagkin.calibration.later import fit_later
 from tagkin.calibration.pooling import fit_link, summarize
 from tagkin.errors import InvalidInput, StorageError
+from tests.hardening.crafting import rewrite
 
 
 def test_labels_that_come_later_are_judged_as_the_others():
@@ -155,12 +156,15 @@ def test_a_stored_link_of_later_labels_is_whole(tmp_path):
     S = rng.random((500, 5))
     calibrator = LabelCalibrator().fit(S[:, :3], S[:, :3] > rng.random((500, 3)))
     calibrator.extend(5, S[:, 3:], S[:, 3:] > rng.random((500, 2)))
-    again = load(save(calibrator, tmp_path / "whole"))
-    np.testing.assert_array_equal(again.predict_proba(S), calibrator.predict_proba(S))
+    folder = save(calibrator, tmp_path / "whole")
+    np.testing.assert_array_equal(load(folder).predict_proba(S), calibrator.predict_proba(S))
+    rewrite(folder, lambda document: document["content"]["state"].update(n_first_=6))
+    with pytest.raises(StorageError, match="6 of 5 labels"):
+        load(folder)
     beyond = deepcopy(calibrator)
     beyond.n_first_ = 6
-    with pytest.raises(StorageError, match="6 of 5 labels"):
-        load(save(beyond, tmp_path / "beyond"))
+    with pytest.raises(InvalidInput, match=r"cannot be saved.*6 of 5 labels"):
+        save(beyond, tmp_path / "beyond")
     del calibrator.later_link_log_odds_
     with pytest.raises(InvalidInput, match="without later_link_log_odds_"):
         calibrator.check_stored()
