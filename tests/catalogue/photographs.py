@@ -77,3 +77,9 @@ def check_invariants(catalogue: Catalogue) -> None:
         "(n_found OR n_suggested OR n_accepted OR n_rejected)",
     }
     assert not {name: found for name, query in wrong.items() if (found := catalogue.rows(query))}
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Every file of a folder, with what is in it."""
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}

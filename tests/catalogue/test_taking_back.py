@@ -18,7 +18,7 @@ from tagkin.catalogue import (
     writes_of,
 )
 from tagkin.collection.sidecars import Convention, tags_of
-from tests.catalogue.photographs import check_invariants
+from tests.catalogue.photographs import check_invariants, files
 from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.images.synthetic import picture, saved
@@ -30,11 +30,6 @@ def accepted(catalogue):
     offer(catalogue)
     decide(catalogue, ACCEPTED, Filters(at_least=0.6))
     return catalogue
-
-
-def files(root):
-    paths = [path for path in root.rglob("*") if path.is_file()]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
 # --- in any order ------------------------------------------------------------------------

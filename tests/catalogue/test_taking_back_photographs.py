@@ -7,15 +7,10 @@ import pytest
 from tagkin.catalogue import ACCEPTED, Filters, decide, undo_run, write_accepted
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import tags_of
-from tests.catalogue.photographs import check_invariants
+from tests.catalogue.photographs import check_invariants, files
 from tests.catalogue.suggested import offer
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.images.synthetic import picture, saved
-
-
-def files(root):
-    paths = [path for path in root.rglob("*") if path.is_file()]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture
