@@ -3,6 +3,7 @@
 import pytest
 
 from tagkin.catalogue import (
+    Shown,
     accepted_together,
     change_tags,
     decide_batch,
@@ -177,3 +178,81 @@ def test_two_numbers_of_one_tag_are_decided_on_once(catalogue):
     undo_batch(catalogue)
     assert decisions(catalogue) == {}
     check_invariants(catalogue)
+
+
+# --- what a page showed before the suggestions were replaced ---------------------------------
+
+FEWER = {"a.jpg": {"dog": 0.4}, "b.jpg": {"holiday": 0.6}, "2024/c.jpg": {}, "2024/d.jpg": {}}
+
+
+def shown(catalogue, path, tag, confidence, run):
+    return Shown(*pair(catalogue, path, tag), confidence, run)
+
+
+def stored(catalogue):
+    rows = catalogue.rows(
+        "SELECT p.path, t.name, d.verdict, d.confidence, d.suggested_by FROM decisions d "
+        "JOIN photographs p ON p.content = d.content JOIN tags t ON t.id = d.tag WHERE d.holds"
+    )
+    return {(path, tag): tuple(rest) for path, tag, *rest in rows}
+
+
+def test_a_decision_is_stored_with_the_confidence_that_was_shown(catalogue):
+    first = offer(catalogue)
+    page = [
+        shown(catalogue, p, "holiday", OFFERED[p]["holiday"], first) for p in ("a.jpg", "b.jpg")
+    ]
+    second = offer(catalogue, FEWER)
+    batch = decide_batch(catalogue, page[:1], page[1:], only_open=True)
+    assert (len(batch), batch.n_already, batch.n_kept) == (2, 0, 0)
+    assert stored(catalogue) == {
+        ("a.jpg", "holiday"): (1, 0.95, first),  # nobody suggests it any more
+        ("b.jpg", "holiday"): (-1, 0.6, second),
+    }
+    undo_batch(catalogue)
+    assert open_suggestions(catalogue) == {
+        "a.jpg": {"dog": 0.4, "holiday": 0.95},  # open again, as after every undo
+        "b.jpg": {"holiday": 0.6},
+    }
+    redo_batch(catalogue)
+    assert len(stored(catalogue)) == 2
+    check_invariants(catalogue)
+
+
+def test_decisions_of_another_window_are_kept(catalogue):
+    run = offer(catalogue)
+    page = [shown(catalogue, p, "holiday", OFFERED[p]["holiday"], run) for p in ("a.jpg", "b.jpg")]
+    decide_batch(catalogue, page[:1], page[1:])  # another window
+    offer(catalogue, FEWER)
+    batch = decide_batch(catalogue, page, only_open=True, together=True)
+    assert (batch.run, batch.n_already, batch.n_kept) == (None, 2, 1)
+    assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
+
+
+def test_an_attempt_whose_answer_got_lost_may_be_changed(catalogue):
+    offer(catalogue)
+    some = [pair(catalogue, p, "holiday") for p in ("a.jpg", "b.jpg")]
+    first = decide_batch(catalogue, some, only_open=True, together=True)
+    again = decide_batch(catalogue, some, only_open=True, together=True, repeats=[first.run])
+    assert (again.run, again.n_already, again.n_kept) == (None, 2, 0)
+    other = decide_batch(
+        catalogue, some[:1], some[1:], only_open=True, together=True, repeats=[first.run]
+    )
+    assert (len(other.accepted), len(other.rejected), other.n_already) == (0, 1, 1)
+    assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
+    check_invariants(catalogue)
+
+
+def test_the_answer_to_a_doubt_is_stored_after_the_doubt_is_gone(catalogue):
+    one = Shown(*pair(catalogue, "a.jpg", "sea"))
+    assert decide_batch(catalogue, [one]).accepted == [one[:2]]
+    assert decisions(catalogue) == {("a.jpg", "sea"): 1}
+    assert decide_batch(catalogue, [one]).n_already == 1
+    check_invariants(catalogue)
+
+
+def test_a_run_that_does_not_exist_is_not_kept(catalogue):
+    offer(catalogue)
+    one = shown(catalogue, "2024/c.jpg", "holiday", 0.5, 12345)
+    decide_batch(catalogue, [one])
+    assert stored(catalogue) == {("2024/c.jpg", "holiday"): (1, 0.5, None)}

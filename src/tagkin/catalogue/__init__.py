@@ -7,6 +7,7 @@ were exported.
 
 from tagkin.catalogue.batches import (
     Batch,
+    Shown,
     accepted_together,
     decide_batch,
     last_batch,
@@ -44,6 +45,7 @@ from tagkin.catalogue.lookup import (
     complete_tag,
     pictured,
     pictured_photographs,
+    resolve_tag,
     tag_name,
     tags_of,
 )
@@ -116,6 +118,7 @@ __all__ = [
     "Run",
     "Said",
     "Scan",
+    "Shown",
     "Status",
     "SuggestRun",
     "Suggested",
@@ -162,6 +165,7 @@ __all__ = [
     "put_suggestions",
     "redo_batch",
     "refit",
+    "resolve_tag",
     "restore_tag",
     "scan",
     "search",

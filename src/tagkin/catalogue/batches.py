@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from tagkin.errors import InvalidInput
 __all__ = [
     "Batch",
     "Pair",
+    "Shown",
     "accepted_together",
     "decide_batch",
     "last_batch",
@@ -27,6 +28,18 @@ __all__ = [
 
 Pair = tuple[int, int | str]
 """A content and a tag: its number, or a name, which may be new."""
+
+
+class Shown(NamedTuple):
+    """A content and a tag that a page asked about, and what the page showed of them."""
+
+    content: int
+    tag: int | str
+    confidence: float | None = None
+    """The confidence of the suggestion."""
+    run: int | None = None
+    """The run that suggested the tag."""
+
 
 TOGETHER = (
     "({0}.verdict = 1 AND EXISTS (SELECT 1 FROM runs u WHERE u.id = {0}.run "
@@ -47,61 +60,72 @@ class Batch:
     """Contents and tags, by number."""
     rejected: Sequence[tuple[int, int]]
     n_already: int = 0
-    """Left as they were: decided before, as in another window."""
+    """Pairs that stay unchanged, because they were decided before."""
+    n_kept: int = 0
+    """Those among them that keep another verdict than the one asked for."""
 
     def __len__(self) -> int:
         return len(self.accepted) + len(self.rejected)
 
 
-class _AsItIs(NamedTuple):
-    """A tag of a photograph that is to be decided on, and what is known of it."""
+class _PairState(NamedTuple):
+    """A content and a tag to decide on, and what the catalogue knows of them."""
 
     content: int
     tag: int
     verdict: int
-    """That is wanted."""
+    """The verdict to store."""
     is_suggested: int
     held: int | None
     """The verdict that holds."""
+    held_run: int | None
+    """The run of that verdict."""
     is_found: int
-    """Whether it stands in files."""
+    """Whether files carry the tag."""
     is_doubted: int
     """Whether it seems wrong there."""
     was_together: int
     """Whether it was accepted with the rest of a page."""
+    shown: Shown | None = None
+    """What the page showed, if it asked about this pair."""
 
-    def is_news(self, only_open: bool, together: bool) -> bool:
-        """Whether there is something to decide."""
-        if only_open and not self.is_suggested:
-            return False
+    def changes_anything(self, together: bool) -> bool:
+        """Whether storing the verdict would change what the catalogue says."""
         if self.held == self.verdict:
-            return bool(self.was_together and not together)  # it was looked at by itself now
-        says_more = self.is_suggested or self.held or self.is_doubted or not self.is_found
-        return bool(says_more or self.verdict == REJECTED)
+            return bool(self.was_together and not together)  # a person now looked at it by itself
+        is_answer = self.is_suggested or self.held or self.is_doubted or self.shown
+        return bool(is_answer or not self.is_found or self.verdict == REJECTED)
 
 
 def decide_batch(
     catalogue: Catalogue,
-    accepted: Sequence[Pair] = (),
-    rejected: Sequence[Pair] = (),
+    accepted: Sequence[Pair | Shown] = (),
+    rejected: Sequence[Pair | Shown] = (),
     *,
     only_open: bool = False,
     together: bool = False,
+    repeats: Collection[int | None] = (),
 ) -> Batch:
     """Accept and reject tags of photographs, all in one run.
+
+    What a person decides about what a page showed is stored, even if the suggestion was replaced
+    or removed since. Pass `Shown` to keep the confidence that the page showed.
 
     Parameters
     ----------
     catalogue : Catalogue
-        Open for writing. What was decided is on the disk when this returns.
-    accepted, rejected : sequences of (content, tag)
-        A tag that stands in the files of a photograph and is accepted counts as confirmed where
-        there was a doubt about it, or where it was rejected before; otherwise it is no news.
+        Open for writing. The decisions are on the disk when this returns.
+    accepted, rejected : sequences of (content, tag) or Shown
+        Accepting a tag that files carry changes nothing, unless a page asked about it, it seemed
+        wrong there, or it was rejected before.
     only_open : bool, default False
-        Leave alone what is not suggested any more: a page of suggestions may be old.
+        Keep decisions that hold already, as those of another window.
     together : bool, default False
-        What is accepted is the rest of a page, which nobody has looked at one by one: a wrong one
-        may be among them. See `accepted_together`.
+        The accepted pairs are the rest of a page, which nobody has looked at one by one: a wrong
+        one may be among them. See `accepted_together`.
+    repeats : collection of int, default ()
+        Runs of earlier attempts at the same step, whose answers got lost. `only_open` does not
+        keep their decisions.
 
     Raises
     ------
@@ -109,25 +133,29 @@ def decide_batch(
         If a content or the number of a tag is unknown, or if a pair is both accepted and rejected.
     """
     with catalogue.transaction() as connection:
-        wanted: dict[tuple[int, int], int] = {}
+        wanted: dict[tuple[int, int], tuple[int, Shown | None]] = {}
         numbers: dict[int | str, int] = {}
         for verdict, pairs in ((ACCEPTED, accepted), (REJECTED, rejected)):
-            for content, tag in pairs:
+            for pair in pairs:
+                content, tag = pair[0], pair[1]
                 if tag not in numbers:
                     numbers[tag] = _number(connection, tag)
-                pair = content, numbers[tag]
-                if wanted.setdefault(pair, verdict) != verdict:
+                shown = pair if isinstance(pair, Shown) else None
+                if wanted.setdefault((content, numbers[tag]), (verdict, shown))[0] != verdict:
                     raise InvalidInput("A tag of a photograph is both accepted and rejected.")
-        rows = _as_they_are(connection, wanted)
-        news = [one for one in rows if one.is_news(only_open, together)]
-        if not news:
-            return Batch(None, [], [], len(rows))
+        states = _pair_states(connection, wanted)
+        kept = {one[:2] for one in states if only_open and one.held and one.held_run not in repeats}
+        changes = [one for one in states if one[:2] not in kept and one.changes_anything(together)]
+        n_already = len(accepted) + len(rejected) - len(changes)
+        n_kept = sum(one[:2] in kept and one.held != one.verdict for one in states)
+        if not changes:
+            return Batch(None, [], [], n_already, n_kept)
         with catalogue.run("review", {"together": True} if together else None) as run:
-            for one in news:
+            for one in changes:
                 _put(connection, run.id, one)
-            run.outcome["decisions"] = len(news)
-    yes, no = ([one[:2] for one in news if one.verdict == v] for v in (ACCEPTED, REJECTED))
-    return Batch(run.id, yes, no, len(rows) - len(news))
+            run.outcome["decisions"] = len(changes)
+    yes, no = ([one[:2] for one in changes if one.verdict == v] for v in (ACCEPTED, REJECTED))
+    return Batch(run.id, yes, no, n_already, n_kept)
 
 
 def _number(connection: sqlite3.Connection, name: int | str) -> int:
@@ -145,24 +173,23 @@ def _number(connection: sqlite3.Connection, name: int | str) -> int:
     return TagNumbers(connection)[name] if row is None else int(row[0])
 
 
-def _as_they_are(
-    connection: sqlite3.Connection, wanted: dict[tuple[int, int], int]
-) -> list[_AsItIs]:
-    """Pairs with what is known of each."""
-    data = json.dumps([[content, tag, v] for (content, tag), v in wanted.items()])
+def _pair_states(
+    connection: sqlite3.Connection, wanted: dict[tuple[int, int], tuple[int, Shown | None]]
+) -> list[_PairState]:
+    """Look up what is known of each pair."""
+    data = json.dumps([[content, tag, v] for (content, tag), (v, _) in wanted.items()])
     rows = connection.execute(
-        "SELECT w.content, t.id, w.verdict, s.run IS NOT NULL, d.verdict, "
+        "SELECT w.content, w.tag, w.verdict, s.run IS NOT NULL, d.verdict, d.run, "
         "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
-        "WHERE p.content = w.content AND f.tag = t.id), "
-        "EXISTS (SELECT 1 FROM doubts o WHERE o.content = w.content AND o.tag = t.id "
+        "WHERE p.content = w.content AND f.tag = w.tag), "
+        "EXISTS (SELECT 1 FROM doubts o WHERE o.content = w.content AND o.tag = w.tag "
         "AND o.kind = 'wrong'), "
         f"{TOGETHER.format('d')} "
         "FROM (SELECT json_extract(value, '$[0]') AS content, json_extract(value, '$[1]') AS tag, "
         "json_extract(value, '$[2]') AS verdict FROM json_each(?)) w "
-        "JOIN contents c ON c.id = w.content JOIN tags n ON n.id = w.tag "
-        "JOIN tags t ON t.id = coalesce(n.same_as, n.id) "
-        "LEFT JOIN suggestions s ON s.content = w.content AND s.tag = t.id "
-        "LEFT JOIN decisions d ON d.content = w.content AND d.tag = t.id AND d.holds",
+        "JOIN contents c ON c.id = w.content JOIN tags t ON t.id = w.tag "
+        "LEFT JOIN suggestions s ON s.content = w.content AND s.tag = w.tag "
+        "LEFT JOIN decisions d ON d.content = w.content AND d.tag = w.tag AND d.holds",
         (data,),
     ).fetchall()
     if len(rows) < len(wanted):
@@ -170,31 +197,43 @@ def _as_they_are(
             f"{len(wanted) - len(rows):,} of {len(wanted):,} photographs or tags are not in the "
             "catalogue."
         )
-    return [_AsItIs(*row) for row in rows]
+    return [_PairState(*row)._replace(shown=wanted[row[0], row[1]][1]) for row in rows]
 
 
-def _put(connection: sqlite3.Connection, run: int, one: _AsItIs) -> None:
-    pair: dict[str, Any] = {
-        "run": run,
-        "content": one.content,
-        "tag": one.tag,
-        "verdict": one.verdict,
-    }
-    pair |= {"now": now()}
+def _put(connection: sqlite3.Connection, run: int, one: _PairState) -> None:
+    pair = one.content, one.tag
+    origin = _origin(connection, one)
     connection.execute(
-        "UPDATE decisions SET holds = 0 WHERE content = :content AND tag = :tag AND holds", pair
+        "UPDATE decisions SET holds = 0 WHERE content = ? AND tag = ? AND holds", pair
     )
     connection.execute(
         "INSERT INTO decisions "
         "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence) "
-        "SELECT :run, :content, :tag, :verdict, :now, coalesce(s.run, b.suggested_by), "
-        "coalesce(s.confidence, b.confidence), coalesce(s.evidence, b.evidence) FROM (SELECT 1) "
-        "LEFT JOIN suggestions s ON s.content = :content AND s.tag = :tag "
-        "LEFT JOIN decisions b ON b.id = (SELECT max(id) FROM decisions "
-        "WHERE content = :content AND tag = :tag AND taken_back_by IS NULL)",
-        pair,
+        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?)",
+        (run, *pair, one.verdict, now(), *origin),
     )
-    connection.execute("DELETE FROM suggestions WHERE content = :content AND tag = :tag", pair)
+    connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
+
+
+def _origin(connection: sqlite3.Connection, one: _PairState) -> tuple[Any, Any, Any]:
+    """Find the suggestion that a decision answers: its run, confidence and evidence.
+
+    That is the open suggestion, else the one that the page showed, else the one that the decision
+    before answered.
+    """
+    pair = one.content, one.tag
+    row = connection.execute(
+        "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?", pair
+    ).fetchone()
+    if row is None and one.shown is not None and one.shown.confidence is not None:
+        row = one.shown.run, one.shown.confidence, b""
+    if row is None:
+        row = connection.execute(
+            "SELECT suggested_by, confidence, evidence FROM decisions WHERE content = ? "
+            "AND tag = ? AND taken_back_by IS NULL ORDER BY id DESC LIMIT 1",
+            pair,
+        ).fetchone()
+    return row or (None, None, None)
 
 
 def accepted_together(

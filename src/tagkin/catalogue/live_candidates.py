@@ -38,6 +38,8 @@ class Candidates(NamedTuple):
     """Of a model that knew nothing of the decision (N×D)."""
     decisions: Sequence[tuple[int, int, bool]]
     """Content, tag, and whether it was accepted."""
+    run: int | None
+    """The last run that suggested tags."""
 
 
 def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
@@ -47,6 +49,7 @@ def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
     the last run suggested have its confidence. Others have one of today's model: of models that
     had not seen the photograph, where it was learned from.
     """
+    run = catalogue.value("SELECT max(run) FROM suggestions")
     suggested = _table(
         catalogue.rows(
             "SELECT s.content, s.tag, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
@@ -56,12 +59,12 @@ def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
     query = (
         "SELECT d.content, d.tag, d.verdict, d.confidence FROM decisions d "
         "JOIN tags t ON t.id = d.tag WHERE d.holds AND NOT t.forgotten AND {} "
-        "(SELECT max(run) FROM suggestions) ORDER BY d.id DESC LIMIT ?"
+        "? ORDER BY d.id DESC LIMIT ?"
     )
     lately = catalogue.rows(
-        query.format("d.confidence IS NOT NULL AND d.suggested_by ="), (_RELEARNED,)
+        query.format("d.confidence IS NOT NULL AND d.suggested_by ="), (run, _RELEARNED)
     )
-    before = catalogue.rows(query.format("d.suggested_by IS NOT"), (_RELEARNED,))
+    before = catalogue.rows(query.format("d.suggested_by IS NOT"), (run, _RELEARNED))
     files = {
         content: catalogue.absolute(path)
         for content, path in catalogue.rows(
@@ -91,7 +94,7 @@ def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
     at = np.searchsorted(contents, there["content"]), np.searchsorted(tags, there["tag"])
     shape = len(contents), len(tags)
     confidences = scipy.sparse.csc_array((there["confidence"], at), shape)
-    return Candidates(contents, tags.tolist(), features, confidences, decisions)
+    return Candidates(contents, tags.tolist(), features, confidences, decisions, run)
 
 
 def _table(rows: Sequence[Entry]) -> np.ndarray:

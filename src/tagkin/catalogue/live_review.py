@@ -53,6 +53,8 @@ class LiveReview:
         One row for each content, one column for each tag.
     contents, tags : sequences of int
         The numbers of rows and of columns, ascending.
+    run : int, optional
+        The run that suggested the tags.
 
     Examples
     --------
@@ -62,12 +64,19 @@ class LiveReview:
     >>> live.learn([(c, question.tag, True) for c in question.contents])  # doctest: +SKIP
     """
 
-    def __init__(self, scores: LiveScores, contents: Sequence[int], tags: Sequence[int]):
+    def __init__(
+        self,
+        scores: LiveScores,
+        contents: Sequence[int],
+        tags: Sequence[int],
+        run: int | None = None,
+    ):
         if scores.shape != (len(contents), len(tags)):
             raise InvalidInput(
                 f"Scores of the shape {scores.shape} are not of {len(contents)} photographs and "
                 f"{len(tags)} tags."
             )
+        self.run = run
         self._scores = scores
         self._contents = np.asarray(contents, dtype=np.int64)
         self._tags = np.asarray(tags, dtype=np.int64)
@@ -87,7 +96,7 @@ class LiveReview:
         """
         found = live_candidates(catalogue, annotator)
         scores = live_scores(annotator.estimator_, found.features, found.confidences)
-        live = cls(scores, found.contents, found.tags)
+        live = cls(scores, found.contents, found.tags, found.run)
         live.learn(found.decisions)
         return live
 

@@ -14,6 +14,7 @@ __all__ = [
     "complete_tag",
     "pictured",
     "pictured_photographs",
+    "resolve_tag",
     "tag_name",
     "tags_of",
 ]
@@ -52,6 +53,12 @@ def pictured_photographs(
         (number, path, None if content is None else Pictured(content, path, digest.hex()))
         for number, path, content, digest in rows
     ]
+
+
+def resolve_tag(catalogue: Catalogue, tag: int) -> int:
+    """Return the number that a tag has now: that of the tag it was renamed to or merged into."""
+    found: int | None = catalogue.value("SELECT same_as FROM tags WHERE id = ?", (tag,))
+    return tag if found is None else found
 
 
 def tag_name(catalogue: Catalogue, tag: int) -> str | None:

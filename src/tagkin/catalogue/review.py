@@ -39,6 +39,8 @@ class Open(NamedTuple):
     content: int
     path: str
     confidence: float
+    run: int | None = None
+    """The run that suggested it."""
 
 
 class Kin(NamedTuple):
@@ -96,7 +98,7 @@ def open_for_tag(
     """Suggestions of a tag, the surest first."""
     confidence, content = (2.0, -1) if after is None else (after.confidence, after.content)
     rows = catalogue.rows(
-        f"SELECT s.content, {_PATH.format('s')}, s.confidence FROM suggestions s "
+        f"SELECT s.content, {_PATH.format('s')}, s.confidence, s.run FROM suggestions s "
         "WHERE s.tag = ?1 AND s.confidence <= ?2 AND (s.confidence < ?2 OR s.content > ?3) "
         "ORDER BY s.confidence DESC, s.content LIMIT ?4",
         (tag, confidence, content, n),

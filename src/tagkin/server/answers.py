@@ -16,6 +16,7 @@ from tagkin.catalogue import (
     explain_photograph,
     pictured,
     pictured_photographs,
+    resolve_tag,
     search,
     suggestions_for,
     tag_name,
@@ -96,19 +97,15 @@ def suggestions_answer(
     catalogue: Catalogue, order: Order, tag: int, n: int, after: Open | None
 ) -> dict[str, Any]:
     """Suggestions of a tag, the surest first; `next` is where the following part begins."""
+    tag = resolve_tag(catalogue, tag)  # a page may be older than the tag's name
     name = tag_name(catalogue, tag)
     if name is None:
         raise InvalidInput(f"There is no tag with the number {tag}.")
     found = order.suggestions(catalogue, tag, n, after)
-    there = pictured(catalogue, [one.content for one in found])
     last = found[-1] if len(found) == n else None
     return {
         "tag": {"id": tag, "name": shown(name)} | _left(catalogue, order, tag),
-        "suggestions": [
-            card(there[one.content]) | {"confidence": round(one.confidence, 4)}
-            for one in found
-            if one.content in there
-        ],
+        "suggestions": _suggestion_cards(catalogue, found),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
@@ -118,19 +115,24 @@ def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[s
     asked = order.question(catalogue, strategy)
     if asked is None:
         return {"question": None}
-    there = pictured(catalogue, [one.content for one in asked.suggestions])
     return {
         "question": {
             "tag": {"id": asked.tag, "name": shown(tag_name(catalogue, asked.tag) or "")},
-            "suggestions": [
-                card(there[one.content]) | {"confidence": round(one.confidence, 4)}
-                for one in asked.suggestions
-                if one.content in there
-            ],
+            "suggestions": _suggestion_cards(catalogue, asked.suggestions),
             "expected_right": round(asked.expected_right, 1),
             "expected_actions": round(asked.expected_actions, 1),
         }
     }
+
+
+def _suggestion_cards(catalogue: Catalogue, each: Sequence[Open]) -> list[dict[str, Any]]:
+    """Return cards of the suggested photographs that are there, with what a decision keeps."""
+    there = pictured(catalogue, [one.content for one in each])
+    return [
+        card(there[one.content]) | {"confidence": round(one.confidence, 4), "run": one.run}
+        for one in each
+        if one.content in there
+    ]
 
 
 def asked_page(catalogue: Catalogue, order: Order, asked: dict[str, Any]) -> dict[str, Any]:

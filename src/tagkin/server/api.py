@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from tagkin.catalogue import Decided, Open, complete_tag, history, tags_of
+from tagkin.catalogue import Decided, Open, Shown, complete_tag, history, tags_of
+from tagkin.catalogue.batches import Pair
 from tagkin.errors import InvalidInput
 from tagkin.server import answers
 from tagkin.server.overview import overview_answer, runs_answer
@@ -32,32 +34,52 @@ _FEW = 5  # tags that are named
 _MANY = 20_000  # decisions in one step
 
 
+_Confidence = Annotated[float, Field(ge=0, le=1)] | None
+_Pair = tuple[Number, Number | Name]
+_ShownPair = tuple[Number, Number | Name, _Confidence, Number | None]
+_ShownContent = tuple[Number, _Confidence, Number | None]
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Decisions(_Body):
-    """What is accepted and what is rejected, in one step: pairs of a content and a tag."""
+class _Step(_Body):
+    step: Annotated[str, Field(max_length=100)] | None = None
+    """A name of the step. A window that got no answer sends the step again under its name."""
 
-    accept: list[tuple[Number, Number | Name]] = Field(default=[], max_length=_MANY)
-    reject: list[tuple[Number, Number | Name]] = Field(default=[], max_length=_MANY)
+
+class Decisions(_Step):
+    """The pairs of a content and a tag that a person accepts and rejects, in one step.
+
+    A pair that a page asked about has two more parts: the confidence that the page showed and the
+    run that suggested the tag, or null.
+    """
+
+    accept: list[_Pair | _ShownPair] = Field(default=[], max_length=_MANY)
+    reject: list[_Pair | _ShownPair] = Field(default=[], max_length=_MANY)
     only_open: bool = False
+    """Whether decisions that hold already, as those of another window, are kept."""
     together: bool = False
-    """Whether what is accepted is the rest of a page, which was not looked at one by one."""
+    """Whether the accepted pairs are the rest of a page, which nobody looked at one by one."""
 
 
-class DecisionsOnTag(_Body):
-    """The same for one tag: contents whose suggestions are decided on."""
+class DecisionsOnTag(_Step):
+    """The same for one tag: contents, alone or with confidence and run."""
 
-    accept: list[Number] = Field(default=[], max_length=_MANY)
-    reject: list[Number] = Field(default=[], max_length=_MANY)
+    accept: list[Number | _ShownContent] = Field(default=[], max_length=_MANY)
+    reject: list[Number | _ShownContent] = Field(default=[], max_length=_MANY)
     together: bool = False
 
 
-class Undo(_Body):
-    """Which run to take back: the last step, or one by number."""
+class Undo(_Step):
+    """Which run to undo: the last step, or one by number."""
 
     run: Number | None = None
+
+
+class Redo(_Step):
+    """Redo the run that was undone last."""
 
 
 def review_of(request: Request) -> Review:
@@ -224,23 +246,40 @@ def cursor(text: str | None) -> Open | None:
 @router.post("/decisions")
 def decide(request: Request, body: Decisions) -> Any:
     """Decide on tags of photographs, in one step."""
-    return _decided(review_of(request), body.accept, body.reject, body.only_open, body.together)
+    yes, no = ([_asked(*pair) for pair in some] for some in (body.accept, body.reject))
+    return _decided(review_of(request), yes, no, body.only_open, body)
 
 
 @router.post("/tags/{tag}/decisions")
 def decide_on_tag(request: Request, tag: Number, body: DecisionsOnTag) -> Any:
-    """Decide on suggestions of a tag, in one step; what was decided before stays as it is."""
-    yes, no = ([(content, tag) for content in some] for some in (body.accept, body.reject))
-    return _decided(review_of(request), yes, no, True, body.together)
+    """Decide on suggestions of a tag, in one step; decisions that hold already are kept."""
+    yes, no = (
+        [_asked(one, tag) if isinstance(one, int) else Shown(one[0], tag, *one[1:]) for one in some]
+        for some in (body.accept, body.reject)
+    )
+    return _decided(review_of(request), yes, no, True, body)
 
 
-def _decided(review: Review, yes: Any, no: Any, only_open: bool, together: bool) -> Any:
-    batch = review.decide(yes, no, only_open=only_open, together=together)
+def _asked(content: int, tag: int | str, *shown: Any) -> Pair | Shown:
+    return Shown(content, tag, *shown) if shown else (content, tag)
+
+
+def _decided(
+    review: Review,
+    yes: Sequence[Pair | Shown],
+    no: Sequence[Pair | Shown],
+    only_open: bool,
+    body: Decisions | DecisionsOnTag,
+) -> Any:
+    """Decide, and say how many decisions were stored and how many stay unchanged."""
+    together, step = body.together, body.step
+    batch = review.decide(yes, no, only_open=only_open, together=together, step=step)
     return {
         "run": batch.run,
         "accepted": len(batch.accepted),
         "rejected": len(batch.rejected),
         "already": batch.n_already,
+        "kept": batch.n_kept,
         "state": review.state(),
     }
 
@@ -249,14 +288,14 @@ def _decided(review: Review, yes: Any, no: Any, only_open: bool, together: bool)
 def undo(request: Request, body: Undo) -> Any:
     """Take back the last step, or a run."""
     review = review_of(request)
-    return _taken_back(review, review.undo(body.run))
+    return _taken_back(review, review.undo(body.run, step=body.step))
 
 
 @router.post("/redo")
-def redo(request: Request) -> Any:
+def redo(request: Request, body: Redo) -> Any:
     """Let what was taken back last hold again."""
     review = review_of(request)
-    return _taken_back(review, review.redo())
+    return _taken_back(review, review.redo(step=body.step))
 
 
 def _taken_back(review: Review, done: Decided) -> Any:

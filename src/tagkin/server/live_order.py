@@ -72,7 +72,14 @@ class LiveOrder:
         if live is None or tag not in rank:  # such as one that was not learned yet
             return self._stored.suggestions(catalogue, tag, n, after)
         last = None if after is None else (after.confidence, after.content)
-        return [Open(content, "", p) for content, p in live.for_tag(tag, n, last)]
+        found = [Open(content, "", p, live.run) for content, p in live.for_tag(tag, n, last)]
+        # Undo may reopen suggestions that came after it was opened. One place stays empty: a full
+        # page has another one behind it.
+        if len(found) < n - 1:
+            known = {content for content, _ in live.for_tag(tag)}
+            stored = self._stored.suggestions(catalogue, tag, len(known) + n, None)
+            found += [one for one in stored if one.content not in known][: n - 1 - len(found)]
+        return found
 
     def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
         """Of a photograph's suggestions, by tag."""
@@ -87,11 +94,11 @@ class LiveOrder:
         """The page that is worth most."""
         live = self._known.live
         found = [] if live is None else live.questions(1, strategy)
-        if not found:
+        if live is None or not found:
             return self._stored.question(catalogue, strategy)
         (one,) = found
         pairs = zip(one.contents, one.confidences, strict=True)
-        shown = [Open(content, "", p) for content, p in pairs]
+        shown = [Open(content, "", p, live.run) for content, p in pairs]
         return Asked(one.tag, shown, one.expected_right, one.expected_actions)
 
     def doubted(self) -> Sequence[tuple[int, int, float]]:

@@ -54,7 +54,7 @@ def tag(request: Request, tag: Number, n: Some = 60, after: Cursor = None) -> HT
     review = review_of(request)
     with review.readers.one() as catalogue:
         found = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
-        then = answers.next_tag(catalogue, review.order, tag)
+        then = answers.next_tag(catalogue, review.order, found["tag"]["id"])
     return _page(request, "tag", found=found, then=then, n_asked=n, strategy=None)
 
 

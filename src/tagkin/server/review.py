@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tagkin.catalogue import (
     Batch,
     Catalogue,
     Decided,
+    Shown,
     decide_batch,
     last_batch,
     last_undone,
@@ -35,6 +37,7 @@ from tagkin.server.thumbnails import Thumbnails
 __all__ = ["Readers", "Review"]
 
 _N_READERS = 4  # connections that read at once
+_N_STEPS = 100  # whose answers are kept, as some may have got lost
 _LOOKED_AT_EVERY = 20.0  # seconds between two looks at whether a new fit pays
 
 
@@ -108,6 +111,7 @@ class Review:
         self._ahead = ThumbnailsAhead(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
         self.fit = BackgroundFit(catalogue.path, self._fitted)
+        self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
         self._looked_at = 0.0
         # another number after every change, and after a new start
         self.version = time.time_ns() // 1000
@@ -131,44 +135,63 @@ class Review:
 
     def decide(
         self,
-        accepted: Sequence[Pair],
-        rejected: Sequence[Pair],
+        accepted: Sequence[Pair | Shown],
+        rejected: Sequence[Pair | Shown],
         *,
         only_open: bool,
         together: bool = False,
+        step: str | None = None,
     ) -> Batch:
-        """Decide in one step, as `decide_batch`; it is on the disk when this returns."""
+        """Decide in one step, as `decide_batch`; it is on the disk when this returns.
+
+        A window that got no answer sends the same `step` again: its own decisions may change.
+        """
         with self._writing:
+            before = self._steps.get(step or "", [])
             batch = decide_batch(
-                self._writer, accepted, rejected, only_open=only_open, together=together
+                self._writer,
+                accepted,
+                rejected,
+                only_open=only_open,
+                together=together,
+                repeats={one.run for one in before},
             )
             if batch.run is not None:
+                self._keep_answer(step, batch)
                 self.order.learn(verdicts_of(self._writer, batch.run))
                 self._changed()
         self.order.catch_up()
         self._fit_if_due()
         return batch
 
-    def undo(self, run: int | None = None) -> Decided:
-        """Take back a step, by default the last one."""
+    def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
+        """Undo a run, by default the last one; the same `step` again changes nothing."""
+        if run is None:
+            return self._undo(undo_batch, step)
+        return self._undo(lambda catalogue: take_back(catalogue, run), step)
+
+    def redo(self, *, step: str | None = None) -> Decided:
+        """Redo what was undone last; the same `step` again changes nothing."""
+        return self._undo(redo_batch, step)
+
+    def _undo(self, change: Callable[[Catalogue], Decided], step: str | None) -> Decided:
         with self._writing:
-            done = undo_batch(self._writer) if run is None else take_back(self._writer, run)
-            self._note(done)
+            for before in self._steps.get(step or "", []):
+                if isinstance(before, Decided):
+                    return before
+            done = change(self._writer)
+            if done.run is not None:
+                self._keep_answer(step, done)
+                self.order.learn(verdicts_of(self._writer, done.run))
+                self._changed()
         self.order.catch_up()
         return done
 
-    def redo(self) -> Decided:
-        """Let what was taken back last hold again."""
-        with self._writing:
-            done = redo_batch(self._writer)
-            self._note(done)
-        self.order.catch_up()
-        return done
-
-    def _note(self, done: Decided) -> None:
-        if done.run is not None:
-            self.order.learn(verdicts_of(self._writer, done.run))
-            self._changed()
+    def _keep_answer(self, step: str | None, answer: Batch | Decided) -> None:
+        if step is not None:
+            self._steps.setdefault(step, []).append(answer)
+            while len(self._steps) > _N_STEPS:
+                self._steps.popitem(last=False)
 
     def _changed(self) -> None:
         self.version += 1

@@ -1,5 +1,5 @@
 // Tags for what was typed so far: a list below a field.
-import { find, findAll, make } from "./dom.js";
+import { findAll, make } from "./dom.js";
 import { get } from "./server.js";
 
 let asked = 0;
@@ -70,12 +70,10 @@ function pressed(event) {
       event.preventDefault();
       choose(field, first);
     }
-  } else if (event.key === "Escape" && find(".completions", field.parentElement)) {
-    event.preventDefault();
-    close(field);
   } else if (event.key === "Escape") {
     event.preventDefault();
-    field.blur();
+    field.value = ""; // what was typed is given up: the next visit starts anew
+    field.blur(); // letters are keys again, and the list closes
   }
 }
 

@@ -1,9 +1,9 @@
 // Doubtful: one key says that a doubt is right, another that it is not.
 import { find, findAll, mode } from "./dom.js";
 import { bind } from "./keys.js";
-import { complain, say } from "./message.js";
+import { complain } from "./message.js";
 import { fresh, onShown, refresh } from "./page.js";
-import { decide, undo } from "./state.js";
+import { decide, sayStored } from "./state.js";
 
 const items = () => findAll("#doubts > li");
 
@@ -20,12 +20,12 @@ async function on(item, verdict) {
   if (!item) return;
   const all = items();
   const following = all[all.indexOf(item) + 1] ?? all[all.indexOf(item) - 1];
-  const pair = [Number(item.dataset.content), Number(item.dataset.tag)];
+  const pair = [Number(item.dataset.content), Number(item.dataset.tag), null, null]; // the page asked
   try {
-    await decide("/api/decisions", { [verdict]: [pair] });
+    const answer = await decide("/api/decisions", { [verdict]: [pair] });
     const name = find(".claim strong", item).textContent;
     const said = item.dataset.kind === "missing" ? { accept: "added", reject: "left out" } : { accept: "kept", reject: "removed" };
-    say(`${name} ${said[verdict]}.`, { button: { text: "Undo", run: () => undo() } });
+    sayStored(answer.run === null ? "No change." : `${name} ${said[verdict]}.`, 1, answer);
     item.remove();
     if (following) focusOn(following);
     else await refresh();

@@ -74,6 +74,22 @@ export function put({ address, page }, { push = true, keepPlace = false } = {}) 
   shown();
 }
 
+// Keep the page that is shown, with its marks; the returned function puts it back.
+export function keep() {
+  const nodes = [...find("#main").childNodes];
+  const { mode, version } = document.body.dataset;
+  const [title, address, place] = [document.title, location.pathname + location.search, scrollY];
+  return () => {
+    if (nodes[0].isConnected) return;
+    find("#main").replaceChildren(...nodes);
+    document.title = title;
+    Object.assign(document.body.dataset, { mode, version });
+    if (address !== location.pathname + location.search) history.pushState({}, "", address);
+    shown();
+    scrollTo({ top: place, behavior: "instant" });
+  };
+}
+
 let asked = 0;
 
 export async function go(address, options = {}) {

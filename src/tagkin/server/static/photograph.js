@@ -3,20 +3,19 @@ import { counted, find, findAll, mode } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { go, onShown, prepare, refresh } from "./page.js";
-import { decide, undo } from "./state.js";
+import { decide, sayStored, shownOf } from "./state.js";
 
 const shownContent = () => Number(find("#photograph")?.dataset.content);
 const rows = () => findAll("#suggestions .row");
 
-// Decide on tags of this photograph, and stay on it. Of several at once, what another window has
-// decided on meanwhile stays as it is.
-async function decideHere(accept, reject, said, together = false) {
+// Decide on tags of this photograph, and stay on it: each with what the page showed of it. Of several
+// at once, decisions that another window made meanwhile are kept.
+async function decideHere(verdict, tags, textFor, together = false) {
   const content = shownContent();
-  const pairs = (some) => some.map((tag) => [content, tag]);
+  const pairs = tags.map((tag) => [content, ...tag]);
   try {
-    const answer = await decide("/api/decisions", { accept: pairs(accept), reject: pairs(reject), together, only_open: together });
-    if (answer.run === null) return say("It was so already.");
-    say(said, { button: { text: "Undo", run: () => undo() } });
+    const answer = await decide("/api/decisions", { [verdict]: pairs, together, only_open: together });
+    sayStored(answer.run === null ? "No change." : textFor(answer), pairs.length, answer);
     await refresh();
     if (document.activeElement === document.body) rows()[0]?.focus({ focusVisible: false });
   } catch (error) {
@@ -24,11 +23,15 @@ async function decideHere(accept, reject, said, together = false) {
   }
 }
 
+// A tag, and what is shown of it where it is suggested.
+function tagOf(item) {
+  const tag = Number(item.dataset.tag);
+  return item.dataset.confidence ? [tag, ...shownOf(item)] : [tag];
+}
+
 function on(item, verdict) {
   const name = find(".name", item).textContent;
-  const tags = [Number(item.dataset.tag)];
-  const [yes, no] = verdict === "accept" ? [tags, []] : [[], tags];
-  return decideHere(yes, no, `${name} ${verdict === "accept" ? "accepted" : "rejected"}.`);
+  return decideHere(verdict, [tagOf(item)], () => `${name} ${verdict === "accept" ? "accepted" : "rejected"}.`);
 }
 
 function byNumber(event) {
@@ -39,10 +42,11 @@ function byNumber(event) {
 }
 
 function all(verdict) {
-  const tags = rows().map((row) => Number(row.closest("li").dataset.tag));
+  const tags = rows().map((row) => tagOf(row.closest("li")));
   if (!tags.length) return;
-  const said = `${counted(tags.length, "suggestion")} ${verdict === "accept" ? "accepted" : "rejected"}.`;
-  decideHere(verdict === "accept" ? tags : [], verdict === "accept" ? [] : tags, said, tags.length > 1);
+  const textFor = ({ accepted, rejected }) =>
+    `${counted(accepted + rejected, "suggestion")} ${verdict === "accept" ? "accepted" : "rejected"}.`;
+  decideHere(verdict, tags, textFor, tags.length > 1);
 }
 
 function showKin(button, value = button.ariaExpanded !== "true") {
@@ -105,7 +109,7 @@ export function listen() {
     const name = field.value.trim();
     if (!name) return;
     field.value = "";
-    decideHere([name], [], `${name} added.`);
+    decideHere("accept", [[name]], () => `${name} added.`);
   });
   document.addEventListener("chosen", (event) => {
     if (mode() === "photograph") event.target.form.requestSubmit();

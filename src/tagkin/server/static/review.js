@@ -9,10 +9,11 @@ import * as map from "./map.js";
 import * as overview from "./overview.js";
 import { shown } from "./page.js";
 import * as photograph from "./photograph.js";
+import * as pictures from "./pictures.js";
 import * as search from "./search.js";
 import * as state from "./state.js";
 import * as tag from "./tag.js";
 
-for (const part of [complete, grid, tag, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
+for (const part of [pictures, complete, grid, tag, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
 state.follow();
 shown();

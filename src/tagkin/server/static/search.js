@@ -2,9 +2,9 @@
 import { counted, find, findAll, make, mode } from "./dom.js";
 import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
-import { complain, say } from "./message.js";
+import { complain } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
-import { decide, undo } from "./state.js";
+import { decide, sayStored } from "./state.js";
 
 const N_MORE = 120;
 const chosen = () => tiles().filter(isPressed);
@@ -27,9 +27,7 @@ async function decideOnChosen(verdict, tag) {
   try {
     const answer = await decide("/api/decisions", { [verdict]: contents.map((content) => [content, tag]) });
     const n = answer.accepted + answer.rejected;
-    say(`${tag}: ${verdict === "accept" ? "added to" : "taken off"} ${counted(n, "photograph")}.`, {
-      button: { text: "Undo", run: () => undo() },
-    });
+    sayStored(`${tag}: ${verdict === "accept" ? "added to" : "taken off"} ${counted(n, "photograph")}.`, contents.length, answer);
     clear();
     focusOn(current(), { visible: false });
   } catch (error) {

@@ -10,14 +10,26 @@ async function answered(response) {
   throw new Error(found.error ?? "The review does not answer as it should.");
 }
 
+const PATIENCE = 60000; // ms for the answer to a decision
+
+// No answer came: what was sent may be stored or not.
+export class NoAnswer extends Error {
+  constructor() {
+    super("The review does not answer. Is `tagkin review` still running?");
+  }
+}
+
+// The connection broke, or took too long, in the middle of an answer.
+const isCut = (error) => error instanceof TypeError || error instanceof DOMException;
+
 async function asked(address, options) {
   let response;
   try {
     response = await fetch(address, options);
-  } catch {
-    throw new Error("The review does not answer. Is `tagkin review` still running?");
+    return await answered(response);
+  } catch (error) {
+    throw response && !isCut(error) ? error : new NoAnswer();
   }
-  return answered(response);
 }
 
 export function get(address) {
@@ -31,11 +43,13 @@ export function post(address, body = {}) {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
+    signal: AbortSignal.timeout(PATIENCE),
   });
 }
 
-// Calls back with the state whenever it is another one, in this window or in another.
-export function watch(callback, everyMs = 2000) {
+// Calls back with the state whenever it is another one, in this window or in another; with an
+// error where there is none.
+export function watch(callback, complain, everyMs = 2000) {
   let last = "";
   const look = async () => {
     if (document.visibilityState === "visible") {
@@ -44,8 +58,9 @@ export function watch(callback, everyMs = 2000) {
         const now = JSON.stringify(state);
         if (now !== last) callback(state);
         last = now;
-      } catch {
-        // the next look may find it again
+      } catch (error) {
+        last = ""; // the next look may find it again
+        complain(error);
       }
     }
     setTimeout(look, everyMs);

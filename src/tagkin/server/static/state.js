@@ -3,7 +3,8 @@ import { count, counted, find, mode } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { forget, go, refresh } from "./page.js";
-import { post, watch } from "./server.js";
+import { showPicturesAgain } from "./pictures.js";
+import { NoAnswer, post, watch } from "./server.js";
 
 let version = null;
 let fit = "idle";
@@ -39,12 +40,45 @@ function tellFit(now, order) {
   fit = now.state;
 }
 
+// A step without an answer: it may be stored. Sent again under its name, it is not done twice.
+let unanswered = null;
+
+function nameStep(address) {
+  if (unanswered?.address === address) return unanswered.step;
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("-");
+}
+
 // Something was decided: `body` goes to `address`; the answer, once it is on the disk.
 export async function decide(address, body) {
-  const answer = await post(address, body);
-  forget();
-  tell(answer.state);
-  return answer;
+  const step = nameStep(address);
+  try {
+    const answer = await post(address, { ...body, step });
+    if (unanswered?.step === step) unanswered = null;
+    forget();
+    tell(answer.state);
+    return answer;
+  } catch (error) {
+    if (error instanceof NoAnswer) unanswered = { address, step };
+    throw error;
+  }
+}
+
+// What a page showed of a suggestion, which the decision on it keeps: its confidence and its run.
+export function shownOf({ dataset: { confidence, run } }) {
+  return [confidence ? Number(confidence) : null, run ? Number(run) : null];
+}
+
+// Say what was stored of `sent` decisions, and plainly what was not.
+export function sayStored(text, sent, answer, { trouble = "" } = {}) {
+  const { run, accepted, rejected, already, kept } = answer;
+  const lost = sent - accepted - rejected - already;
+  const parts = [text];
+  if (already > kept) parts.push(`${count(already - kept)} had been decided so before.`);
+  if (kept) parts.push(`${count(kept)} had been decided otherwise in another window, and stay so.`);
+  if (lost) parts.push(`${count(lost)} were not stored: reload the page and decide on them again.`);
+  if (trouble) parts.push(trouble);
+  const button = run === null ? null : { text: "Undo", run: () => undo() };
+  say(parts.join(" "), { bad: Boolean(kept || lost || trouble), button });
 }
 
 function namesOf(tags) {
@@ -89,10 +123,19 @@ export function follow() {
   bind("all", ["U", "Ctrl+Shift+z", "Ctrl+y"], "Redo", () => redo());
   find("#undo").addEventListener("click", () => undo());
   find("#redo").addEventListener("click", () => redo());
-  watch((state) => {
-    const isNews = state.version !== version;
-    const isFit = fit === "running" && state.fit.state !== "running";
-    tell(state);
-    if (isNews && !isFit) changedElsewhere();
-  });
+  watch(
+    (state) => {
+      const isNews = state.version !== version;
+      const isFit = fit === "running" && state.fit.state !== "running";
+      tell(state);
+      showPicturesAgain();
+      if (isFit) forget(); // what was fetched before is old
+      else if (isNews) changedElsewhere();
+    },
+    (error) => {
+      const line = find("#fit");
+      line.dataset.state = "gone";
+      if (line.textContent !== error.message) line.textContent = error.message;
+    },
+  );
 }

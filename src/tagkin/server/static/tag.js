@@ -3,9 +3,9 @@ import { count, counted, find, findAll, make, mode, remembered } from "./dom.js"
 import { current, focusOn, fromHereOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
-import { fresh, go, onShown, prepare, put } from "./page.js";
+import { fresh, go, keep, onShown, prepare, put } from "./page.js";
 import { get } from "./server.js";
-import { decide, undo } from "./state.js";
+import { decide, sayStored, shownOf } from "./state.js";
 
 const PATIENCE = 300; // ms for an order that knows the last decisions; then what was fetched before
 
@@ -38,33 +38,45 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 let isBusy = false;
 
 // Decide on all that are shown, and go on: at once with what was fetched before, unless the order
-// that knows of these decisions is there as soon.
+// that knows of these decisions is there as soon. If they cannot be stored, the page comes back with
+// its marks.
 async function accept() {
-  if (!grid() || isBusy) return;
+  if (!grid()) return;
+  if (isBusy) return say("The page before is still being stored. Press Enter again in a moment.");
   isBusy = true;
   const { tag, name, next, then, strategy, default: unmarked } = grid().dataset;
   const [yes, no] = [false, true].map((value) =>
-    tiles().filter((tile) => isPressed(tile) === value).map((tile) => Number(tile.dataset.content)),
+    tiles().filter((tile) => isPressed(tile) === value).map((tile) => [Number(tile.dataset.content), ...shownOf(tile)]),
   );
+  const putBack = keep();
   const waiting = strategy ? null : next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
   const decided = decide(`/api/tags/${tag}/decisions`, { accept: yes, reject: no, together: unmarked === "accept" });
   const better = decided.then(() => fresh(strategy ? question() : addressOf(tag))).then((found) =>
     !strategy && !find("#grid", found.page) && then ? fresh(addressOf(then)) : found,
   );
+  let trouble = "";
   try {
-    const first = waiting ? await Promise.race([better, wait(PATIENCE).then(() => waiting)]) : await better;
-    put(first);
-    const answer = await decided;
-    const already = answer.already ? `; ${count(answer.already)} had been decided on before` : "";
-    say(`${name}: ${count(answer.accepted)} accepted, ${count(answer.rejected)} rejected${already}.`, {
-      button: { text: "Undo", run: () => undo() },
-    });
+    const soon = waiting?.then((found) => (showsAny(found.page, tag, [...yes, ...no]) ? better : found));
+    put(await (soon ? Promise.race([better, wait(PATIENCE).then(() => soon)]) : better));
   } catch (error) {
+    trouble = error.message;
+  }
+  try {
+    const answer = await decided;
+    const text = `${name}: ${count(answer.accepted)} accepted, ${count(answer.rejected)} rejected.`;
+    sayStored(text, yes.length + no.length, answer, { trouble });
+  } catch (error) {
+    putBack();
     complain(error);
-    if (mode() !== "tag" || grid()?.dataset.tag !== tag) await go(addressOf(tag)).catch(() => {});
   } finally {
     isBusy = false;
   }
+}
+
+// Whether a page asks about decided photographs once more: it was fetched in another order.
+function showsAny(page, tag, decided) {
+  const contents = new Set(decided.map(([content]) => String(content)));
+  return findAll(`#grid[data-tag="${tag}"] .tile`, page).some((tile) => contents.has(tile.dataset.content));
 }
 
 function wrongFromHere(tile) {

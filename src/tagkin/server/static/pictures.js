@@ -1,0 +1,45 @@
+// Pictures that do not come say why, and come again when the review answers.
+import { find, findAll, make } from "./dom.js";
+import { onShown } from "./page.js";
+import { NoAnswer, get } from "./server.js";
+
+const GONE = "Not reachable: the review has ended";
+const BROKEN = "This picture cannot be shown";
+const AGAIN = 500; // ms in which pictures that fail together share a reason
+
+let looking = null;
+
+// Why pictures do not come: the review is asked once for all that fail together.
+function findReason() {
+  looking ??= get("/api/state").then(
+    () => ({ text: BROKEN, isGone: false }),
+    (error) => ({ text: error instanceof NoAnswer ? GONE : error.message, isGone: true }),
+  );
+  setTimeout(() => (looking = null), AGAIN);
+  return looking;
+}
+
+async function explain(image) {
+  if (!image.complete || !image.getAttribute("src") || image.naturalWidth) return;
+  const { text, isGone } = await findReason();
+  if (image.hidden || !image.isConnected) return;
+  const label = `${image.alt} ${text}`.trim();
+  const sign = make("span", { class: "unseen failed", role: "img", "aria-label": label, title: text }, make("span", {}, text));
+  if (isGone) sign.dataset.gone = "";
+  image.hidden = true;
+  image.before(sign);
+}
+
+export function showPicturesAgain() {
+  for (const sign of findAll(".failed[data-gone]")) {
+    const image = sign.nextElementSibling;
+    sign.remove();
+    image.hidden = false;
+    image.src = image.getAttribute("src"); // asks for it once more
+  }
+}
+
+export function listen() {
+  document.addEventListener("error", (event) => event.target.matches?.("img") && explain(event.target), true);
+  onShown(() => findAll("img", find("#main")).forEach(explain)); // those that failed before this module ran
+}

@@ -1,0 +1,147 @@
+"""What happens between showing a page and deciding on it: every order of events, by the API."""
+
+import itertools
+
+import pytest
+
+from tagkin.catalogue import Catalogue, change_tags
+from tests.catalogue.photographs import check_invariants
+from tests.catalogue.suggested import content, decisions, offer
+
+from .browser import Browser, Running
+from .conftest import tag
+
+REPLACED = {"a.jpg": {"dog": 0.4}, "b.jpg": {"holiday": 0.6}, "2024/c.jpg": {"sea": 0.5}}
+
+
+def refit(catalogue: Catalogue, _: Browser) -> None:
+    """Replace one of two suggestions of "holiday", and drop the other."""
+    offer(catalogue, REPLACED)
+
+
+def decide_elsewhere_and_undo(catalogue: Catalogue, other: Browser) -> None:
+    number = tag(catalogue, "holiday")
+    page = {"reject": [content(catalogue, "a.jpg"), content(catalogue, "b.jpg")]}
+    other.post(f"/api/tags/{number}/decisions", page)
+    other.post("/api/undo")
+
+
+def rename(catalogue: Catalogue, _: Browser) -> None:
+    change_tags(catalogue, "rename", [current_name(catalogue)], "vacation")
+
+
+def merge(catalogue: Catalogue, _: Browser) -> None:
+    change_tags(catalogue, "merge", [current_name(catalogue)], "beach")
+
+
+def current_name(catalogue: Catalogue) -> str:
+    return catalogue.value(
+        "SELECT t.name FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id) "
+        "WHERE s.name = 'holiday'"
+    )
+
+
+EVENTS = (refit, decide_elsewhere_and_undo, rename, merge)
+ORDERS = [o for n in (0, 1, len(EVENTS)) for o in itertools.permutations(EVENTS, n)]
+
+
+@pytest.fixture
+def other(running: Running) -> Browser:
+    """A second window."""
+    found = Browser(running.port)
+    found.open(running.access)
+    return found
+
+
+@pytest.mark.parametrize("way", ["tag", "photographs"])
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: "-".join(e.__name__ for e in order))
+def test_what_a_page_showed_is_decided_whatever_happened_since(
+    browser: Browser, other: Browser, catalogue: Catalogue, order: tuple, way: str
+) -> None:
+    number = tag(catalogue, "holiday")
+    page = browser.get(f"/api/tags/{number}/suggestions").json["suggestions"]
+    first, second = ([one["content"], one["confidence"], one["run"]] for one in page)
+    for event in order:
+        event(catalogue, other)
+    if way == "tag":
+        body = {"accept": [first], "reject": [second], "together": True}
+        done = browser.post(f"/api/tags/{number}/decisions", body).json
+    else:
+        yes, no = ([one[0], number, *one[1:]] for one in (first, second))
+        done = browser.post("/api/decisions", {"accept": [yes], "reject": [no]}).json
+    name = current_name(catalogue)
+    assert (done["accepted"], done["rejected"], done["already"], done["kept"]) == (1, 1, 0, 0)
+    assert decisions(catalogue) == {("a.jpg", name): 1, ("b.jpg", name): -1}
+    confidences = catalogue.rows("SELECT confidence FROM decisions WHERE holds ORDER BY verdict")
+    assert None not in [confidence for (confidence,) in confidences]
+    check_invariants(catalogue)
+    assert browser.post("/api/undo").json["decisions"] == 2
+    assert decisions(catalogue) == {}
+    check_invariants(catalogue)
+    assert browser.post("/api/redo").json["decisions"] == 2
+    assert decisions(catalogue) == {("a.jpg", name): 1, ("b.jpg", name): -1}
+    check_invariants(catalogue)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations((refit, rename, merge))))
+def test_a_decision_of_another_window_stands_whatever_happened_since(
+    browser: Browser, other: Browser, catalogue: Catalogue, order: tuple
+) -> None:
+    number = tag(catalogue, "holiday")
+    a, b = content(catalogue, "a.jpg"), content(catalogue, "b.jpg")
+    other.post("/api/decisions", {"reject": [[a, number]]})
+    for event in order:
+        event(catalogue, other)
+    body = {"accept": [[a, 0.95, None], [b, 0.7, None]], "together": True}
+    done = browser.post(f"/api/tags/{number}/decisions", body).json
+    assert (done["accepted"], done["rejected"], done["already"], done["kept"]) == (1, 0, 1, 1)
+    name = current_name(catalogue)
+    assert decisions(catalogue) == {("a.jpg", name): -1, ("b.jpg", name): 1}
+    check_invariants(catalogue)
+
+
+def test_the_page_of_a_renamed_tag_shows_the_tag_as_it_is_now(
+    browser: Browser, other: Browser, catalogue: Catalogue
+) -> None:
+    number = tag(catalogue, "holiday")
+    before = browser.get(f"/api/tags/{number}/suggestions").json["suggestions"]
+    rename(catalogue, other)
+    found = browser.get(f"/api/tags/{number}/suggestions").json
+    assert (found["tag"]["name"], found["tag"]["suggested"]) == ("vacation", 2)
+    assert found["suggestions"] == before
+    assert "vacation" in browser.get(f"/tags/{number}").text
+
+
+# --- steps that are sent twice because no answer came ------------------------------------------
+
+
+def test_a_step_that_is_sent_again_is_done_once(
+    browser: Browser, other: Browser, catalogue: Catalogue
+) -> None:
+    number = tag(catalogue, "holiday")
+    a, b = content(catalogue, "a.jpg"), content(catalogue, "b.jpg")
+    path = f"/api/tags/{number}/decisions"
+    browser.post(path, {"accept": [a, b], "step": "one"})
+    again = browser.post(path, {"accept": [a, b], "step": "one"}).json
+    assert (again["run"], again["already"], again["kept"]) == (None, 2, 0)
+    # the marks changed before it was sent again; what others decided is theirs
+    changed = browser.post(path, {"accept": [a], "reject": [b], "step": "one"}).json
+    assert (changed["rejected"], changed["already"], changed["kept"]) == (1, 1, 0)
+    assert other.post(path, {"accept": [b], "step": "two"}).json["kept"] == 1
+    assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
+
+
+def test_undo_and_redo_that_are_sent_again_are_done_once(
+    browser: Browser, catalogue: Catalogue
+) -> None:
+    a = content(catalogue, "a.jpg")
+    for name in ("one", "two", "three"):
+        browser.post("/api/decisions", {"accept": [[a, name]]})
+    for _ in range(2):
+        assert browser.post("/api/undo", {"step": "first"}).json["decisions"] == 1
+    assert set(decisions(catalogue)) == {("a.jpg", "one"), ("a.jpg", "two")}
+    browser.post("/api/undo", {"step": "second"})
+    assert set(decisions(catalogue)) == {("a.jpg", "one")}
+    for _ in range(2):
+        assert browser.post("/api/redo", {"step": "third"}).json["decisions"] == 1
+    assert set(decisions(catalogue)) == {("a.jpg", "one"), ("a.jpg", "two")}
