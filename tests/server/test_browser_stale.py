@@ -1,0 +1,243 @@
+"""A page in a real browser that is older than the catalogue, or whose server does not answer."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tagkin.catalogue import Catalogue, Suggested, put_suggestions
+from tagkin.server import Review
+
+from .browser import Running
+from .window import Window, make_catalogue
+
+N = 70
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[SimpleNamespace]:
+    """A review of its own for each test, as nothing here can be undone."""
+    catalogue = make_catalogue(tmp_path / "photos", tmp_path / "catalogue.sqlite", N)
+    review = Review(catalogue, tmp_path / "cache", fits=False)
+    running = Running(review)
+    found = SimpleNamespace(catalogue=catalogue, review=review, running=running, is_stopped=False)
+    yield found
+    if not found.is_stopped:
+        running.stop()
+    review.close()
+
+
+@pytest.fixture
+def window(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
+    found = Window(chrome, served.running.access.address(served.running.port))
+    yield found
+    found.close()
+
+
+def refit(catalogue: Catalogue) -> None:
+    """Suggest other tags for every photograph but two, as a model learned anew does."""
+    contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
+    with catalogue.run("suggest", model="e" * 64) as run:
+        each = [
+            (content, [Suggested("beach" if i < 2 else "snow", 0.7, [])])
+            for i, content in enumerate(contents)
+        ]
+        put_suggestions(catalogue, run.id, each)
+
+
+def held(catalogue: Catalogue) -> dict[tuple[int, str], int]:
+    rows = catalogue.rows(
+        "SELECT d.content, t.name, d.verdict FROM decisions d JOIN tags t ON t.id = d.tag "
+        "WHERE d.holds"
+    )
+    return {(content, tag): verdict for content, tag, verdict in rows}
+
+
+def contents(page: Any) -> list[int]:
+    return page.eval_on_selector_all(
+        "#grid .tile", "all => all.map(one => Number(one.dataset.content))"
+    )
+
+
+def number(catalogue: Catalogue, name: str) -> int:
+    return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
+
+
+# --- suggestions replaced between showing and deciding -----------------------------------------
+
+
+def test_a_grid_is_stored_after_a_refit(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+    shown = contents(page)
+    window.press("End", "x", "Home", "ArrowRight", "x")  # all but the first are wrong
+    refit(served.catalogue)
+    assert page.locator("#verdict").inner_text() == "Accept 1, reject 59"
+    window.press("Enter")
+    window.said("beach: 1 accepted, 59 rejected.")
+    expected = {(one, "beach"): 1 if one == shown[0] else -1 for one in shown}
+    assert held(served.catalogue) == expected
+    window.press("u")
+    window.said("Undone 60 decisions: beach.")
+    assert held(served.catalogue) == {}
+    page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 60")
+    assert set(contents(page)) == set(shown)  # to be decided on again
+    assert window.faults == []
+
+
+def test_all_of_a_photograph_are_stored_after_a_refit(
+    window: Window, served: SimpleNamespace
+) -> None:
+    page = window.open("/photographs")
+    content = int(page.locator("#photograph").get_attribute("data-content"))
+    names = page.locator("#suggestions .name").all_inner_texts()
+    served.review.decide([], [(content, names[0])], only_open=False)  # another window
+    refit(served.catalogue)
+    window.press("a")
+    window.said("3 suggestions accepted. 1 had been decided otherwise in another window")
+    assert held(served.catalogue) == {
+        (content, name): -1 if name == names[0] else 1 for name in names
+    }
+    assert window.faults == []
+
+
+def test_an_answer_to_a_doubt_is_stored_after_a_refit(
+    window: Window, served: SimpleNamespace
+) -> None:
+    page = window.open("/doubtful?kind=missing")
+    content = int(page.locator("#doubts > li").first.get_attribute("data-content"))
+    refit(served.catalogue)
+    with served.catalogue.transaction() as connection:
+        connection.execute("DELETE FROM doubts")
+    window.press("n")
+    window.said("city left out.")
+    assert held(served.catalogue) == {(content, "city"): -1}
+    assert window.faults == []
+
+
+# --- answers that do not come ------------------------------------------------------------------
+
+
+def test_a_lost_answer_is_asked_for_again_and_marks_may_change(
+    window: Window, served: SimpleNamespace
+) -> None:
+    """The review stores the first attempt, and the page does not hear of it."""
+    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+    shown = contents(page)
+
+    def lose(route: Any) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/decisions", lose)
+    window.press("Enter")
+    window.said("The review does not answer")
+    assert contents(page) == shown
+    page.unroute("**/decisions")
+    page.locator("#grid .tile").nth(3).click()
+    window.press("Enter")
+    window.said("beach: 0 accepted, 1 rejected. 59 had been decided so before.")
+    expected = {(one, "beach"): -1 if one == shown[3] else 1 for one in shown}
+    assert held(served.catalogue) == expected
+
+
+def test_a_lost_answer_to_undo_undoes_no_second_step(
+    window: Window, served: SimpleNamespace
+) -> None:
+    page = window.open("/photographs")
+    for rows in (3, 2):
+        window.press("1")
+        page.wait_for_function(
+            "n => document.querySelectorAll('#suggestions .row').length === n", arg=rows
+        )
+
+    def lose(route: Any) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/api/undo", lose)
+    window.press("u")
+    window.said("The review does not answer")
+    assert len(held(served.catalogue)) == 1
+    page.unroute("**/api/undo")
+    window.press("u")
+    window.said("Undone 1 decision")
+    assert len(held(served.catalogue)) == 1
+    window.press("u")
+    page.wait_for_function("() => document.querySelectorAll('#suggestions .row').length === 4")
+    assert held(served.catalogue) == {}
+
+
+def test_a_page_that_could_not_be_stored_comes_back_with_its_marks(
+    window: Window, served: SimpleNamespace
+) -> None:
+    """The next page is shown before the answer comes, which says that nothing was stored."""
+    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+    shown = contents(page)
+    waiting: list[Any] = []
+    page.route("**/decisions", lambda route: waiting.append(route))
+    page.locator("#grid .tile").nth(3).click()
+    window.press("Enter")
+    page.wait_for_function(
+        "n => +document.querySelector('#grid .tile').dataset.content !== n", arg=shown[0]
+    )
+    window.press("Enter")
+    window.said("still being stored")
+    waiting[0].abort()
+    window.said("The review does not answer")
+    assert contents(page) == shown
+    assert page.locator("#verdict").inner_text() == "Accept 59, reject 1"
+    page.unroute("**/decisions")
+    window.press("Enter")
+    window.said("beach: 59 accepted, 1 rejected.")
+    assert len(held(served.catalogue)) == 60
+
+
+def test_pictures_say_that_the_review_has_ended(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+    page.route("**/thumbnails/**", lambda route: route.abort())
+    page.route("**/api/state", lambda route: route.abort())
+    page.reload()
+    text = "Not reachable: the review has ended"
+    page.locator("#grid .failed", has_text=text).first.wait_for()
+    page.locator("#fit", has_text="The review does not answer").wait_for()
+    assert page.locator("#grid .tile img:visible").count() < len(contents(page))
+    # it was the network: pictures come again, without a click
+    page.unroute("**/thumbnails/**")
+    page.unroute("**/api/state")
+    page.locator("#grid .failed").first.wait_for(state="detached")
+    page.wait_for_function("() => document.querySelector('#grid img').naturalWidth > 0")
+    served.running.stop()
+    served.is_stopped = True
+    page.locator("#fit", has_text="The review does not answer").wait_for()
+    window.press("z")
+    page.locator("#closer .failed", has_text=text).wait_for()
+
+
+def test_a_picture_of_a_file_that_vanished_says_so(window: Window, served: SimpleNamespace) -> None:
+    page = window.page
+    page.route("**/thumbnails/**", lambda route: route.fulfill(status=404))
+    page.goto(f"{window.base}/photographs")
+    page.locator(".large .failed", has_text="This picture cannot be shown").wait_for()
+
+
+# --- the tag field -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/photographs", "/search?name=IMG"])
+def test_escape_leaves_the_tag_field(window: Window, path: str) -> None:
+    page = window.open(path)
+    window.press("t")
+    page.keyboard.type("bea")
+    page.locator(".completions li", has_text="beach").wait_for()
+    window.press("Escape")
+    assert page.locator(".completions").count() == 0
+    assert window.focused() != "tag"
+    window.press("?")  # a key of the page again
+    page.locator("#keys[open]").wait_for()
+    window.press("Escape")
+    window.press("t")
+    page.wait_for_function("() => document.activeElement.id === 'tag'")
+    assert page.locator("#tag").input_value() == ""
+    assert window.faults == []
