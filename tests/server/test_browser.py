@@ -311,7 +311,7 @@ def test_two_tabs(window: Window, served: SimpleNamespace) -> None:
     page.bring_to_front()
     window.said("Something was decided in another window.")
     window.press("Enter")
-    window.said("59 had been decided so before. 1 had been decided otherwise in another window")
+    window.said("59 had been decided so before. 1 had been decided otherwise")
     assert decided(served, -1) == {(shown[0], "beach")}
     assert len(decided(served, 1)) == 59
 

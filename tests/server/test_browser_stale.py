@@ -95,7 +95,7 @@ def test_all_of_a_photograph_are_stored_after_a_refit(
     served.review.decide([], [(content, names[0])], only_open=False)  # another window
     refit(served.catalogue)
     window.press("a")
-    window.said("3 suggestions accepted. 1 had been decided otherwise in another window")
+    window.said("3 suggestions accepted. 1 had been decided otherwise")
     assert held(served.catalogue) == {
         (content, name): -1 if name == names[0] else 1 for name in names
     }
@@ -241,3 +241,55 @@ def test_escape_leaves_the_tag_field(window: Window, path: str) -> None:
     page.wait_for_function("() => document.activeElement.id === 'tag'")
     assert page.locator("#tag").input_value() == ""
     assert window.faults == []
+
+
+def test_cards_of_tags_say_that_the_review_has_ended(window: Window) -> None:
+    page = window.page
+    page.route("**/suggestions?n=4", lambda route: route.abort())
+    page.goto(f"{window.base}/tags")
+    page.locator(".collage .failed", has_text="Not reachable").first.wait_for()
+    page.unroute("**/suggestions?n=4")
+    page.locator(".collage img").first.wait_for()
+    assert page.locator(".collage").first.locator(".failed").count() == 0
+
+
+# --- what a key or a button is about -----------------------------------------------------------
+
+
+def test_the_undo_button_of_a_message_undoes_the_step_of_the_message(
+    window: Window, served: SimpleNamespace
+) -> None:
+    page = window.open("/photographs")
+    content = int(page.locator("#photograph").get_attribute("data-content"))
+    name = page.locator("#suggestions .name").first.inner_text()
+    window.press("1")
+    window.said(f"{name} accepted.")
+    served.review.decide([(content, "mine")], [], only_open=False)  # another window
+    page.locator("#message button", has_text="Undo").click()
+    window.said(f"Undone 1 decision: {name}.")
+    assert held(served.catalogue) == {(content, "mine"): 1}
+    assert window.faults == []
+
+
+def test_a_second_key_is_for_the_next_doubt_before_the_answer_comes(
+    window: Window, served: SimpleNamespace
+) -> None:
+    page = window.open("/doubtful?kind=missing")
+    doubted = [int(one.get_attribute("data-content")) for one in page.locator("#doubts > li").all()]
+    waiting: list[Any] = []
+    page.route("**/decisions", lambda route: waiting.append(route))
+    with page.expect_request("**/decisions"):
+        window.press("y")
+    with page.expect_request("**/decisions"):
+        window.press("n")
+    with page.expect_request("**/decisions"):
+        window.press("n")
+    for route in waiting[:2]:
+        with page.expect_response("**/decisions"):
+            route.continue_()
+    waiting[2].abort()
+    window.said("The review does not answer")
+    page.wait_for_function(
+        "n => +document.querySelector('#doubts > li').dataset.content === n", arg=doubted[2]
+    )
+    assert held(served.catalogue) == {(doubted[0], "city"): 1, (doubted[1], "city"): -1}

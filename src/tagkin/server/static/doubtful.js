@@ -5,7 +5,7 @@ import { complain } from "./message.js";
 import { fresh, onShown, refresh } from "./page.js";
 import { decide, sayStored } from "./state.js";
 
-const items = () => findAll("#doubts > li");
+const items = () => findAll("#doubts > li:not([hidden])");
 
 function current() {
   return document.activeElement.closest?.("#doubts > li") ?? items()[0];
@@ -20,6 +20,8 @@ async function on(item, verdict) {
   if (!item) return;
   const all = items();
   const following = all[all.indexOf(item) + 1] ?? all[all.indexOf(item) - 1];
+  item.hidden = true; // the next key is for the next doubt
+  if (following) focusOn(following);
   const pair = [Number(item.dataset.content), Number(item.dataset.tag), null, null]; // the page asked
   try {
     const answer = await decide("/api/decisions", { [verdict]: [pair] });
@@ -27,10 +29,11 @@ async function on(item, verdict) {
     const said = item.dataset.kind === "missing" ? { accept: "added", reject: "left out" } : { accept: "kept", reject: "removed" };
     sayStored(answer.run === null ? "No change." : `${name} ${said[verdict]}.`, 1, answer);
     item.remove();
-    if (following) focusOn(following);
-    else await refresh();
+    if (!items().length) await refresh();
     if (items().length < 10) await more();
   } catch (error) {
+    item.hidden = false;
+    focusOn(item);
     complain(error);
   }
 }
@@ -57,7 +60,7 @@ async function more() {
   try {
     const { kind } = list.dataset;
     const { page } = await fresh(`/doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`);
-    const known = new Set(items().map((one) => `${one.dataset.content} ${one.dataset.tag}`));
+    const known = new Set(findAll("#doubts > li").map((one) => `${one.dataset.content} ${one.dataset.tag}`));
     const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
     for (const one of others) one.tabIndex = -1;
     list.append(...others);

@@ -1,5 +1,6 @@
 // Pages come from the server whole; what follows on one is fetched early and put in its place.
 import { find, findAll } from "./dom.js";
+import { complain } from "./message.js";
 import { text } from "./server.js";
 
 const SOON = 300; // ms
@@ -114,4 +115,4 @@ export async function refresh() {
   if (path) find(path)?.focus({ preventScroll: true });
 }
 
-addEventListener("popstate", () => go(location.pathname + location.search, { push: false }).catch(() => location.reload()));
+addEventListener("popstate", () => go(location.pathname + location.search, { push: false }).catch(complain));

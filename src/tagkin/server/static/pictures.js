@@ -3,7 +3,7 @@ import { find, findAll, make } from "./dom.js";
 import { onShown } from "./page.js";
 import { NoAnswer, get } from "./server.js";
 
-const GONE = "Not reachable: the review has ended";
+export const GONE = "Not reachable: the review has ended";
 const BROKEN = "This picture cannot be shown";
 const AGAIN = 500; // ms in which pictures that fail together share a reason
 
@@ -19,12 +19,17 @@ function findReason() {
   return looking;
 }
 
+// What stands in the place of a picture.
+export function makeSign(text, alt = "") {
+  const label = `${alt} ${text}`.trim();
+  return make("span", { class: "unseen failed", role: "img", "aria-label": label, title: text }, make("span", {}, text));
+}
+
 async function explain(image) {
   if (!image.complete || !image.getAttribute("src") || image.naturalWidth) return;
   const { text, isGone } = await findReason();
   if (image.hidden || !image.isConnected) return;
-  const label = `${image.alt} ${text}`.trim();
-  const sign = make("span", { class: "unseen failed", role: "img", "aria-label": label, title: text }, make("span", {}, text));
+  const sign = makeSign(text, image.alt);
   if (isGone) sign.dataset.gone = "";
   image.hidden = true;
   image.before(sign);

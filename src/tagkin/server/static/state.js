@@ -74,10 +74,10 @@ export function sayStored(text, sent, answer, { trouble = "" } = {}) {
   const lost = sent - accepted - rejected - already;
   const parts = [text];
   if (already > kept) parts.push(`${count(already - kept)} had been decided so before.`);
-  if (kept) parts.push(`${count(kept)} had been decided otherwise in another window, and stay so.`);
+  if (kept) parts.push(`${count(kept)} had been decided otherwise since this page was shown, and ${kept === 1 ? "stays" : "stay"} so.`);
   if (lost) parts.push(`${count(lost)} were not stored: reload the page and decide on them again.`);
   if (trouble) parts.push(trouble);
-  const button = run === null ? null : { text: "Undo", run: () => undo() };
+  const button = run === null ? null : { text: "Undo", run: () => undo(run) };
   say(parts.join(" "), { bad: Boolean(kept || lost || trouble), button });
 }
 

@@ -4,9 +4,11 @@ import { current, focusOn, fromHereOn, isPressed, onChange, press, tiles } from 
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, keep, onShown, prepare, put } from "./page.js";
+import { GONE, makeSign } from "./pictures.js";
 import { get } from "./server.js";
 import { decide, sayStored, shownOf } from "./state.js";
 
+const AGAIN = 2000; // ms until pictures that did not come are asked for again
 const PATIENCE = 300; // ms for an order that knows the last decisions; then what was fetched before
 
 const grid = () => find("#grid");
@@ -106,11 +108,15 @@ const seen = new IntersectionObserver((entries) => {
     get(`/api/tags/${entry.target.dataset.tag}/suggestions?n=4`).then((found) => {
       const some = found.suggestions.slice(0, 4);
       const collage = find(".collage", entry.target);
+      collage.replaceChildren();
       collage.classList.add(["none", "one", "two", "three", "four"][some.length]);
       for (const one of some) {
         collage.append(make("img", { src: one.thumbnail, srcset: one.srcset, sizes: "8rem", alt: "", decoding: "async" }));
       }
-    }, () => {});
+    }, () => {
+      find(".collage", entry.target).replaceChildren(makeSign(GONE));
+      setTimeout(() => seen.observe(entry.target), AGAIN);
+    });
   }
 }, { rootMargin: "200px" });
 
