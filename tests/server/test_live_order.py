@@ -5,7 +5,16 @@ import threading
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import decide_batch, load_model, open_for_scan, refit, scan, verdicts_of
+from tagkin.catalogue import (
+    Shown,
+    decide_batch,
+    load_model,
+    open_for_scan,
+    refit,
+    scan,
+    undo_batch,
+    verdicts_of,
+)
 from tagkin.catalogue.live_review import LiveReview
 from tagkin.server.answers import doubts_answer, suggestions_answer, tags_answer
 from tagkin.server.live_order import LiveOrder
@@ -110,4 +119,31 @@ def test_all_of_what_was_learned_is_told_at_once(catalogue, monkeypatch):
         assert order.expected()[tag] < before[tag]
     finally:
         held.may_return.set()
+        order.close()
+
+
+def test_a_reopened_suggestion_that_came_later_is_shown(catalogue):
+    """Its decision was on a page of before the last fit, and was undone."""
+    order = LiveOrder(catalogue.path)
+    try:
+        assert order.wait(PATIENCE)
+        tag = catalogue.value("SELECT id FROM tags WHERE name = 'red'")
+        before = order.suggestions(catalogue, tag, 100, None)
+        assert {one.run for one in before} == {catalogue.value("SELECT max(run) FROM suggestions")}
+        known = {one.content for one in before}
+        other = next(
+            c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id") if c not in known
+        )
+        with catalogue.transaction() as connection:
+            connection.execute("DELETE FROM found WHERE tag = ?", (tag,))
+        page = [Shown(other, tag, 0.25, before[0].run)]
+        for run in (decide_batch(catalogue, page).run, undo_batch(catalogue).run):
+            order.learn(verdicts_of(catalogue, run))
+        assert order.wait(PATIENCE)
+        after = order.suggestions(catalogue, tag, 100, None)
+        assert [one.content for one in after] == [one.content for one in before] + [other]
+        assert after[-1].confidence == 0.25
+        full = order.suggestions(catalogue, tag, len(before), None)
+        assert [one.content for one in full] == [one.content for one in before]
+    finally:
         order.close()
