@@ -41,8 +41,7 @@ def opened(process: subprocess.Popen) -> Browser:
     assert line, process.stderr.read()
     address = urlsplit(json.loads(line)["address"])
     browser = Browser(int(address.port or 0))
-    found = browser.get(f"/?{address.query}")
-    browser.cookie = found.headers["set-cookie"].partition(";")[0]
+    browser.open(address.query.removeprefix("key="))
     return browser
 
 

@@ -46,7 +46,7 @@ __all__ = [
 def card(one: Pictured) -> dict[str, Any]:
     """A photograph as a page shows it: its name, and the addresses of its pictures."""
     folder, _, name = one.path.rpartition("/")
-    sizes = {n: f"/thumbnails/{n}/{one.content}-{one.digest[:16]}.jpg" for n in SIZES}
+    sizes = {n: f"thumbnails/{n}/{one.content}-{one.digest[:16]}.jpg" for n in SIZES}
     return {
         "content": one.content,
         "name": shown(name),

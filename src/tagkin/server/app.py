@@ -38,6 +38,7 @@ def create_app(review: Review, access: Access) -> App:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,
         # nothing leaves the machine, whatever the environment asks for
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
@@ -54,9 +55,10 @@ def create_app(review: Review, access: Access) -> App:
 
 
 def _answer(request: Request, status: int, text: str) -> Response:
-    if request.url.path.startswith("/api/"):
+    base = request.base_url.path
+    if request.url.path.startswith(f"{base}api/"):
         return JSONResponse({"error": text}, status)
-    return HTMLResponse(render("error.html.jinja", text=text), status)
+    return HTMLResponse(render("error.html.jinja", base=base, text=text), status)
 
 
 def _invalid(request: Request, error: Exception) -> Response:

@@ -22,7 +22,7 @@ async function on(item, verdict) {
   const following = all[all.indexOf(item) + 1] ?? all[all.indexOf(item) - 1];
   const pair = [Number(item.dataset.content), Number(item.dataset.tag)];
   try {
-    await decide("/api/decisions", { [verdict]: [pair] });
+    await decide("api/decisions", { [verdict]: [pair] });
     const name = find(".claim strong", item).textContent;
     const said = item.dataset.kind === "missing" ? { accept: "added", reject: "left out" } : { accept: "kept", reject: "removed" };
     say(`${name} ${said[verdict]}.`, { button: { text: "Undo", run: () => undo() } });
@@ -56,7 +56,7 @@ async function more() {
   isLoading = true;
   try {
     const { kind } = list.dataset;
-    const { page } = await fresh(`/doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`);
+    const { page } = await fresh(`doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`);
     const known = new Set(items().map((one) => `${one.dataset.content} ${one.dataset.tag}`));
     const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
     for (const one of others) one.tabIndex = -1;
