@@ -22,7 +22,7 @@ from tagkin.catalogue import (
     tags_of,
     to_review,
 )
-from tagkin.errors import InvalidInput
+from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.thumbnails import SIZES
 from tagkin.templating import shown
@@ -98,7 +98,7 @@ def suggestions_answer(
     """Suggestions of a tag, the surest first; `next` is where the following part begins."""
     name = tag_name(catalogue, tag)
     if name is None:
-        raise InvalidInput(f"There is no tag with the number {tag}.")
+        raise NotFound(f"There is no tag with the number {tag}.")
     found = order.suggestions(catalogue, tag, n, after)
     there = pictured(catalogue, [one.content for one in found])
     last = found[-1] if len(found) == n else None
@@ -159,7 +159,7 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
     """A photograph: its suggestions with their kin, and its tags with who says so."""
     one = pictured(catalogue, [content]).get(content)
     if one is None:
-        raise InvalidInput(f"There is no photograph with the number {content}.")
+        raise NotFound(f"There is no photograph with the number {content}.")
     suggested = suggestions_for(catalogue, content)
     explained = explain_photograph(catalogue, one.path)
     kin = _kin_cards(catalogue, [s.kin for s in suggested])

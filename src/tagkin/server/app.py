@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.server import api, pages
 from tagkin.server.assets import render
 from tagkin.server.review import Review
@@ -62,8 +62,7 @@ def _answer(request: Request, status: int, text: str) -> Response:
 
 
 def _invalid(request: Request, error: Exception) -> Response:
-    is_missing = str(error).startswith("There is no ")
-    return _answer(request, 404 if is_missing else 400, str(error))
+    return _answer(request, 404 if isinstance(error, NotFound) else 400, str(error))
 
 
 def _not_stored(request: Request, error: Exception) -> Response:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from tagkin.catalogue import tag_name
-from tagkin.errors import InvalidInput
+from tagkin.errors import NotFound
 from tagkin.server import answers
 from tagkin.server.api import NOT_PLACED, Cursor, Doubted, Number, Some, Strategy, cursor, review_of
 from tagkin.server.assets import assets, assets_version, render
@@ -119,7 +119,7 @@ def search(
     review = review_of(request)
     near = None if similar is None else review.map.similar(similar, n)
     if similar is not None and near is None:
-        raise InvalidInput(NOT_PLACED)
+        raise NotFound(NOT_PLACED)
     with review.readers.one() as catalogue:
         if near is not None:
             found = {"photographs": answers.similar_answer(catalogue, near), "next": None}
