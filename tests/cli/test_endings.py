@@ -72,7 +72,17 @@ def test_nothing_to_learn_from(run, world, tmp_path):
     fails(run("train", world.photos, "--tags", "none.csv", "--model", "m"), "none.csv cannot be")
     said = run("train", world.photos, "--tags", world.tags, "--column", "odd", "--model", "m")
     fails(said, "no column odd", "found file_name, tags", "with --column NAME")
+    fails(
+        run("train", world.photos, "--tags", world.tags, "--min-count", 900, "--model", "m"),
+        "lower --min-count.",
+    )
     assert [p.name for p in tmp_path.iterdir()] == ["empty"]
+
+
+@pytest.mark.parametrize("name", ["min_count.csv", "overwrite=True.csv", 'tags="embedded".csv'])
+def test_names_of_files_are_told_as_they_are(run, world, name):
+    """Even if they look like parameters, which are options at the command line."""
+    fails(run("train", world.photos, "--tags", name, "--model", "m"), f"{name} cannot be read")
 
 
 def test_a_tag_file_that_names_absent_photographs(run, world, tmp_path):

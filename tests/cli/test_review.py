@@ -41,8 +41,7 @@ def opened(process: subprocess.Popen) -> Browser:
     assert line, process.stderr.read()
     address = urlsplit(json.loads(line)["address"])
     browser = Browser(int(address.port or 0))
-    found = browser.get(f"/?{address.query}")
-    browser.cookie = found.headers["set-cookie"].partition(";")[0]
+    browser.open(address.query.removeprefix("key="))
     return browser
 
 
@@ -151,6 +150,48 @@ def test_a_fit_in_the_background(catalogue, start):
         process.communicate()
     assert catalogue.with_suffix(".model").stat().st_mtime_ns != before
     assert len(kept(catalogue)) == 1
+
+
+# a browser that ends only after it has shown the first page
+BROWSER = """
+import json, os, pathlib, re, sys, urllib.parse, urllib.request
+file = pathlib.Path(urllib.request.url2pathname(urllib.parse.urlsplit(sys.argv[1]).path))
+address = re.search('url=([^"]+)"', file.read_text())[1]
+cookies = urllib.request.HTTPCookieProcessor()
+with urllib.request.build_opener(cookies).open(address) as page:
+    text = page.read().decode()
+modes = [oct(one.stat().st_mode & 0o777) for one in (file, file.parent)]
+found = {"given": sys.argv[1:], "address": address, "file": str(file), "modes": modes, "page": text}
+whole = pathlib.Path(sys.argv[0]).with_suffix(".json")
+whole.with_suffix(".part").write_text(json.dumps(found))
+os.replace(whole.with_suffix(".part"), whole)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path):
+    script = tmp_path / "browser.py"
+    script.write_text(BROWSER)
+    environment["BROWSER"] = f"{sys.executable} {script} %s"
+    process = start("review", "--catalogue", catalogue, "--port", 0, "--json")
+    try:
+        person = opened(process)
+        until = time.monotonic() + PATIENCE
+        while not script.with_suffix(".json").exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        found = json.loads(script.with_suffix(".json").read_text())
+        assert "Which tag?" in found["page"]
+        # other users see what a program is started with: a file, which they cannot read
+        assert found["given"] == [Path(found["file"]).as_uri()]
+        assert found["modes"] == ["0o600", "0o700"]
+        key = found["address"].rpartition("=")[2]
+        assert Browser(person.port).get(f"/?key={key}").status == 403  # it opens once
+        assert end(process) == ""
+    finally:
+        process.kill()
+        process.communicate()
+    assert not Path(found["file"]).parent.exists()
 
 
 def test_what_is_refused(catalogue, run):

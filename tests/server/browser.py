@@ -42,11 +42,15 @@ class Running:
 
 
 class Browser:
-    """Asks a server; `open` with the key in the address gives it the cookie."""
+    """Asks a server; `open` with the key in the address gives it the cookie and the folder.
+
+    From then on, paths are relative to the folder, as links of the review's pages are.
+    """
 
     def __init__(self, port: int, host: str = "127.0.0.1"):
         self.port, self.host = port, host
         self.cookie: str | None = None
+        self.folder = ""
 
     def ask(
         self,
@@ -58,17 +62,23 @@ class Browser:
         own = {"Cookie": self.cookie} if self.cookie else {}
         connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
         try:
-            connection.request(method, path, body, own | (headers or {}))
+            address = f"{self.folder}/{path.removeprefix('/')}"
+            connection.request(method, address, body, own | (headers or {}))
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}
             return Answer(response.status, found, response.read())
         finally:
             connection.close()
 
-    def open(self, access: Access) -> Answer:
-        found = self.ask("GET", f"/?key={access.key}")
-        self.cookie = found.headers["set-cookie"].partition(";")[0]
+    def open(self, key: str) -> Answer:
+        found = self.ask("GET", f"/?key={key}")
+        self.enter(found)
         return found
+
+    def enter(self, found: Answer) -> None:
+        """Keep the secrets of an answer that lets this browser in."""
+        self.cookie = found.headers["set-cookie"].partition(";")[0]
+        self.folder = found.headers["location"].removesuffix("/")
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.ask("GET", path, headers=headers)

@@ -145,5 +145,5 @@ def chrome() -> Iterator[Any]:
 def browser(running: Running) -> Browser:
     """That of the person who started the review."""
     found = Browser(running.port)
-    found.open(running.access)
+    found.open(running.access.key)
     return found

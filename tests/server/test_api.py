@@ -178,7 +178,7 @@ def test_deciding_twice_is_harmless_and_told(
     running: Running, browser: Browser, catalogue: Catalogue
 ) -> None:
     other = Browser(running.port)
-    other.open(running.access)
+    other.open(running.access.key)
     holiday = tag(catalogue, "holiday")
     body = {"accept": [content(catalogue, "a.jpg")], "reject": [content(catalogue, "b.jpg")]}
     answers = []

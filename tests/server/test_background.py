@@ -49,7 +49,7 @@ def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
 def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
     """The process of a fit writes by the right of the review, while a person decides."""
     person = Browser(running.port)
-    person.open(running.access)
+    person.open(running.access.key)
     number = catalogue.value("SELECT min(id) FROM contents")
     with Catalogue(catalogue.path, write=True, is_lent=True) as lent:
 

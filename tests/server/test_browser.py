@@ -1,6 +1,9 @@
 """The review page in a real browser: what a person does, with the mouse and with keys alone."""
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 from typing import Any
 
@@ -341,7 +344,8 @@ def test_two_steps_back_end_where_the_address_says(window: Window) -> None:
         if seen:
             window.press("ArrowRight")
         page.wait_for_function(
-            "was => !was.includes(location.pathname)", arg=[*seen, "/photographs"]
+            "was => !was.some((one) => location.pathname.endsWith(one))",
+            arg=[*seen, "/photographs"],
         )
         seen.append(page.evaluate("location.pathname"))
     held: list[Any] = []
@@ -397,3 +401,58 @@ def test_narrow(window: Window, served: SimpleNamespace) -> None:
     page = window.open(f"/tags/{served.tags['city']}")
     box = page.locator("#accept").bounding_box()
     assert box["y"] + box["height"] <= NARROW[1]
+
+
+# --- other ports -----------------------------------------------------------------------------
+
+
+@contextmanager
+def other_port() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """A server of somebody else on this machine: its address, and all that it is sent."""
+    received: list[tuple[str, str]] = []
+
+    class Listener(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append((self.path, str(self.headers)))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Set-Cookie", "tagkin=planted; Path=/")
+            self.end_headers()
+            self.wfile.write(b"<title>other</title><link rel=icon href=data:,>")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Listener) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/", received
+        server.shutdown()
+        thread.join()
+
+
+def test_another_port_of_this_machine_gets_no_secret(
+    window: Window, served: SimpleNamespace
+) -> None:
+    page = window.open("/tags")
+    (cookie,) = (one["value"] for one in page.context.cookies(page.url))
+    folder = window.base.rpartition("/")[2]
+    with other_port() as (address, received):
+        page.evaluate("address => { location.href = address; }", address)
+        page.wait_for_url(address)
+        page.goto(address)  # now with the cookie that this port has set
+        assert len(received) == 2
+        assert "tagkin=planted" in received[1][1]
+        assert not [one for one in received if cookie in one[1] or folder in "".join(one)]
+    window.open("/tags")
+    page.locator("#tags a", has_text="beach").wait_for()  # the planted cookie locks nobody out
+
+
+def test_the_link_to_the_content_stays_on_the_page(window: Window) -> None:
+    page = window.open("/tags")
+    page.locator("#tags a", has_text="boat").click()
+    page.locator("h1", has_text="boat").wait_for()
+    before = page.url
+    page.locator(".skip").focus()
+    window.press("Enter")
+    assert (window.focused(), page.url) == ("main", before)

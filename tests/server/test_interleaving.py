@@ -8,7 +8,7 @@ from tagkin.catalogue import Catalogue, change_tags
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import content, decisions, offer
 
-from .browser import Browser, Running
+from .browser import Browser
 from .conftest import tag
 
 REPLACED = {"a.jpg": {"dog": 0.4}, "b.jpg": {"holiday": 0.6}, "2024/c.jpg": {"sea": 0.5}}
@@ -46,11 +46,11 @@ ORDERS = [o for n in (0, 1, len(EVENTS)) for o in itertools.permutations(EVENTS,
 
 
 @pytest.fixture
-def other(running: Running) -> Browser:
+def other(browser: Browser) -> Browser:
     """A second window."""
-    found = Browser(running.port)
-    found.open(running.access)
-    return found
+    window = Browser(browser.port)
+    window.cookie, window.folder = browser.cookie, browser.folder
+    return window
 
 
 @pytest.mark.parametrize("way", ["tag", "photographs"])

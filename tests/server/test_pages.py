@@ -33,15 +33,26 @@ def test_modes(browser: Browser, path: str) -> None:
     assert found.status == 200, found.text
     assert found.headers["content-type"] == "text/html; charset=utf-8"
     assert "9 suggestions left for 4 photographs, about 5 right" in found.text
-    assert '<link rel="icon" href="/static/' in found.text
-    for asset in re.findall(r'(?:href|src)="(/static/[^"]+)"', found.text):
+    assert '<link rel="icon" href="static/' in found.text
+    for asset in re.findall(r'(?:href|src)="(static/[^"]+)"', found.text):
         kept = browser.get(asset)
         assert kept.status == 200
-        assert kept.headers["cache-control"] == "private, max-age=31536000, immutable"
+        assert kept.headers["cache-control"] == "private, max-age=86400, immutable"
 
 
 def test_home_leads_to_the_fast_way(browser: Browser) -> None:
-    assert browser.get("/").headers["location"] == "/tags"
+    assert browser.get("/").headers["location"] == "tags"
+
+
+def test_addresses_are_relative_to_the_base_of_the_page(browser: Browser) -> None:
+    """Every path begins with a secret, which scripts and templates need not know."""
+    absolute = re.compile(r"""["'`]/(?:api|tags|photographs|doubtful|search|overview|question)""")
+    page = browser.get("/tags").text
+    assert f'<base href="{browser.folder}/">' in page
+    assets = set(re.findall(r'(?:href|src)="(static/[^"]+)"', page))
+    assert len(assets) > 10
+    for text in (page, *(browser.get(asset).text for asset in assets)):
+        assert not absolute.findall(text)
 
 
 def test_what_is_shown(browser: Browser, catalogue: Catalogue) -> None:
@@ -68,6 +79,8 @@ def test_names_with_markup_are_text(browser: Browser, catalogue: Catalogue) -> N
 def test_what_is_not_there(browser: Browser) -> None:
     for path in ("/nowhere", "/tags/99999", "/photographs/99999", "/static/x/review.js"):
         assert browser.get(path).status == 404, path
+    for path in ("/search?similar=99999", "/api/photographs/99999/similar"):
+        assert browser.get(path).status == 404, path
     assert browser.get("/tags/one").status == 422
     assert browser.get("/api/tags/99999/suggestions").json == {
         "error": "There is no tag with the number 99999."
@@ -82,13 +95,13 @@ def pictures(browser: Browser, number: int) -> list[str]:
     return [found["thumbnail"], found["picture"]]
 
 
-def test_thumbnails_stand_upright_and_are_kept_for_good(
+def test_thumbnails_stand_upright_and_are_kept_for_a_day(
     browser: Browser, catalogue: Catalogue
 ) -> None:
     for path in pictures(browser, content(catalogue, "a.jpg")):
         found = browser.get(path)
         assert found.headers["content-type"] == "image/jpeg"
-        assert found.headers["cache-control"] == "private, max-age=31536000, immutable"
+        assert found.headers["cache-control"] == "private, max-age=86400, immutable"
         image = Image.open(io.BytesIO(found.body))
         assert image.size == (40, 60)  # never larger than it is, and turned
         assert abs(np.asarray(image).mean() - 20) < 3

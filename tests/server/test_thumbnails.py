@@ -1,6 +1,7 @@
 """Thumbnails: made once, kept by content, limited, and never in the way."""
 
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 
@@ -45,6 +46,16 @@ def test_made_once(cache: Path, photograph: tuple[str, str]) -> None:
     assert first.is_final
     assert not again.picture(file, digest, SIZES[1]).is_final  # that one was never made
     again.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have other permissions")
+def test_others_cannot_read_the_pictures(cache: Path, photograph: tuple[str, str]) -> None:
+    kept = Thumbnails(cache)
+    kept.picture(*photograph, SMALL)
+    modes = {one.name: one.stat().st_mode & 0o077 for one in cache.iterdir()}
+    assert "thumbnails.sqlite" in modes
+    assert set(modes.values()) == {0}
+    kept.close()
 
 
 def test_one_that_changed_since_the_scan_is_shown_and_not_kept(

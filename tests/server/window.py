@@ -59,7 +59,6 @@ class Window:
     """A window on a review; whatever its console says is a fault."""
 
     def __init__(self, browser: Any, address: str):
-        self.base = address.partition("/?")[0]
         self.context = browser.new_context(reduced_motion="reduce")
         self.context.set_default_timeout(120_000)  # a busy machine is no fault
         self.context.add_init_script(PATIENT)
@@ -67,6 +66,8 @@ class Window:
         self.page = self.tab()
         self.resize(WIDE)
         self.page.goto(address)
+        self.page.wait_for_url("**/tags")
+        self.base = self.page.url.removesuffix("/tags")
 
     def tab(self) -> Any:
         """Another one of the same person."""

@@ -22,7 +22,7 @@ from tagkin.annotator.side_by_side import beside, one_thread_beside
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, with_other_labels
 from tagkin.denoising import TagDenoiser
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, Parameter
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import held_out_scores
 from tagkin.model_selection.folds import Fold, make_folds
@@ -280,7 +280,9 @@ def check_enough(
     n, n_labels = Y.shape
     if n_labels == 0:
         raise InvalidInput(
-            f"No {label} is on enough images to be learned. Pass more {images}, or lower min_count."
+            f"No {label} is on enough images to be learned. Pass more {images}, or lower ",
+            Parameter("min_count"),
+            ".",
         )
     if n < FEWEST:
         raise InvalidInput(
@@ -289,7 +291,9 @@ def check_enough(
     if Y.nnz == n * n_labels:
         raise InvalidInput(
             f"All {n} {images} carry the same {label}s, so that nothing tells where a {label} "
-            f"does not belong. Pass {images} of something else, too, or lower min_count."
+            f"does not belong. Pass {images} of something else, too, or lower ",
+            Parameter("min_count"),
+            ".",
         )
 
 

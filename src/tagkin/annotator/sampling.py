@@ -43,7 +43,7 @@ from tagkin.annotator.naming import Naming
 from tagkin.annotator.progress import Counted, Progress
 from tagkin.arrays import blas_threads_for
 from tagkin.calibration import LabelCalibrator
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import memory_at_hand
 from tagkin.model_selection.folds import Fold, make_folds
 from tagkin.space import IndicatorView
@@ -134,7 +134,9 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
     raise InvalidInput(
         f"Scores of {n:,} images for {n_labels:,} labels take about {needed / 2**30:,.0f} GiB of "
         f"memory, and there are {memory / 2**30:,.0f}. Leave out labels that are on fewer than "
-        f"{least:,} images (min_count): {kept:,} remain."
+        f"{least:,} images (",
+        Parameter("min_count", least),
+        f"): {kept:,} remain.",
     )
 
 

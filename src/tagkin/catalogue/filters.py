@@ -10,7 +10,7 @@ from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.database import sql_text
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
 
 __all__ = ["Filters", "content_of", "tag_numbers"]
@@ -122,7 +122,7 @@ def _numbers_of(catalogue: Catalogue, name: str, may_be_new: bool) -> list[int]:
     every = [one for (one,) in catalogue.rows("SELECT name FROM tags WHERE same_as IS NULL")]
     near = difflib.get_close_matches(name, every, n=3)
     hint = f" Did you mean {' or '.join(near)}?" if near else " `tagkin tags list` has them all."
-    raise InvalidInput(f"There is no tag {name!r} in this catalogue.{hint}")
+    raise NotFound(f"There is no tag {name!r} in this catalogue.{hint}")
 
 
 def content_of(catalogue: Catalogue, path: str) -> int:
@@ -132,7 +132,7 @@ def content_of(catalogue: Catalogue, path: str) -> int:
         (path.encode("utf-8", "surrogateescape"),),
     )
     if found is None:
-        raise InvalidInput(
+        raise NotFound(
             f"{path} is not in the catalogue. Photographs that are new are found by `tagkin scan`."
         )
     if found[0] is None:

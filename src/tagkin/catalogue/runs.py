@@ -7,7 +7,7 @@ from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.texts import from_text
-from tagkin.errors import InvalidInput
+from tagkin.errors import NotFound
 
 __all__ = ["PastRun", "history", "last_undoable", "past_run"]
 
@@ -58,7 +58,7 @@ def past_run(catalogue: Catalogue, number: int) -> PastRun:
     """One run, by its number."""
     row = catalogue.row(f"SELECT {_COLUMNS} FROM runs r WHERE r.id = ?", (number,))
     if row is None:
-        raise InvalidInput(f"There is no run {number}. `tagkin history` lists them.")
+        raise NotFound(f"There is no run {number}. `tagkin history` lists them.")
     return _past(row)
 
 

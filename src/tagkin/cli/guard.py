@@ -15,20 +15,12 @@ import typer
 
 from tagkin.cli.output import note, say, shown_text
 from tagkin.cli.streams import discard
-from tagkin.errors import TagkinError
+from tagkin.errors import Parameter, TagkinError
 from tagkin.version import __version__
 
 __all__ = ["DONE", "FAILED", "INTERRUPTED", "guarded"]
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
-
-# messages name parameters; at the command line they have other names
-_AS_OPTIONS = {
-    "column=…": "--column NAME",
-    'tags="embedded"': "--tags embedded",
-    "overwrite=True": "--overwrite",
-    "min_count": "--min-count",
-}
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -55,7 +47,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                 )
             _end(said, INTERRUPTED)
         except TagkinError as error:
-            _end(_error(str(error)), FAILED)
+            _end(_error("".join(map(_with_option, error.parts))), FAILED)
         except OSError as error:
             discard(sys.stdout)
             where = f"{error.filename}: " if error.filename else ""
@@ -68,9 +60,15 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _with_option(part: str | Parameter) -> str:
+    """Return a part of a message, with the option in place of a parameter."""
+    if not isinstance(part, Parameter):
+        return str(part)
+    option = f"--{part.name.replace('_', '-')}"
+    return option if part.value in (None, True) else f"{option} {part.value}"
+
+
 def _error(text: str) -> str:
-    for parameter, option in _AS_OPTIONS.items():
-        text = text.replace(parameter, option)
     return f"[red]Error:[/red] {shown_text(text)}"
 
 

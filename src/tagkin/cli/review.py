@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
+import threading
 import webbrowser
+from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +35,13 @@ Examples:
   tagkin review
   tagkin review ~/Pictures --no-browser --port 9000
   tagkin review ~/Pictures --vocabulary words.txt
+"""
+
+_REDIRECT = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}"></head>
+<body><p><a href="{address}">To the review</a></p></body></html>
 """
 
 
@@ -131,9 +142,24 @@ def run(
 
 def _serve(server: Server, catalogue: Catalogue, no_browser: bool, as_json: bool) -> None:
     _tell(server.address, catalogue, as_json)
-    if not no_browser:
-        webbrowser.open(server.first_address)
-    server.run()
+    with contextlib.nullcontext() if no_browser else _opened_in_browser(server.first_address):
+        server.run()
+
+
+@contextlib.contextmanager
+def _opened_in_browser(address: str) -> Iterator[None]:
+    """Open an address in the browser, by a private file that leads there.
+
+    All users of a machine can see the arguments of programs, so the address is not one of them.
+    Some browsers, such as a command in BROWSER, keep this thread until they end; so another
+    thread starts them.
+    """
+    with tempfile.TemporaryDirectory(prefix="tagkin-", ignore_cleanup_errors=True) as folder:
+        file = Path(folder) / "review.html"
+        file.touch(mode=0o600)
+        file.write_text(_REDIRECT.format(address=escape(address)), encoding="utf-8")
+        threading.Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()
+        yield
 
 
 def _tell(address: str, catalogue: Catalogue, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tagkin.collection import find_keywords, find_photographs
 from tagkin.collection.matching import match_table
 from tagkin.collection.tag_files import TagTable, read_tags
-from tagkin.errors import InvalidInput, StorageError, UnreadableImage, pip_install
+from tagkin.errors import InvalidInput, Parameter, StorageError, UnreadableImage, pip_install
 from tagkin.images import Failure
 
 __all__ = ["METADATA", "Collection", "Progress", "read_collection"]
@@ -23,7 +23,7 @@ METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as 
 _SOURCES = {"none": {"nowhere"}, "embedded": {"keywords"}, "file": {"file"}, "given": {"caller"}}
 _SOURCES["both"] = _SOURCES["embedded"] | _SOURCES["file"]
 _KEYWORDS = "the photographs' own keywords"
-_EMBEDDED = 'tags="embedded"'
+_EMBEDDED = Parameter("tags", "embedded")
 _NAMED = 5  # examples in a message
 
 
@@ -186,7 +186,9 @@ def _asked_for(
     if path is None and asked:
         raise InvalidInput(
             f"No {' or '.join(METADATA)} in {', '.join(map(str, locations))}. Name a tag file, or "
-            f"read the keywords alone with {_EMBEDDED}."
+            "read the keywords alone with ",
+            _EMBEDDED,
+            ".",
         )
     return asked or ("embedded" if path is None else "file"), path
 
@@ -197,7 +199,9 @@ def _metadata_in(locations: Sequence[Path]) -> Path | None:
     if len(found) > 1:
         raise InvalidInput(
             f"Found several tag files: {', '.join(map(str, found))}. Say which one to use, or "
-            f"read the keywords in the photographs with {_EMBEDDED}."
+            "read the keywords in the photographs with ",
+            _EMBEDDED,
+            ".",
         )
     return found[0] if found else None
 
@@ -211,8 +215,8 @@ def _table(path: Path, column: str | None, *, was_named: bool) -> TagTable:
     except (InvalidInput, StorageError) as error:
         if was_named:
             raise
-        hint = f"If it is no tag file, read the keywords in the photographs with {_EMBEDDED}."
-        raise type(error)(f"{error} {hint}") from error
+        hint = " If it is not a tag file, read the keywords in the photographs with "
+        raise type(error)(*error.parts, hint, _EMBEDDED, ".") from error
     return table
 
 

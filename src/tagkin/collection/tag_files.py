@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagkin.collection import exiftool_tables
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput, Parameter, StorageError
 from tagkin.filesystem import write_whole
 
 __all__ = ["TagTable", "guarded_cell", "read_tags", "write_tags"]
@@ -225,7 +225,9 @@ def _tag_column(rows: list[_Row], column: str | None, path: Path) -> str:
     if not found and rows:
         raise InvalidInput(
             f"{path} has no column {' or '.join(wanted)}; found {', '.join(map(str, there))}. Name "
-            "the column of tags with column=…"
+            "the column of tags with ",
+            Parameter("column", "NAME"),
+            ".",
         )
     return found[0] if found else wanted[0]
 
@@ -259,7 +261,9 @@ def _of_exiftool(
         raise InvalidInput(
             f"{path} is as exiftool writes it, and has no column {column or 'of tags'}; found "
             f"{', '.join(header)}. Write {', '.join(exiftool_tables.COLUMNS)} into it, or name the "
-            "column of tags with column=…"
+            "column of tags with ",
+            Parameter("column", "NAME"),
+            ".",
         )
     tags: dict[str, list[str]] = {}
     for row in rows:
@@ -297,7 +301,8 @@ def write_tags(path: str | os.PathLike[str], table: TagTable, *, overwrite: bool
     try:
         path = path.resolve()
         if path.exists() and not overwrite:
-            raise StorageError(f"{path} is there already. Pass overwrite=True to replace it.")
+            overwrite_it = Parameter("overwrite", True)
+            raise StorageError(f"{path} is there already. Pass ", overwrite_it, " to replace it.")
         write_whole(path, data)
     except StorageError:
         raise

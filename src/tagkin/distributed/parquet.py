@@ -14,7 +14,7 @@ import numpy as np
 from tagkin.distributed.blocks import key
 from tagkin.distributed.cluster import client_or_current, dask, result, submitting, wait
 from tagkin.distributed.extraction import see
-from tagkin.errors import ClusterLost, InvalidInput, StorageError
+from tagkin.errors import ClusterLost, InvalidInput, Parameter, StorageError
 from tagkin.features import get_backbone
 from tagkin.filesystem import whole_file
 from tagkin.images import Failure
@@ -191,7 +191,9 @@ def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
 def _check_column(schema: Any, column: str, name: Path) -> None:
     if column not in schema.names:
         raise InvalidInput(
-            f"{name} has no column {column!r}; it has {', '.join(schema.names)}. Pass column=…"
+            f"{name} has no column {column!r}; it has {', '.join(schema.names)}. Pass another ",
+            Parameter("column"),
+            ".",
         )
 
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, to_numpy
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, Parameter
 from tagkin.labels.merging import plural_pairs
 from tagkin.labels.spelling import TagReader, leaf_of, most_frequent
 from tagkin.wording import count
@@ -143,7 +143,7 @@ class Vocabulary(BaseEstimator):
         """(normalised tag, spelling) of all tags of every image."""
         if not isinstance(self.min_count, Integral) or self.min_count < 1:
             raise InvalidInput(
-                f"min_count must be a whole number from 1; found {self.min_count!r}."
+                Parameter("min_count"), f" must be a whole number from 1; found {self.min_count!r}."
             )
         return [list(reader.tags_of(row, i)) for i, row in enumerate(_listed(tag_lists))]
 
@@ -208,7 +208,7 @@ class Vocabulary(BaseEstimator):
             tags = dict(reversed(list(reader.tags_of(row, i))))
             new = {key: spelling for key, spelling in tags.items() if key not in self._images}
             if new and unknown == "raise":
-                raise InvalidInput(f"Row {i}: {self._not_there(*next(iter(new.items())))}")
+                raise InvalidInput(f"Row {i}: ", *self._not_there(*next(iter(new.items()))))
             for key, spelling in new.items():
                 missing[key] += 1
                 shown.setdefault(key, spelling)
@@ -250,22 +250,28 @@ class Vocabulary(BaseEstimator):
         found = list(self._reader().tags_of([name], 0))
         key = found[0][0] if found else ""
         if key not in self._columns:
-            raise InvalidInput(self._not_there(key, name))
+            raise InvalidInput(*self._not_there(key, name))
         return self._columns[key]
 
-    def _not_there(self, key: str, name: str) -> str:
+    def _not_there(self, key: str, name: str) -> list[str | Parameter]:
+        """Return the parts of a message that says why a tag is missing."""
         if key in self._excluded():
-            return f"The tag {name!r} is excluded. Leave it out of exclude, and fit again."
+            return [f"The tag {name!r} is excluded. Leave it out of exclude, and fit again."]
         if key in self._images:
-            return (
-                f"The tag {name!r} was dropped: it is on {count(self._images[key], 'image')}, "
-                f"fewer than min_count={self.min_count}. Lower min_count."
-            )
+            n_images = count(self._images[key], "image")
+            least = Parameter("min_count", self.min_count)
+            return [
+                f"The tag {name!r} was dropped: it is on {n_images}, fewer than ",
+                least,
+                ". Lower ",
+                Parameter("min_count"),
+                ".",
+            ]
         close = difflib.get_close_matches(key, self._columns, n=3)
         names = ", ".join(repr(self._names[self._columns[k]]) for k in close)
         hint = f"Close to it: {names}." if names else "Nothing is close to it."
         size = count(len(self._names), "tag")
-        return f"The tag {name!r} is not in the vocabulary of {size}. {hint}"
+        return [f"The tag {name!r} is not in the vocabulary of {size}. {hint}"]
 
     # --- what is in it -------------------------------------------------------------------
 

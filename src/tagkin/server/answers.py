@@ -23,7 +23,7 @@ from tagkin.catalogue import (
     tags_of,
     to_review,
 )
-from tagkin.errors import InvalidInput
+from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.thumbnails import SIZES
 from tagkin.templating import shown
@@ -47,7 +47,7 @@ __all__ = [
 def card(one: Pictured) -> dict[str, Any]:
     """A photograph as a page shows it: its name, and the addresses of its pictures."""
     folder, _, name = one.path.rpartition("/")
-    sizes = {n: f"/thumbnails/{n}/{one.content}-{one.digest[:16]}.jpg" for n in SIZES}
+    sizes = {n: f"thumbnails/{n}/{one.content}-{one.digest[:16]}.jpg" for n in SIZES}
     return {
         "content": one.content,
         "name": shown(name),
@@ -100,7 +100,7 @@ def suggestions_answer(
     tag = resolve_tag(catalogue, tag)  # a page may be older than the tag's name
     name = tag_name(catalogue, tag)
     if name is None:
-        raise InvalidInput(f"There is no tag with the number {tag}.")
+        raise NotFound(f"There is no tag with the number {tag}.")
     found = order.suggestions(catalogue, tag, n, after)
     last = found[-1] if len(found) == n else None
     return {
@@ -161,7 +161,7 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
     """A photograph: its suggestions with their kin, and its tags with who says so."""
     one = pictured(catalogue, [content]).get(content)
     if one is None:
-        raise InvalidInput(f"There is no photograph with the number {content}.")
+        raise NotFound(f"There is no photograph with the number {content}.")
     suggested = suggestions_for(catalogue, content)
     explained = explain_photograph(catalogue, one.path)
     kin = _kin_cards(catalogue, [s.kin for s in suggested])

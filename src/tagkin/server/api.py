@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tagkin.catalogue import Decided, Open, Shown, complete_tag, history, tags_of
 from tagkin.catalogue.batches import Pair
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers
 from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.review import Review
@@ -171,7 +171,7 @@ def similar(request: Request, content: Number, n: Some = 60) -> Any:
     review = review_of(request)
     found = review.map.similar(content, n)
     if found is None:
-        raise InvalidInput(NOT_PLACED)
+        raise NotFound(NOT_PLACED)
     with review.readers.one() as catalogue:
         return {"photographs": answers.similar_answer(catalogue, found)}
 

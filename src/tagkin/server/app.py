@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.server import api, pages
 from tagkin.server.assets import render
 from tagkin.server.review import Review
@@ -38,6 +38,7 @@ def create_app(review: Review, access: Access) -> App:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,
         # nothing leaves the machine, whatever the environment asks for
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
@@ -54,14 +55,14 @@ def create_app(review: Review, access: Access) -> App:
 
 
 def _answer(request: Request, status: int, text: str) -> Response:
-    if request.url.path.startswith("/api/"):
+    base = request.base_url.path
+    if request.url.path.startswith(f"{base}api/"):
         return JSONResponse({"error": text}, status)
-    return HTMLResponse(render("error.html.jinja", text=text), status)
+    return HTMLResponse(render("error.html.jinja", base=base, text=text), status)
 
 
 def _invalid(request: Request, error: Exception) -> Response:
-    is_missing = str(error).startswith("There is no ")
-    return _answer(request, 404 if is_missing else 400, str(error))
+    return _answer(request, 404 if isinstance(error, NotFound) else 400, str(error))
 
 
 def _not_stored(request: Request, error: Exception) -> Response:

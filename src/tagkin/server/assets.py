@@ -66,10 +66,10 @@ def render(template: str, **data: object) -> str:
 
 
 def _static(name: str) -> str:
-    """The address of an asset, which has to be there."""
+    """Return the address of an asset, relative to the base of a page; the asset must exist."""
     if name not in assets():
         raise LookupError(f"There is no file {name} for pages.")
-    return f"/static/{assets_version()}/{name}"
+    return f"static/{assets_version()}/{name}"
 
 
 @cache

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from tagkin.catalogue import tag_name
-from tagkin.errors import InvalidInput
+from tagkin.errors import NotFound
 from tagkin.server import answers
 from tagkin.server.api import NOT_PLACED, Cursor, Doubted, Number, Some, Strategy, cursor, review_of
 from tagkin.server.assets import assets, assets_version, render
@@ -21,7 +21,7 @@ __all__ = ["N_PICTURES", "router"]
 
 router = APIRouter()
 
-_FOREVER = "private, max-age=31536000, immutable"
+_DAY = "private, max-age=86400, immutable"  # every start of a review has new addresses
 _SHORT = "private, max-age=60"
 N_PICTURES = 4  # that are made or read at once: other answers need not wait for them
 
@@ -29,14 +29,16 @@ N_PICTURES = 4  # that are made or read at once: other answers need not wait for
 def _page(request: Request, mode: str, **data: Any) -> HTMLResponse:
     state = review_of(request).state()
     modules = sorted(name for name in assets() if name.endswith(".js"))
-    page = render(f"{mode}.html.jinja", mode=mode, state=state, modules=modules, **data)
-    return HTMLResponse(page)
+    base = request.base_url.path
+    return HTMLResponse(
+        render(f"{mode}.html.jinja", base=base, mode=mode, state=state, modules=modules, **data)
+    )
 
 
 @router.get("/")
 def home() -> RedirectResponse:
     """The fast way is the first."""
-    return RedirectResponse("/tags", status_code=303)
+    return RedirectResponse("tags", status_code=303)
 
 
 @router.get("/tags")
@@ -117,7 +119,7 @@ def search(
     review = review_of(request)
     near = None if similar is None else review.map.similar(similar, n)
     if similar is not None and near is None:
-        raise InvalidInput(NOT_PLACED)
+        raise NotFound(NOT_PLACED)
     with review.readers.one() as catalogue:
         if near is not None:
             found = {"photographs": answers.similar_answer(catalogue, near), "next": None}
@@ -149,12 +151,12 @@ async def thumbnail(
     content: Number,
     digest: Annotated[str, Path(pattern="^[0-9a-f]{16}$")],
 ) -> Response:
-    """A picture of a photograph, which a browser keeps for good."""
+    """A picture of a photograph, which the browser caches for a day."""
     limiter: anyio.CapacityLimiter = request.app.state.pictures
     found = await run_sync(_picture, request, size, content, digest, limiter=limiter)
     if found is None:
         return Response("There is no such picture.", 404, media_type="text/plain")
-    caching = {"cache-control": _FOREVER if found.is_final else _SHORT}
+    caching = {"cache-control": _DAY if found.is_final else _SHORT}
     return Response(found.jpeg, media_type="image/jpeg", headers=caching)
 
 
@@ -172,4 +174,4 @@ def static(version: str, name: str) -> Response:
     found = assets().get(name)
     if found is None or version != assets_version():
         return Response("There is no such file.", 404, media_type="text/plain")
-    return Response(found.content, media_type=found.kind, headers={"cache-control": _FOREVER})
+    return Response(found.content, media_type=found.kind, headers={"cache-control": _DAY})

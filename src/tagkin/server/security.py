@@ -1,9 +1,10 @@
-"""Who may ask, and what every answer carries: one guard in front of all routes.
+"""The guard in front of all routes: who may ask, and what every answer carries.
 
-A review runs on the machine of one person, in whose browser any other page runs as well. So a
-request needs a secret that only the opened address has; its Host must be a name of this machine
-(or a foreign name that was made to point here would do); and whatever changes something must come
-from a page of the review itself.
+A review runs on the machine of one person. Other users may work on that machine, and other pages
+run in the person's browser. So a request needs two secrets: the start of its path, and a cookie.
+A browser sends a cookie to every port of a host, but only the review's own pages know the path.
+The Host must be a name of this machine, because a foreign name can be made to point here. Only a
+page of the review itself may change something.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from tagkin.errors import InvalidInput
 from tagkin.server.assets import render
@@ -25,14 +30,16 @@ __all__ = ["MAX_BODY", "Access", "Guard", "is_loopback"]
 MAX_BODY = 1 << 20  # bytes of a request; a page of ten thousand decisions has fewer
 _MAX_ADDRESS = 8192
 _MIN_PASSWORD = 8
+_MAX_ATTEMPTS = 8  # passwords that wait to be checked
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _SAFE = frozenset({"GET", "HEAD"})
 _LOGIN = "/login"
-_TOO_LARGE = (413, f"The request is larger than {MAX_BODY:,} bytes.")
+_COOKIE = "tagkin"
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z._-]+)(:[0-9]+)?")
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'self'; "
     "frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -55,6 +62,10 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _secret() -> Any:
+    return field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+
 @dataclass(frozen=True)
 class Access:
     """Who may use a review.
@@ -69,12 +80,14 @@ class Access:
     """The address that is listened on."""
     password: str | None = field(default=None, repr=False)
     """For an address that others can reach."""
-    key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    """The secret in the address that is opened."""
-    first_key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    """One that opens it once: programs that are started can be seen by other users."""
-    session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    """The secret in the cookie that it is exchanged for."""
+    key: str = _secret()
+    """The secret in the printed address."""
+    first_key: str = _secret()
+    """The secret in the address that the browser is started with. It opens the review once."""
+    session: str = _secret()
+    """The secret in the cookie."""
+    folder: str = _secret()
+    """The secret that every path starts with."""
 
     def __post_init__(self) -> None:
         if not is_loopback(self.host) and not self.password:
@@ -85,25 +98,21 @@ class Access:
         if self.password is not None and len(self.password) < _MIN_PASSWORD:
             raise InvalidInput(f"The password has fewer than {_MIN_PASSWORD} characters.")
 
-    @property
-    def cookie(self) -> str:
-        """The name of the cookie: several reviews run side by side."""
-        return f"tagkin-{hmac.new(self.session.encode(), b'name', 'sha256').hexdigest()[:8]}"
-
     def address(self, port: int, *, once: bool = False) -> str:
-        """What to open: with a secret in it, that of the first opening or one for all."""
+        """Return the address to open, with the key for all openings or for the first."""
         key = self.first_key if once else self.key
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/?key={key}"
 
     def allows_host(self, given: str) -> bool:
         """Whether a Host header names this machine, and not a foreign name that points here."""
-        name = urlsplit(f"//{given}").hostname if given else None
-        if name is None:
+        match = _HOST.fullmatch(given.lower())
+        if match is None:
             return False
-        if is_loopback(self.host):
-            return name in _LOOPBACK
-        return name in _LOOPBACK or name == self.host.lower() or _is_address(name)
+        name = match[1].strip("[]")
+        if name in _LOOPBACK or name == self.host.lower():
+            return True
+        return not is_loopback(self.host) and _is_address(name)
 
 
 def _is_address(name: str) -> bool:
@@ -115,7 +124,7 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """In front of an application: lets requests through, or answers them itself.
+    """Lets requests through to an application, or answers them itself.
 
     Parameters
     ----------
@@ -125,8 +134,10 @@ class Guard:
 
     def __init__(self, app: App, access: Access):
         self.app, self.access = app, access
-        self._attempt = asyncio.Lock()  # passwords are tried one at a time
+        self._folder = f"/{access.folder}"
         self._keys = {access.key, access.first_key}
+        self._turn = asyncio.Lock()  # passwords are checked one at a time
+        self._n_attempts = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -136,115 +147,116 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        send = _with_headers(send)
-        refusal = self._refusal(scope, headers)
-        if refusal is not None:
-            await _answer(send, *refusal)
+        request, send = Request(scope, receive), _with_headers(send)
+        try:
+            answer = await self._answer(request)
+            if answer is not None:
+                await answer(scope, receive, send)
+                return
+            body = await _body_of(request)
+        except ClientDisconnect:
             return
-        if self._has_key(scope):
-            await self._let_in(send, headers)
-            return
-        is_login = self.access.password is not None and scope["path"] == _LOGIN
-        if not is_login and not self._has_cookie(headers) and not self._is_open(scope):
-            await self._refuse_stranger(scope, send)
-            return
-        body = await _whole(receive)
         if body is None:
-            await _answer(send, *_TOO_LARGE)
-        elif is_login:
-            await self._login(scope["method"], body, send)
-        else:
-            await self.app(scope, _again(body, receive), send)
+            await _too_large()(scope, receive, send)
+            return
+        is_inside = self._is_inside(request)
+        inner = {**scope, "root_path": self._folder} if is_inside else scope
+        await self.app(inner, _again(body, receive), send)
 
-    # --- what is refused ------------------------------------------------------------------
+    async def _answer(self, request: Request) -> Response | None:
+        """Answer a request that the application must not see; None for all others."""
+        if not self.access.allows_host(request.headers.get("host", "")):
+            return PlainTextResponse("This is not the address of the review.", 403)
+        if not _is_from_here(request):
+            return PlainTextResponse("The request came from a page that is not the review's.", 403)
+        if len(request.scope["path"]) + len(request.scope["query_string"]) > _MAX_ADDRESS:
+            return PlainTextResponse("The address is too long.", 414)
+        if self._takes_key(request):
+            return self._let_in(request)
+        has_password = self.access.password is not None
+        if has_password and request.scope["path"] == _LOGIN:
+            return await self._login(request)
+        if self._is_inside(request) and self._has_cookie(request):
+            return None
+        if has_password and request.scope["path"].startswith("/static/"):
+            return None  # the style of the page that asks for the password is not a secret
+        if has_password and request.method == "GET":
+            return RedirectResponse(_LOGIN, 303)
+        return PlainTextResponse("Open the address that `tagkin review` has printed.", 403)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        if not self.access.allows_host(headers.get("host", "")):
-            return 403, "This is not the address of the review."
-        if not _is_from_here(scope["method"], headers):
-            return 403, "The request came from a page that is not the review's."
-        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > _MAX_ADDRESS:
-            return 414, "The address is too long."
-        if int(_digits(headers.get("content-length", "0"))) > MAX_BODY:
-            return _TOO_LARGE
-        return None
+    # --- secrets --------------------------------------------------------------------------
 
-    def _has_key(self, scope: Scope) -> bool:
-        if scope["path"] != "/" or scope["method"] != "GET":
+    def _takes_key(self, request: Request) -> bool:
+        """Whether the address holds a key. The first key holds once."""
+        if request.scope["path"] != "/" or request.method != "GET":
             return False
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("key", [""])[0]
-        found = [key for key in self._keys if _same(given, key)]
-        self._keys.difference_update({self.access.first_key}.intersection(found))
-        return bool(found)
+        given = request.query_params.get("key", "")
+        matches = {key for key in self._keys if _is_same(given, key)}
+        self._keys -= matches & {self.access.first_key}
+        return bool(matches)
 
-    def _has_cookie(self, headers: dict[str, str]) -> bool:
-        for part in headers.get("cookie", "").split(";"):
-            name, _, value = part.strip().partition("=")
-            if name == self.access.cookie and _same(value, self.access.session):
-                return True
-        return False
+    def _is_inside(self, request: Request) -> bool:
+        path: str = request.scope["path"]
+        return _is_same(path[: len(self._folder) + 1], f"{self._folder}/")
 
-    def _is_open(self, scope: Scope) -> bool:
-        """The style of the page that asks for the password is no secret."""
-        return self.access.password is not None and scope["path"].startswith("/static/")
-
-    async def _refuse_stranger(self, scope: Scope, send: Send) -> None:
-        if self.access.password is not None and scope["method"] == "GET":
-            await _answer(send, 303, "", location=_LOGIN)
-        else:
-            await _answer(send, 403, "Open the address that `tagkin review` has printed.")
+    def _has_cookie(self, request: Request) -> bool:
+        """Whether one of the cookies is ours: another port may set a cookie of the same name."""
+        parts = request.headers.get("cookie", "").split(";")
+        return any(_is_same(part.strip(), f"{_COOKIE}={self.access.session}") for part in parts)
 
     # --- who comes in -----------------------------------------------------------------------
 
-    async def _let_in(self, send: Send, headers: dict[str, str]) -> None:
-        """Give out the cookie, and go to the first page.
+    def _let_in(self, request: Request) -> Response:
+        """Set the cookie and lead to the first page.
 
-        A browser that comes from elsewhere sends the cookie only when a page of ours leads on.
+        A browser that comes from elsewhere sends the cookie only if a page of ours leads on.
         """
-        name = f"{self.access.cookie}={self.access.session}"
-        cookie = {"set-cookie": f"{name}; HttpOnly; SameSite=Strict; Path=/"}
-        if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
-            await _answer(send, 303, "", location="/", **cookie)
+        site = request.headers.get("sec-fetch-site", "none")
+        home = f"{self._folder}/"
+        answer: Response
+        if site in ("none", "same-origin"):
+            answer = RedirectResponse(home, 303)
         else:
-            await _answer(send, 200, _ENTRANCE, kind=_HTML, **cookie)
+            answer = HTMLResponse(render("entrance.html.jinja", home=home))
+        answer.set_cookie(_COOKIE, self.access.session, path=home, httponly=True, samesite="strict")
+        return answer
 
-    async def _login(self, method: str, body: bytes, send: Send) -> None:
-        if method != "POST":
-            await _answer(send, 200, render("login.html.jinja", is_wrong=False), kind=_HTML)
-            return
+    async def _login(self, request: Request) -> Response:
+        if request.method != "POST":
+            return HTMLResponse(render("login.html.jinja", is_wrong=False))
+        body = await _body_of(request)
+        if body is None:
+            return _too_large()
+        if self._n_attempts >= _MAX_ATTEMPTS:
+            return PlainTextResponse("Too many passwords at once. Try again in a moment.", 429)
         given = parse_qs(body.decode("utf-8", "replace")).get("password", [""])[0]
-        async with self._attempt:
-            if _same(given, self.access.password or ""):
-                await self._let_in(send, {})
-                return
-            await asyncio.sleep(1)
-        await _answer(send, 403, render("login.html.jinja", is_wrong=True), kind=_HTML)
+        self._n_attempts += 1
+        try:
+            async with self._turn:
+                if _is_same(given, self.access.password or ""):
+                    return self._let_in(request)
+                await asyncio.sleep(1)
+        finally:
+            self._n_attempts -= 1
+        return HTMLResponse(render("login.html.jinja", is_wrong=True), 403)
 
 
-_HTML = "text/html; charset=utf-8"
-_ENTRANCE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
-<meta http-equiv="refresh" content="0; url=/"></head>
-<body><p><a href="/">To the review</a></p></body></html>
-"""
-
-
-async def _whole(receive: Receive) -> bytes | None:
-    """The body of a request; None where it is larger than it may be, whatever its headers say."""
+async def _body_of(request: Request) -> bytes | None:
+    """Read the body of a request; None if it is too large, whatever its headers say."""
     body = b""
-    while len(body) <= MAX_BODY:
-        message = await receive()
-        body += message.get("body", b"")
-        if not message.get("more_body"):
-            return body if len(body) <= MAX_BODY else None
-    return None
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY:
+            return None
+    return body
+
+
+def _too_large() -> Response:
+    return PlainTextResponse(f"The request is larger than {MAX_BODY:,} bytes.", 413)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """The same body for the application, then what comes after it."""
+    """Receive the same body for the application, then the messages after it."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def received() -> Message:
@@ -253,10 +265,11 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return received
 
 
-def _is_from_here(method: str, headers: dict[str, str]) -> bool:
+def _is_from_here(request: Request) -> bool:
     """Whether a page of the review itself sent a request, or a person who opens the address."""
+    headers = request.headers
     site = headers.get("sec-fetch-site", "none")
-    if method in _SAFE:
+    if request.method in _SAFE:
         is_opening = headers.get("sec-fetch-mode", "navigate") == "navigate"
         return site in ("same-origin", "none") or is_opening
     if site not in ("same-origin", "none"):
@@ -264,17 +277,13 @@ def _is_from_here(method: str, headers: dict[str, str]) -> bool:
     origin = headers.get("origin")
     if origin is None or (origin == "null" and site == "same-origin"):
         return True  # no browser leaves out both; a form of ours has no origin to tell
-    return urlsplit(origin).netloc == headers.get("host")
+    return origin == f"http://{headers.get('host')}"
 
 
-def _same(given: str, secret: str) -> bool:
+def _is_same(given: str, secret: str) -> bool:
     return bool(secret) and hmac.compare_digest(
         given.encode("utf-8", "replace"), secret.encode("utf-8", "replace")
     )
-
-
-def _digits(text: str) -> str:
-    return text if text.isascii() and text.isdigit() and len(text) < 19 else str(MAX_BODY + 1)
 
 
 def _with_headers(send: Send) -> Send:
@@ -291,18 +300,3 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return sent
-
-
-async def _answer(
-    send: Send, status: int, text: str, *, kind: str = "text/plain; charset=utf-8", **headers: str
-) -> None:
-    body = text.encode()
-    pairs = {"content-type": kind, "content-length": str(len(body))} | headers
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [(name.encode(), value.encode()) for name, value in pairs.items()],
-        }
-    )
-    await send({"type": "http.response.body", "body": body})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tagkin.errors import InvalidInput
 from tagkin.server.app import create_app
@@ -16,6 +18,8 @@ __all__ = ["DEFAULT_PORT", "Server"]
 
 DEFAULT_PORT = 8765
 _IDLE = 60  # seconds that a connection of a browser stays open between two requests
+_MAX_CONNECTIONS = 64  # some systems let a process open 256 files
+_BACKLOG = 32  # connections that are accepted at once
 _PATIENCE = 3  # seconds for answers that are under way when it ends
 
 
@@ -46,7 +50,10 @@ class Server:
             access_log=False,
             server_header=False,
             lifespan="off",
+            http=_Connection,
             ws="none",
+            proxy_headers=False,
+            backlog=_BACKLOG,
             timeout_keep_alive=_IDLE,
             timeout_graceful_shutdown=_PATIENCE,
         )
@@ -67,6 +74,27 @@ class Server:
     def close(self) -> None:
         """Let go of the address; `run` does so at its end."""
         self._socket.close()
+
+
+class _Connection(H11Protocol):
+    """A connection that makes room: if there are too many, the longest waiting one is closed.
+
+    A connection waits while the server has nothing to do for it: it is idle, or its client has
+    not sent the whole request. So nobody can keep others out by requests that never end.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._made_at = self.loop.time()
+        others = [one for one in self.connections if isinstance(one, _Connection)]
+        opened = [one for one in others if not one.transport.is_closing()]
+        if len(opened) > _MAX_CONNECTIONS:
+            waiting = (one for one in opened if one._is_waiting())
+            min(waiting, key=lambda one: one._made_at).transport.abort()
+
+    def _is_waiting(self) -> bool:
+        request = self.cycle
+        return request is None or request.response_complete or request.more_body
 
 
 def _listening(host: str, port: int | None) -> socket.socket:

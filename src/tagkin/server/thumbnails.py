@@ -165,6 +165,7 @@ def _opened(path: Path) -> sqlite3.Connection | None:
     for _ in range(2):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)  # others must not see photographs that they cannot read
             database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             database.execute("PRAGMA journal_mode = WAL").fetchone()
             database.execute("PRAGMA synchronous = NORMAL")  # a kill may lose a few: made again

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, StorageError
+from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, Parameter, StorageError
 from tagkin.filesystem import (
     alone_in,
     check_parent,
@@ -166,8 +166,9 @@ def _check_contents(folder: Path, overwrite: bool, contents: Path) -> None:
         )
     if not overwrite:
         raise StorageError(
-            f"{folder} holds a model already. Pass overwrite=True to replace it, or choose "
-            "another folder."
+            f"{folder} holds a model already. Pass ",
+            Parameter("overwrite", True),
+            " to replace it, or choose another folder.",
         )
 
 

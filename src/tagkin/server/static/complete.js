@@ -25,7 +25,7 @@ async function offer(field) {
   const mine = ++asked;
   const text = field.value.trim();
   if (!text) return close(field);
-  const found = await get(`/api/tags/complete?text=${encodeURIComponent(text)}`).catch(() => ({ tags: [] }));
+  const found = await get(`api/tags/complete?text=${encodeURIComponent(text)}`).catch(() => ({ tags: [] }));
   if (mine !== asked || document.activeElement !== field) return;
   close(field);
   if (!found.tags.length) return;

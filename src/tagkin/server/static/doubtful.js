@@ -24,7 +24,7 @@ async function on(item, verdict) {
   if (following) focusOn(following);
   const pair = [Number(item.dataset.content), Number(item.dataset.tag), null, null]; // the page asked
   try {
-    const answer = await decide("/api/decisions", { [verdict]: [pair] });
+    const answer = await decide("api/decisions", { [verdict]: [pair] });
     const name = find(".claim strong", item).textContent;
     const said = item.dataset.kind === "missing" ? { accept: "added", reject: "left out" } : { accept: "kept", reject: "removed" };
     sayStored(answer.run === null ? "No change." : `${name} ${said[verdict]}.`, 1, answer);
@@ -59,7 +59,7 @@ async function more() {
   isLoading = true;
   try {
     const { kind } = list.dataset;
-    const { page } = await fresh(`/doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`);
+    const { page } = await fresh(`doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`);
     const known = new Set(findAll("#doubts > li").map((one) => `${one.dataset.content} ${one.dataset.tag}`));
     const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
     for (const one of others) one.tabIndex = -1;

@@ -114,7 +114,7 @@ export function listen() {
   find("#help").addEventListener("click", showKeys);
   bind("all", ["?"], "Show these keys", showKeys);
   for (const link of findAll(".top nav a")) {
-    const letter = { "/tags": "t", "/photographs": "p", "/doubtful": "d", "/search": "s", "/overview": "o" }[
+    const letter = { tags: "t", photographs: "p", doubtful: "d", search: "s", overview: "o" }[
       link.getAttribute("href")
     ];
     bind("all", [`g ${letter}`], link.textContent.trim(), () => link.click());

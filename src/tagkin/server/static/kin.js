@@ -11,7 +11,7 @@ function kinOf(one) {
   const list = make("ul", { class: "kin" });
   for (const kin of one.kin) {
     const image = make("img", { src: kin.thumbnail, alt: kin.name, decoding: "async" });
-    const link = make("a", { href: `/photographs/${kin.content}`, title: kin.name }, image);
+    const link = make("a", { href: `photographs/${kin.content}`, title: kin.name }, image);
     list.append(make("li", {}, link, make("span", {}, percent(kin.share))));
   }
   return list;
@@ -22,7 +22,7 @@ function evidence(photograph, one) {
   if (one.kin.length) parts.push(make("p", { class: "quiet" }, "Kin that carry it"), kinOf(one));
   const shares = one.shares ? `Suggested ${one.shares}.` : one.kin.length ? "" : "It is suggested by its name, not by kin.";
   if (shares) parts.push(make("p", { class: "quiet" }, shares));
-  const open = make("a", { class: "button", href: `/photographs/${photograph.content}` }, "Open the photograph");
+  const open = make("a", { class: "button", href: `photographs/${photograph.content}` }, "Open the photograph");
   const close = make("button", { type: "button", autofocus: "" }, "Close");
   close.addEventListener("click", () => find("#why").close());
   parts.push(make("p", { class: "both" }, close, open));
@@ -34,7 +34,7 @@ async function showKin() {
   if (!tile) return;
   const tag = Number(find("#grid").dataset.tag);
   try {
-    const photograph = await get(`/api/photographs/${tile.dataset.content}`);
+    const photograph = await get(`api/photographs/${tile.dataset.content}`);
     const one = photograph.suggestions.find((other) => other.tag === tag);
     if (!one) throw new Error("It is not suggested any more.");
     const dialog = find("#why");

@@ -78,7 +78,7 @@ async function peek(i) {
     box.hidden = true;
     return;
   }
-  const found = await get(`/api/photographs/${drawn.contents[i]}`).catch(() => null);
+  const found = await get(`api/photographs/${drawn.contents[i]}`).catch(() => null);
   if (peeked !== i || !found) return;
   box.replaceChildren(make("img", { src: found.thumbnail, alt: "" }), found.name);
   box.dataset.content = drawn.contents[i];
@@ -113,12 +113,12 @@ function move(event) {
 }
 
 function open(i) {
-  if (i >= 0) location.href = `/photographs/${drawn.contents[i]}`;
+  if (i >= 0) location.href = `photographs/${drawn.contents[i]}`;
 }
 
 async function shown() {
   if (mode() !== "overview") return;
-  const found = await get("/api/map").catch(() => ({ map: null }));
+  const found = await get("api/map").catch(() => ({ map: null }));
   if (!found.map || !canvas()) return;
   drawn = found.map;
   find("#map").hidden = false;

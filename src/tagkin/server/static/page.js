@@ -70,7 +70,7 @@ export function put({ address, page }, { push = true, keepPlace = false } = {}) 
   find("#progress").textContent = find("#progress", page).textContent;
   find("#share").max = find("#share", page).max;
   find("#share").value = find("#share", page).value;
-  if (push && address !== location.pathname + location.search) history.pushState({}, "", address);
+  if (push && new URL(address, document.baseURI).href !== location.href.split("#")[0]) history.pushState({}, "", address);
   scrollTo({ top: keepPlace ? place : 0, behavior: "instant" });
   shown();
 }
@@ -116,3 +116,10 @@ export async function refresh() {
 }
 
 addEventListener("popstate", () => go(location.pathname + location.search, { push: false }).catch(complain));
+
+// Addresses are relative to the base of the page, so the browser would leave the page for "#main".
+document.addEventListener("click", (event) => {
+  if (!event.target.matches(".skip")) return;
+  event.preventDefault();
+  find("#main").focus();
+});

@@ -14,7 +14,7 @@ async function decideHere(verdict, tags, textFor, together = false) {
   const content = shownContent();
   const pairs = tags.map((tag) => [content, ...tag]);
   try {
-    const answer = await decide("/api/decisions", { [verdict]: pairs, together, only_open: together });
+    const answer = await decide("api/decisions", { [verdict]: pairs, together, only_open: together });
     sayStored(answer.run === null ? "No change." : textFor(answer), pairs.length, answer);
     await refresh();
     if (document.activeElement === document.body) rows()[0]?.focus({ focusVisible: false });
@@ -73,15 +73,15 @@ function move(by) {
 async function next() {
   const to = find("#photograph")?.dataset.next;
   if (!to || Number(to) === shownContent()) return say("This is the only one that is left.");
-  await go(`/photographs/${to}`).catch(complain);
+  await go(`photographs/${to}`).catch(complain);
 }
 
 function shown() {
   if (mode() !== "photograph" || !find("#photograph")) return;
   // the next one has an address of its own: it stays when all is decided, and after a reload
-  if (location.pathname === "/photographs") history.replaceState({}, "", `/photographs/${shownContent()}`);
+  if (/\/photographs$/.test(location.pathname)) history.replaceState({}, "", `photographs/${shownContent()}`);
   const to = find("#photograph").dataset.next;
-  if (to) prepare(`/photographs/${to}`).catch(() => {});
+  if (to) prepare(`photographs/${to}`).catch(() => {});
   if (document.activeElement === document.body) rows()[0]?.focus({ preventScroll: true, focusVisible: false });
 }
 

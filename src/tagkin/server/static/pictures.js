@@ -11,7 +11,7 @@ let looking = null;
 
 // Why pictures do not come: the review is asked once for all that fail together.
 function findReason() {
-  looking ??= get("/api/state").then(
+  looking ??= get("api/state").then(
     () => ({ text: BROKEN, isGone: false }),
     (error) => ({ text: error instanceof NoAnswer ? GONE : error.message, isGone: true }),
   );

@@ -25,7 +25,7 @@ function clear() {
 async function decideOnChosen(verdict, tag) {
   const contents = [...new Set(chosen().map((tile) => Number(tile.dataset.content)))];
   try {
-    const answer = await decide("/api/decisions", { [verdict]: contents.map((content) => [content, tag]) });
+    const answer = await decide("api/decisions", { [verdict]: contents.map((content) => [content, tag]) });
     const n = answer.accepted + answer.rejected;
     sayStored(`${tag}: ${verdict === "accept" ? "added to" : "taken off"} ${counted(n, "photograph")}.`, contents.length, answer);
     clear();
@@ -48,7 +48,7 @@ async function more() {
     const address = new URLSearchParams(location.search);
     address.set("after", grid.dataset.next);
     address.set("n", N_MORE);
-    const { page } = await fresh(`/search?${address}`);
+    const { page } = await fresh(`search?${address}`);
     const found = find("#grid", page);
     for (const tile of findAll(".tile", found ?? page)) tile.tabIndex = -1;
     if (found) grid.append(...found.children);
@@ -87,11 +87,11 @@ async function comeBack() {
 }
 
 function open(tile) {
-  if (tile) location.href = `/photographs/${tile.dataset.content}`;
+  if (tile) location.href = `photographs/${tile.dataset.content}`;
 }
 
 function similarTo(tile) {
-  if (tile) go(`/search?similar=${tile.dataset.content}`).catch(complain);
+  if (tile) go(`search?similar=${tile.dataset.content}`).catch(complain);
 }
 
 function addToken({ id, name }) {
@@ -105,7 +105,7 @@ function addToken({ id, name }) {
 function ask(form) {
   const data = new FormData(form);
   const given = new URLSearchParams([...data].filter(([, value]) => value !== ""));
-  go(`/search?${given}`).then(() => find("#with").focus(), complain);
+  go(`search?${given}`).then(() => find("#with").focus(), complain);
 }
 
 export function listen() {

@@ -54,7 +54,7 @@ export function watch(callback, complain, everyMs = 2000) {
   const look = async () => {
     if (document.visibilityState === "visible") {
       try {
-        const state = await get("/api/state");
+        const state = await get("api/state");
         const now = JSON.stringify(state);
         if (now !== last) callback(state);
         last = now;

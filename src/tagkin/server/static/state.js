@@ -87,14 +87,14 @@ function namesOf(tags) {
 
 async function takeBack(what, said, body = {}) {
   try {
-    const answer = await decide(`/api/${what}`, body);
+    const answer = await decide(`api/${what}`, body);
     if (answer.run === null) {
       say(`There is nothing to ${what}.`);
       return;
     }
     say(`${said} ${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
     const [tag] = answer.tags;
-    if (mode() === "tag" && answer.tags.length === 1) await go(`/tags/${tag.id}`, { keepPlace: true });
+    if (mode() === "tag" && answer.tags.length === 1) await go(`tags/${tag.id}`, { keepPlace: true });
     else await refresh();
   } catch (error) {
     complain(error);

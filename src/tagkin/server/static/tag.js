@@ -14,9 +14,9 @@ const PATIENCE = 300; // ms for an order that knows the last decisions; then wha
 const grid = () => find("#grid");
 const asked = () => remembered("n") ?? "60";
 const addressOf = (tag, after) =>
-  `/tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`;
+  `tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`;
 
-const question = () => `/question?strategy=${remembered("strategy") ?? "most-right"}`;
+const question = () => `question?strategy=${remembered("strategy") ?? "most-right"}`;
 
 function counts() {
   const wrong = tiles().filter(isPressed).length;
@@ -52,7 +52,7 @@ async function accept() {
   );
   const putBack = keep();
   const waiting = strategy ? null : next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
-  const decided = decide(`/api/tags/${tag}/decisions`, { accept: yes, reject: no, together: unmarked === "accept" });
+  const decided = decide(`api/tags/${tag}/decisions`, { accept: yes, reject: no, together: unmarked === "accept" });
   const better = decided.then(() => fresh(strategy ? question() : addressOf(tag))).then((found) =>
     !strategy && !find("#grid", found.page) && then ? fresh(addressOf(then)) : found,
   );
@@ -105,7 +105,7 @@ function skip() {
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries.filter((one) => one.isIntersecting)) {
     seen.unobserve(entry.target);
-    get(`/api/tags/${entry.target.dataset.tag}/suggestions?n=4`).then((found) => {
+    get(`api/tags/${entry.target.dataset.tag}/suggestions?n=4`).then((found) => {
       const some = found.suggestions.slice(0, 4);
       const collage = find(".collage", entry.target);
       collage.replaceChildren();
@@ -189,7 +189,7 @@ export function listen() {
   bind("tag", ["x"], "All wrong from here on", () => wrongFromHere());
   bind("tag", ["i"], "Invert: mark the right ones instead", invert);
   bind("tag", ["n"], "The next tag", skip);
-  bind("tag", ["b", "Escape"], "Back to all tags", () => go("/tags").catch(complain));
+  bind("tag", ["b", "Escape"], "Back to all tags", () => go("tags").catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
   bind("tag", ["q"], "Ask what is worth most, whichever tag", () => go(question()).catch(complain));
   bind("tags", ["Enter", "q"], "Ask what is worth most, whichever tag", () => go(question()).catch(complain));

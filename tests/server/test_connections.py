@@ -1,0 +1,98 @@
+"""Clients that never finish, and clients that try many passwords: others are still answered."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tagkin.server import Access, Review
+from tests.catalogue.suggested import content, decisions
+
+from .browser import Browser, Running
+from .conftest import Shared
+
+N = 400  # clients
+PATIENCE = 120.0  # seconds
+
+HEADERS = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+BODY = "POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\npassword="
+NOTHING = ""
+
+
+def is_open(client: socket.socket) -> bool:
+    """Whether the server still waits for a client."""
+    try:
+        return client.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("start", [HEADERS, BODY, NOTHING])
+def test_requests_that_never_end_keep_nobody_out(
+    shared: Shared, start: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    running = Running(shared.review, Access(password="correct horse"))
+    person = Browser(running.port)
+    person.open(running.access.key)
+    clients: list[socket.socket] = []
+    try:
+        for _ in range(N):
+            one = socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE)
+            clients.append(one)
+            one.sendall(start.encode())
+            one.setblocking(False)
+        assert person.get("/tags").status == 200
+        until = time.monotonic() + PATIENCE
+        while sum(map(is_open, clients)) > 64:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert person.get("/tags").status == 200
+        assert capfd.readouterr().err == ""
+    finally:
+        for one in clients:
+            one.close()
+        running.stop()
+
+
+def test_a_request_that_breaks_off_does_nothing(
+    running: Running, browser: Browser, catalogue: Catalogue
+) -> None:
+    """Even if the part that arrived is valid JSON."""
+    body = f'{{"accept": [[{content(catalogue, "a.jpg")}, "holiday"]]}}'
+    request = (
+        f"POST {browser.folder}/api/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Cookie: {browser.cookie}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body) + 9}\r\n\r\n{body}"
+    )
+    with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as client:
+        client.sendall(request.encode())
+        client.shutdown(socket.SHUT_WR)
+        assert b" 200 " not in client.recv(4096)
+    assert browser.get("/api/state").json["accepted"] == 0
+    assert decisions(catalogue) == {}
+
+
+def test_many_wrong_passwords_at_once_are_refused(review: Review) -> None:
+    running = Running(review, Access(password="correct horse"))
+    found: list[int] = []
+
+    def guess() -> None:
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        found.append(Browser(running.port).ask("POST", "/login", b"password=x", kind).status)
+
+    try:
+        threads = [threading.Thread(target=guess) for _ in range(20)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join(PATIENCE)
+        assert set(found) == {403, 429}
+        assert len(found) == 20
+        person = Browser(running.port)
+        assert person.open(running.access.key).status == 303  # the printed address needs no turn
+    finally:
+        running.stop()
