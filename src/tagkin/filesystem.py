@@ -26,6 +26,9 @@ __all__ = [
     "is_litter",
     "is_scratch",
     "keep_copy",
+    "make_private_file",
+    "make_private_folder",
+    "open_private",
     "open_without_links",
     "put_back",
     "put_file",
@@ -71,6 +74,34 @@ def sync(path: Path) -> None:
     """Wait until a file that was written is on the disk."""
     with path.open("r+b") as file:
         os.fsync(file.fileno())
+
+
+# --- private files -----------------------------------------------------------------------
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, and the folders above it, for this user alone; existing folders stay."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # a file of that name is an error
+
+
+def open_private(path: str | os.PathLike[str], flags: int) -> int:
+    """Open a file, as an opener for `open`; a new file is for this user alone.
+
+    A link is not followed: in a folder of several users it may be somebody else's.
+    """
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file for this user alone, unless the file exists."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+# --- files take their place --------------------------------------------------------------
 
 
 def put_file(
@@ -218,9 +249,13 @@ def write_whole(
     check: Callable[[], None] | None = None,
     *,
     follow_links: bool = True,
+    private: bool = False,
 ) -> None:
-    """Write a file, all of it or nothing; `check` and `follow_links` are as in `put_file`."""
-    opener = None if follow_links else open_without_links
+    """Write a file, all of it or nothing; `check` and `follow_links` are as in `put_file`.
+
+    A new file that is `private` is for this user alone.
+    """
+    opener = open_private if private else None if follow_links else open_without_links
     with (
         whole_file(path, check, follow_links=follow_links) as scratch,
         open(scratch, "xb", opener=opener) as file,

@@ -14,6 +14,7 @@ from typing import Any, Self
 from tagkin.catalogue.migrations import MIGRATIONS, applied, statements
 from tagkin.catalogue.writer import WriterLock
 from tagkin.errors import StorageError
+from tagkin.filesystem import make_private_file
 
 __all__ = ["Database", "sql_text"]
 
@@ -135,6 +136,8 @@ class Database:
             raise StorageError(
                 f"There is no catalogue {self.path}. `tagkin scan FOLDER` makes one."
             )
+        if create and not self.is_copy:
+            self._make_file()
         file = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         connection = _connected(":memory:" if self.is_copy else file)
         try:
@@ -146,6 +149,15 @@ class Database:
             connection.close()
             raise
         return connection
+
+    def _make_file(self) -> None:
+        """Make the file for this user alone; SQLite's files beside it have its permissions."""
+        try:
+            make_private_file(self.path)
+        except OSError as error:
+            raise StorageError(
+                f"The catalogue {self.path} cannot be opened: {error.strerror}."
+            ) from error
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
         connection.text_factory = _read_text

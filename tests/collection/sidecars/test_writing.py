@@ -183,6 +183,23 @@ def test_no_link_is_followed(tmp_path, path):
     assert not (tmp_path / "new.xmp").exists()
 
 
+def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path):
+    """When everything is ready and the file is about to be written."""
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "img.xmp").write_bytes(BEFORE)
+
+    def swap(change):
+        inside.rename(tmp_path / "aside")
+        inside.symlink_to(outside, target_is_directory=True)
+
+    with pytest.raises(SidecarError, match="a link leads to its folder"):
+        add_tags(inside / "img.xmp", ["sea"], RUN, record=swap)
+    for folder in (outside, tmp_path / "aside"):
+        assert contents(folder) == {"img.xmp": BEFORE}
+
+
 # --- full disks, closed folders ---
 
 
