@@ -161,6 +161,7 @@ class Database:
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
         connection.text_factory = _read_text
+        connection.execute("PRAGMA trusted_schema = OFF")  # a file may come from anybody
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")  # a decision that was taken stays taken
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
