@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import zlib
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_lines_as_they_should_be_are_taken(catalogue):
     check_invariants(catalogue)
 
 
-BAD = [
+BAD: list[tuple[dict[str, Any], str, list[Any]]] = [
     (RUN, "id", [0, "1", 1.5, True, 2**63]),
     (RUN, "what", ["", "x" * 100, "write\x1b[2J", 3]),
     (RUN, "started_at", ["yesterday", "2026-01-02T03:04:05", "", 5, None]),
