@@ -57,9 +57,9 @@ ALLOWED = {
     "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "storage": FOUNDATION | FILES | {"version"},
     "sources": FOUNDATION | FILES | {"neighbors", "space", "storage"},
-    "images": {"errors", "machine"},
+    "images": FILES | {"machine"},
     "collection": FILES | {"images"},
-    "features": FOUNDATION | {"images", "onnx_sessions"},
+    "features": FOUNDATION | FILES | {"images", "onnx_sessions"},
     "annotator": FOUNDATION
     | FILES
     | {

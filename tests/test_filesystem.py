@@ -8,9 +8,13 @@ import pytest
 
 from tagkin.errors import StorageError
 from tagkin.filesystem import (
+    LinkFound,
     check_parent,
     is_litter,
     is_scratch,
+    keep_copy,
+    open_without_links,
+    put_back,
     put_file,
     remove_file,
     sync,
@@ -181,3 +185,72 @@ def test_where_nothing_can_be_written_is_known_before(tmp_path):
 def test_litter_is_what_systems_leave():
     assert all(map(is_litter, (".DS_Store", "Thumbs.db", "desktop.ini", "Desktop.ini", "._a.json")))
     assert not any(map(is_litter, ("model.json", ".hidden", "README.md", "_", ".")))
+
+
+# --- links -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def swapped(tmp_path):
+    """A folder, another one outside with the same names, and a swap of the first for a link."""
+    inside = folder_with(tmp_path / "inside", file="mine", copy="kept")
+    outside = folder_with(tmp_path / "outside", file="theirs", copy="theirs, too")
+
+    def swap():
+        inside.rename(tmp_path / "aside")
+        inside.symlink_to(outside, target_is_directory=True)
+
+    return inside, outside, swap
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: write_whole(folder / "file", b"new", follow_links=False),
+        lambda folder: write_whole(folder / "fresh", b"new", follow_links=False),
+        lambda folder: put_file(folder / "copy", folder / "file", follow_links=False),
+        lambda folder: keep_copy(folder / "file", folder / "second"),
+        lambda folder: put_back(folder / "copy", folder / "file"),
+        lambda folder: remove_file(folder / "file"),
+    ],
+)
+def test_a_folder_that_became_a_link_is_not_followed(change, swapped):
+    inside, outside, swap = swapped
+    before = contents(outside)
+    swap()
+    with pytest.raises(LinkFound, match="a link leads to its folder"):
+        change(inside)
+    assert contents(outside) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="this system holds no folder open")
+def test_a_folder_that_becomes_a_link_at_the_last_moment_is_not_followed(swapped, tmp_path):
+    inside, outside, swap = swapped
+    before = contents(outside)
+    write_whole(inside / "file", b"new", swap, follow_links=False)
+    assert contents(outside) == before
+    assert (tmp_path / "aside" / "file").read_bytes() == b"new"
+
+
+def test_a_new_file_that_became_a_link_gives_nobody_elses_file_its_permissions(tmp_path):
+    folder = folder_with(tmp_path / "inside", file="mine")
+    victim = tmp_path / "victim"
+    victim.write_text("private")
+    victim.chmod(0o600)
+    (folder / "file").chmod(0o666)
+    (folder / "scratch").symlink_to(victim)
+    with pytest.raises(OSError):  # noqa: PT011 (each system has its own)
+        put_file(folder / "scratch", folder / "file", follow_links=False)
+    assert stat.S_IMODE(victim.stat().st_mode) == 0o600
+    assert (folder / "file").read_text() == "mine"
+
+
+def test_a_file_is_opened_without_links_or_not_at_all(tmp_path):
+    folder = folder_with(tmp_path / "inside", file="mine")
+    (folder / "link").symlink_to(folder / "file")
+    (tmp_path / "way").symlink_to(folder, target_is_directory=True)
+    with open(folder / "file", "rb", opener=open_without_links) as file:
+        assert file.read() == b"mine"
+    for path in (folder / "link", tmp_path / "way" / "file"):
+        with pytest.raises(LinkFound):
+            open_without_links(path, os.O_RDONLY)

@@ -12,18 +12,24 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 __all__ = [
+    "LinkFound",
     "alone_in",
     "check_parent",
     "is_litter",
     "is_scratch",
     "keep_copy",
+    "make_private_file",
+    "make_private_folder",
+    "open_private",
+    "open_without_links",
     "put_back",
     "put_file",
     "remove_file",
@@ -70,7 +76,41 @@ def sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def put_file(scratch: Path, path: Path, check: Callable[[], None] | None = None) -> None:
+# --- private files -----------------------------------------------------------------------
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, and the folders above it, for this user alone; existing folders stay."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # a file of that name is an error
+
+
+def open_private(path: str | os.PathLike[str], flags: int) -> int:
+    """Open a file, as an opener for `open`; a new file is for this user alone.
+
+    A link is not followed: in a folder of several users it may be somebody else's.
+    """
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file for this user alone, unless the file exists."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+# --- files take their place --------------------------------------------------------------
+
+
+def put_file(
+    scratch: Path,
+    path: Path,
+    check: Callable[[], None] | None = None,
+    *,
+    follow_links: bool = True,
+) -> None:
     """Give a finished file its name, in place of a file that has it, when it is on the disk.
 
     Parameters
@@ -78,40 +118,80 @@ def put_file(scratch: Path, path: Path, check: Callable[[], None] | None = None)
     scratch, path : paths in one folder
     check : function, optional
         Called when nothing is left but to take the place; raises where the place is to stay.
+    follow_links : bool, default True
+        Whether a link may lead to the folder; if not, a link is a `LinkFound`.
     """
-    sync(scratch)
-    if path.exists():
-        shutil.copymode(path, scratch)
-    if check is not None:
-        check()
-    os.replace(scratch, path)
+    with nullcontext() if follow_links else _held(path.parent) as folder:
+        if folder is None:
+            sync(scratch)
+            if path.exists():
+                shutil.copymode(path, scratch)
+        else:
+            _copy_mode(path.name, scratch.name, folder)
+        if check is not None:
+            check()
+        if folder is None:
+            os.replace(scratch, path)
+        else:
+            os.replace(scratch.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
     sync_folder(path.parent)
+
+
+def _copy_mode(name: str, scratch: str, folder: int) -> None:
+    """Give a new file in an open folder the permissions of the old one, and flush it."""
+    number = os.open(scratch, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        with suppress(FileNotFoundError):
+            mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            os.fchmod(number, stat.S_IMODE(mode))
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def keep_copy(path: Path, copy: Path) -> None:
     """Keep what a file holds under a second name, whatever takes its place under the first.
 
     It is the same file under two names where the file system has such a thing, and with its times.
+    No link is followed.
     """
     try:
-        os.link(path, copy)
-    except FileExistsError:
+        with _held(path.parent) as folder:
+            if folder is None:
+                os.link(path, copy)
+            else:
+                os.link(
+                    path.name,
+                    copy.name,
+                    src_dir_fd=folder,
+                    dst_dir_fd=folder,
+                    follow_symlinks=False,
+                )
+    except (FileExistsError, LinkFound):
         raise
     except OSError:
-        with whole_file(copy) as scratch:
-            shutil.copy2(path, scratch)
+        with whole_file(copy, follow_links=False) as scratch:
+            shutil.copy2(path, scratch, follow_symlinks=False)
     sync_folder(path.parent)
 
 
 def put_back(copy: Path, path: Path) -> None:
-    """Give a file that was kept its first name again."""
-    os.replace(copy, path)
+    """Give a file that was kept its first name again; no link is followed."""
+    with _held(path.parent) as folder:
+        if folder is None:
+            os.replace(copy, path)
+        else:
+            os.replace(copy.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
     sync_folder(path.parent)
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file, and wait until it is gone from the disk."""
-    path.unlink()
+    """Remove a file, and wait until it is gone from the disk; no link is followed."""
+    with _held(path.parent) as folder:
+        if folder is None:
+            path.unlink()
+        else:
+            os.unlink(path.name, dir_fd=folder)
     sync_folder(path.parent)
 
 
@@ -131,17 +211,19 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path, check: Callable[[], None] | None = None) -> Iterator[Path]:
+def whole_file(
+    path: Path, check: Callable[[], None] | None = None, *, follow_links: bool = True
+) -> Iterator[Path]:
     """A path beside `path` to write a file to; at the end it takes its place.
 
     Where anything fails, what was there before is still there, and nothing else. A process that
-    is killed may leave the file beside it: `is_scratch` knows its name. `check` is as in
-    `put_file`.
+    is killed may leave the file beside it: `is_scratch` knows its name. `check` and `follow_links`
+    are as in `put_file`.
     """
     scratch = path.with_name(scratch_name(path.name, f"-{secrets.token_hex(8)}"))
     try:
         yield scratch
-        put_file(scratch, path, check)
+        put_file(scratch, path, check, follow_links=follow_links)
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -161,10 +243,79 @@ def is_scratch(name: str, suffix: str = "") -> bool:
     return re.fullmatch(rf"\..+{re.escape(suffix)}-[0-9a-f]{{16}}", name) is not None
 
 
-def write_whole(path: Path, data: bytes, check: Callable[[], None] | None = None) -> None:
-    """Write a file, all of it or nothing; `check` is as in `put_file`."""
-    with whole_file(path, check) as scratch, scratch.open("xb") as file:
+def write_whole(
+    path: Path,
+    data: bytes,
+    check: Callable[[], None] | None = None,
+    *,
+    follow_links: bool = True,
+    private: bool = False,
+) -> None:
+    """Write a file, all of it or nothing; `check` and `follow_links` are as in `put_file`.
+
+    A new file that is `private` is for this user alone.
+    """
+    opener = open_private if private else None if follow_links else open_without_links
+    with (
+        whole_file(path, check, follow_links=follow_links) as scratch,
+        open(scratch, "xb", opener=opener) as file,
+    ):
         file.write(data)
+
+
+# --- without links -----------------------------------------------------------------------
+
+
+class LinkFound(OSError):
+    """A link on the way to a file, where none is followed."""
+
+
+def open_without_links(path: str | os.PathLike[str], flags: int) -> int:
+    """Open a file by a path without links, as an opener for `open`.
+
+    A path is resolved and checked once; from then on a folder on the way that has become a link
+    is an error, and so is a link at its end.
+    """
+    path = Path(os.path.abspath(path))
+    with _held(path.parent) as folder:
+        if path.is_symlink():
+            raise LinkFound("a link where a file was")
+        if folder is None:
+            return os.open(path, flags, 0o666)
+        return os.open(path.name, flags | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[int | None]:
+    """Hold a folder open for `dir_fd`, if no link leads to it.
+
+    What happens to its name later changes nothing. None where the system opens no folders.
+    """
+    folder = Path(os.path.abspath(folder))
+    if not hasattr(os, "O_DIRECTORY"):
+        if os.path.realpath(folder) != str(folder):
+            raise LinkFound("a link leads to its folder")
+        yield None
+        return
+    # a folder that may be entered but not listed can be held as well, where O_PATH is known
+    flags = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
+    number = os.open(folder, flags | getattr(os, "O_NOFOLLOW_ANY", 0))
+    try:
+        if not hasattr(os, "O_NOFOLLOW_ANY") and _path_of(number, folder) != str(folder):
+            raise LinkFound("a link leads to its folder")
+        yield number
+    finally:
+        os.close(number)
+
+
+def _path_of(number: int, folder: Path) -> str:
+    """Return the path that an open folder has, without links."""
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")
+    except OSError:  # no such system, or not mounted
+        real = os.path.realpath(folder)
+        is_same = os.path.samestat(os.fstat(number), os.stat(real))
+        return real if is_same else ""
 
 
 # --- one at a time -----------------------------------------------------------------------

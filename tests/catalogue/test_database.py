@@ -1,13 +1,14 @@
 """The file itself: every earlier schema is brought up to date, there is one writer."""
 
 import hashlib
+import os
 import sqlite3
 import subprocess
 import sys
 
 import pytest
 
-from tagkin.catalogue import Catalogue, explain_photograph
+from tagkin.catalogue import Catalogue, explain_photograph, open_for_scan, scan
 from tagkin.catalogue.evidence import pack_evidence
 from tagkin.catalogue.migrations import MIGRATIONS, statements
 from tagkin.catalogue.writer import WriterLock
@@ -197,3 +198,34 @@ def test_a_transaction_is_all_or_nothing(tmp_path):
         with pytest.raises(StorageError, match="UNIQUE"):
             add_twice()
         assert catalogue.value("SELECT count(*) FROM tags") == 0
+
+
+# --- private files -----------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_what_a_catalogue_keeps_is_for_its_user_alone(folder, data_folder, monkeypatch):
+    """Also where the user's own files are for everybody."""
+    data_folder.parent.joinpath("kept").mkdir()
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(data_folder.parent / "kept" / "deep" / "data"))
+    before = os.umask(0o000)
+    try:
+        with open_for_scan(folder.root) as catalogue:
+            scan(catalogue)
+            kept = list((data_folder.parent / "kept").rglob("*"))
+            modes = {path.name: path.stat().st_mode & 0o777 for path in kept}
+    finally:
+        os.umask(before)
+    name = catalogue.path.name
+    files = {name, f"{name}-wal", f"{name}-shm", f"{name}-writer", "collections.json"}
+    folders = {"deep", "data", "catalogues"}
+    assert modes == dict.fromkeys(files, 0o600) | dict.fromkeys(folders, 0o700)
+
+
+def test_a_lock_that_is_a_link_is_not_followed(folder, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("theirs")
+    (tmp_path / "shared.sqlite-writer").symlink_to(victim)
+    with pytest.raises(StorageError, match="cannot be written"):
+        open_for_scan(folder.root, tmp_path / "shared.sqlite")
+    assert victim.read_text() == "theirs"

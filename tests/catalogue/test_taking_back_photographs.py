@@ -66,7 +66,7 @@ class _Killed(BaseException):
 def test_what_a_killed_write_kept_is_not_left_beside(photograph, catalogue, folder, monkeypatch):
     before = files(folder.root)
 
-    def kill(*_):
+    def kill(*_, **__):
         raise _Killed
 
     with monkeypatch.context() as patch:

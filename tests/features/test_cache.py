@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tagkin.features import FeatureCache, default_cache_folder
 
@@ -115,3 +116,18 @@ def test_where_features_are_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     assert default_cache_folder() == tmp_path / "tagkin"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_the_cache_is_for_its_user_alone(tmp_path):
+    before = os.umask(0o000)
+    try:
+        with FeatureCache(tmp_path / "a" / "cache") as cache:
+            keep(cache, range(3))
+            kept = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "a").rglob("*")}
+    finally:
+        os.umask(before)
+    folder = tmp_path / "a" / "cache"
+    assert folder / "features.sqlite" in kept
+    assert all(mode == (0o700 if path == folder else 0o600) for path, mode in kept.items())
+    assert folder.parent.stat().st_mode & 0o777 == 0o700

@@ -277,21 +277,29 @@ def test_what_is_no_file_is_not_opened(tmp_path):
     path.symlink_to("/dev/zero")
     with pytest.raises(StorageError, match="not a regular file"):
         load(folder)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(StorageError, match="not a regular file"):
+        load(folder)
     (folder / "model.json").unlink()
     os.mkfifo(folder / "model.json")
     with pytest.raises(StorageError, match=r"holds no model\.json"):
         load(folder)
 
 
-def test_links_are_read_and_never_written_through(tmp_path):
-    """Where a model's files are links, as some tools keep them, what they lead to stays."""
+def test_links_are_neither_read_nor_written_through(tmp_path):
+    """The files of a model are in its folder; what a link leads to stays."""
     folder = copy.deepcopy(saved("vocabulary")).write(tmp_path / "model")
+    model = load(folder)
     for path in list(folder.iterdir()):
         path.rename(tmp_path / path.name)
         path.symlink_to(tmp_path / path.name)
+        with pytest.raises(StorageError, match="not a regular file"):
+            load(folder)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.*")}
-    save(load(folder).extend([["new"]]), folder, overwrite=True)
+    save(model.extend([["new"]]), folder, overwrite=True)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.*")} == before
+    assert load(folder)
 
 
 def test_names_that_lead_elsewhere_are_refused(tmp_path):

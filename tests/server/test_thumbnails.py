@@ -1,5 +1,6 @@
 """Thumbnails: made once, kept by content, limited, and never in the way."""
 
+import os
 import sqlite3
 import sys
 import threading
@@ -130,3 +131,17 @@ def test_a_cache_that_cannot_be_made_is_done_without(
     kept = Thumbnails(tmp_path / "file")  # nobody makes a folder of a file
     assert kept.picture(*photograph, SMALL).is_final
     kept.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_they_are_for_their_user_alone(tmp_path: Path, photograph: tuple[str, str]) -> None:
+    before = os.umask(0o000)
+    try:
+        kept = Thumbnails(tmp_path / "cache")
+        kept.picture(*photograph, SMALL)
+        files = {path.stat().st_mode & 0o777 for path in (tmp_path / "cache").iterdir()}
+        kept.close()
+    finally:
+        os.umask(before)
+    assert files == {0o600}
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700

@@ -18,7 +18,7 @@ from typing import Any
 from tagkin.collection import find_photographs
 from tagkin.errors import StorageError, UnreadableImage
 from tagkin.features import FeatureCache, default_cache_folder
-from tagkin.filesystem import write_whole
+from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import content_digest, read_bytes
 
 __all__ = ["Locations", "digest_reader", "rooted"]
@@ -218,8 +218,8 @@ class Locations(Sequence[str]):
         text = json.dumps({"root": self.root, "moved": self.moved})
         try:
             path = self._memory()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text.encode())
+            make_private_folder(path.parent)
+            write_whole(path, text.encode(), private=True)
         except (OSError, StorageError):
             return  # a convenience: without it the folder has to be named
 

@@ -14,6 +14,7 @@ from typing import Any, Self
 from tagkin.catalogue.migrations import MIGRATIONS, applied, statements
 from tagkin.catalogue.writer import WriterLock
 from tagkin.errors import StorageError
+from tagkin.filesystem import make_private_file
 
 __all__ = ["Database", "sql_text"]
 
@@ -135,6 +136,8 @@ class Database:
             raise StorageError(
                 f"There is no catalogue {self.path}. `tagkin scan FOLDER` makes one."
             )
+        if create and not self.is_copy:
+            self._make_file()
         file = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         connection = _connected(":memory:" if self.is_copy else file)
         try:
@@ -147,8 +150,18 @@ class Database:
             raise
         return connection
 
+    def _make_file(self) -> None:
+        """Make the file for this user alone; SQLite's files beside it have its permissions."""
+        try:
+            make_private_file(self.path)
+        except OSError as error:
+            raise StorageError(
+                f"The catalogue {self.path} cannot be opened: {error.strerror}."
+            ) from error
+
     def _set_up(self, connection: sqlite3.Connection) -> None:
         connection.text_factory = _read_text
+        connection.execute("PRAGMA trusted_schema = OFF")  # a file may come from anybody
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")  # a decision that was taken stays taken
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.database import sql_text
 from tagkin.catalogue.evidence import pack_evidence, unpack_evidence
 from tagkin.catalogue.found import TagNumbers
+from tagkin.catalogue.line_fields import LINES, read_fields
 from tagkin.catalogue.texts import from_text
 from tagkin.errors import InvalidInput
 
@@ -131,6 +133,8 @@ def _objects(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
             one = json.loads(line)
             kind, version = one["kind"], one.get("version", 0)
             is_newer = first and version > _VERSION
+            if not isinstance(kind, str):
+                raise TypeError(kind)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInput(f"Line {number} is not what `tagkin export` writes.") from error
         if first and (kind, one.get("format")) != ("tagkin", _FORMAT):
@@ -151,19 +155,25 @@ class _Import:
 
     def take(self, objects: Iterator[tuple[int, dict[str, Any]]]) -> None:
         put = {"run": self._run, "tag": self._tag, "decision": self._decision, "write": self._write}
-        for number, one in objects:
+        for number, line in objects:
+            if line["kind"] not in LINES:
+                continue
             try:
-                if one["kind"] in put:
-                    put[one["kind"]](one)
-            except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+                put[line["kind"]](read_fields(line))
+            except (InvalidInput, sqlite3.IntegrityError) as error:
+                reason = str(error).rstrip(".")
                 raise InvalidInput(
-                    f"Line {number} is not what `tagkin export` writes ({error})."
-                ) from error
-            except (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.DataError) as error:
-                raise InvalidInput(
-                    f"Line {number} says what no catalogue can hold ({error})."
+                    f"Line {number} cannot be imported: {reason}. Nothing was imported."
                 ) from error
         self._let_latest_hold()
+
+    def _run_here(self, one: dict[str, Any], field: str) -> int | None:
+        """Return the number that a run has in this catalogue."""
+        if one[field] is None:
+            return None
+        if one[field] not in self.runs:
+            raise InvalidInput(f"`{field}` names run {one[field]}, which no line before it has")
+        return self.runs[one[field]]
 
     def _run(self, one: dict[str, Any]) -> None:
         """A run has another number here; the same command at the same moment is the same run."""
@@ -184,7 +194,7 @@ class _Import:
                 one["model"],
                 json.dumps(one["parameters"]),
                 json.dumps(one["outcome"]),
-                self.runs.get(one["undoes"]),
+                self._run_here(one, "undoes"),
             ),
         )
         self.runs[one["id"]] = int(added.lastrowid or 0)
@@ -209,15 +219,14 @@ class _Import:
             self.connection.execute("DELETE FROM suggestions WHERE tag = ?", (number,))
         self.found.tags += 1
 
-    def _content(self, digest: str) -> int:
-        key = bytes.fromhex(digest)
-        self.connection.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (key,))
-        row = self.connection.execute("SELECT id FROM contents WHERE digest = ?", (key,))
+    def _content(self, digest: bytes) -> int:
+        self.connection.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (digest,))
+        row = self.connection.execute("SELECT id FROM contents WHERE digest = ?", (digest,))
         return int(row.fetchone()[0])
 
     def _decision(self, one: dict[str, Any]) -> None:
         content, tag = self._content(one["content"]), self.numbers[one["tag"]]
-        row = (self.runs[one["run"]], content, tag, one["verdict"], one["made_at"])
+        row = (self._run_here(one, "run"), content, tag, one["verdict"], one["made_at"])
         # it may be on the name that the tag had before it was renamed
         if self.connection.execute(
             "SELECT 1 FROM decisions WHERE run = ?1 AND content = ?2 AND verdict = ?4 "
@@ -227,8 +236,8 @@ class _Import:
             return
         evidence = pack_evidence(
             ((self._content(digest), share) for digest, share in one["kin"]),
-            one.get("name_share"),
-            one.get("readout_share"),
+            one["name_share"],
+            one["readout_share"],
         )
         # which of several holds is said at the end
         self.connection.execute(
@@ -236,11 +245,11 @@ class _Import:
             "evidence, note, taken_back_by, holds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
                 *row,
-                self.runs.get(one["suggested_by"]),
+                self._run_here(one, "suggested_by"),
                 one["confidence"],
                 evidence,
                 one["note"],
-                self.runs.get(one["taken_back_by"]),
+                self._run_here(one, "taken_back_by"),
             ),
         )
         self.found.decisions += 1
@@ -266,15 +275,15 @@ class _Import:
         )
 
     def _write(self, one: dict[str, Any]) -> None:
-        path = one["path"].encode("utf-8", "surrogateescape")
+        path = sql_text(one["path"])
         photograph = self.connection.execute(
             "SELECT id FROM photographs WHERE path = CAST(? AS TEXT)", (path,)
         ).fetchone()
         if photograph is None:
             self.found.absent += 1
             return
-        run, after = self.runs[one["run"]], bytes.fromhex(one["after"])
-        file = one["file"].encode("utf-8", "surrogateescape")
+        run, after = self._run_here(one, "run"), one["after"]
+        file = sql_text(one["file"])
         if self.connection.execute(
             # that of a run before it may have been taken back since, or the file moved
             "SELECT 1 FROM writes WHERE run = ?1 AND (file = CAST(?2 AS TEXT) AND after = ?3 "
@@ -284,18 +293,19 @@ class _Import:
             return
         self.connection.execute(
             "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state, "
-            "undone_by, note) VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, ?, ?, ?)",
+            "undone_by, note) "
+            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?)",
             (
                 run,
                 photograph[0],
                 file,
                 json.dumps(one["tags"], ensure_ascii=False),
                 json.dumps(one["added"], ensure_ascii=False),
-                None if one["before"] is None else base64.b64decode(one["before"]),
+                one["before"],
                 after,
-                one["backup"],
+                None if one["backup"] is None else sql_text(one["backup"]),
                 one["state"],
-                self.runs.get(one["undone_by"]),
+                self._run_here(one, "undone_by"),
                 one["note"],
             ),
         )

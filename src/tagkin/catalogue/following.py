@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.database import sql_text
 from tagkin.catalogue.texts import from_text
-from tagkin.catalogue.writes import PastWrite
+from tagkin.catalogue.writes import PastWrite, unpack_before
 from tagkin.collection.sidecars import provenance_of
-from tagkin.errors import SidecarError
-from tagkin.images import content_digest
+from tagkin.errors import SidecarError, UnreadableImage
+from tagkin.images import content_digest, read_bytes
 
-__all__ = ["Move", "embedded_writes", "is_of_another", "writes_follow", "writes_go_along"]
+__all__ = [
+    "Move",
+    "embedded_writes",
+    "is_of_another",
+    "known_digests",
+    "writes_follow",
+    "writes_go_along",
+]
 
 
 class Move(NamedTuple):
@@ -102,24 +108,33 @@ def is_of_another(catalogue: Catalogue, write: PastWrite) -> bool:
     if not os.path.lexists(path) or _holds(path, write.run, words, write.after):
         return False
     row = catalogue.row(
-        "SELECT p.path, c.digest FROM photographs p JOIN contents c ON c.id = p.content "
-        "WHERE p.id = ? AND p.gone IS NULL",
+        "SELECT path FROM photographs WHERE id = ? AND gone IS NULL AND content IS NOT NULL",
         (write.photograph,),
     )
     if row is None or (now := _digest(catalogue.absolute(row[0]))) is None:
         return False
-    inside = catalogue.rows(
-        "SELECT after FROM writes WHERE photograph = ? AND backup IS NOT NULL", (write.photograph,)
+    return now not in known_digests(catalogue, write.photograph)
+
+
+def known_digests(catalogue: Catalogue, photograph: int) -> set[str]:
+    """Digests that tell a photograph: at the last scan, and before and after tags went into it."""
+    scanned = catalogue.rows(
+        "SELECT c.digest FROM photographs p JOIN contents c ON c.id = p.content WHERE p.id = ?",
+        (photograph,),
     )
-    before = {(write.before or b"").decode()} if write.backup is not None else set()
-    return now not in before | {row[1].hex()} | {after.hex() for (after,) in inside}
+    written = catalogue.rows(
+        "SELECT after, before FROM writes WHERE photograph = ? AND backup IS NOT NULL",
+        (photograph,),
+    )
+    before = {(unpack_before(packed) or b"").decode("latin-1") for _, packed in written}
+    return before | {digest.hex() for (digest, *_) in [*scanned, *written]}
 
 
 def _holds(path: str, run: int, tags: Iterable[str] | None, after: str) -> bool:
     """Whether a file holds what a run wrote, or a sidecar says that it does."""
     try:
-        data = Path(path).read_bytes()
-    except OSError:
+        data = read_bytes(path)
+    except UnreadableImage:
         return False
     if content_digest(data) == after:
         return True
@@ -134,6 +149,6 @@ def _holds(path: str, run: int, tags: Iterable[str] | None, after: str) -> bool:
 
 def _digest(path: str) -> str | None:
     try:
-        return content_digest(Path(path).read_bytes())
-    except OSError:
+        return content_digest(read_bytes(path))
+    except UnreadableImage:
         return None

@@ -137,6 +137,7 @@ def train(
         )
         annotator.cache = True  # whether to keep features is for each command to say
         annotator.save(catalogue.model_folder, overwrite=True)
+        catalogue.model_folder.chmod(0o700)  # it names photographs and tags, as the catalogue does
         run.model = model_fingerprint(catalogue.model_folder)
         _put_quality(catalogue, tag_quality(annotator))
         n_doubts = _put_doubts(catalogue, run.id, annotator)

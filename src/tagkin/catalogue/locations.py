@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.filesystem import write_whole
+from tagkin.filesystem import make_private_folder, write_whole
 
 __all__ = ["catalogue_of", "default_data_folder", "find_catalogue", "known_catalogues", "remember"]
 
@@ -58,8 +58,8 @@ def remember(root: Path, catalogue: Path) -> None:
     path = _memory()
     text = json.dumps({"collections": {str(r): str(c) for r, c in known.items()}}, indent=1)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode("utf-8"))
+        make_private_folder(path.parent)
+        write_whole(path, text.encode("utf-8"), private=True)
     except OSError as error:
         raise StorageError(
             f"Which catalogue belongs to {root} cannot be kept in {path}: {error.strerror}. Name "

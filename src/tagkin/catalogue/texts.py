@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tagkin.errors import StorageError
 
-__all__ = ["from_text"]
+__all__ = ["damaged", "from_text"]
 
 T = TypeVar("T", dict[str, Any], list[Any])
 
@@ -23,15 +23,16 @@ def from_text(text: Any, kind: type[T]) -> T:
     try:
         found = json.loads(text)
     except (RecursionError, TypeError, ValueError) as error:
-        raise _damaged(str(error)) from error
+        raise damaged(str(error)) from error
     if not isinstance(found, kind):
-        raise _damaged(f"a {type(found).__name__} where a {kind.__name__} was kept")
+        raise damaged(f"a {type(found).__name__} where a {kind.__name__} was kept")
     return found
 
 
-def _damaged(why: str) -> StorageError:
+def damaged(why: str) -> StorageError:
+    """The error for a value of the catalogue that tagkin cannot have written."""
     return StorageError(
-        f"The catalogue is damaged: a text in it is not as it was written ({why}). Put it aside "
+        f"The catalogue is damaged: a value in it is not as it was written ({why}). Put it aside "
         "and scan again: your tags are in your files; decisions come back with `tagkin import`, "
         "if they were exported."
     )

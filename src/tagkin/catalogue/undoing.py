@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from tagkin.catalogue.decisions import OnTag, open_again, take_back
 from tagkin.catalogue.following import is_of_another
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.runs import PastRun, last_undoable, past_run
+from tagkin.catalogue.targets import written_path
 from tagkin.catalogue.writes import (
     PastWrite,
     changed_write,
@@ -34,8 +34,8 @@ from tagkin.collection.sidecars import (
     untag_copy,
     without_tags,
 )
-from tagkin.errors import InvalidInput, SidecarError
-from tagkin.images import Failure, content_digest
+from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
+from tagkin.images import Failure, content_digest, read_bytes
 
 __all__ = ["FileUndone", "Undone", "undo_run"]
 
@@ -130,7 +130,7 @@ def _undo_writes(
     if dry_run:
         result.files = [FileUndone(one.file, one.tags, "to undo") for one in writes]
         return result
-    for folder in {Path(catalogue.absolute(one.file)).parent for one in writes}:
+    for folder in {path.parent for one in writes if (path := _reached(catalogue, one))}:
         remove_scratch(folder)
     with catalogue.transaction() as connection:
         numbers = TagNumbers(connection)
@@ -159,7 +159,7 @@ def _undo_writes(
 def _restored(catalogue: Catalogue, write: PastWrite, exiftool: ExifTool) -> FileUndone:
     if photograph := vanished(catalogue, write):
         raise SidecarError(f"{photograph}: vanished. Scan the folder, then undo again.")
-    path = Path(catalogue.absolute(write.file))
+    path = written_path(catalogue, write)
     if is_of_another(catalogue, write):
         raise SidecarError(
             f"{path}: its photograph changed since the last scan, and may be another one. "
@@ -179,6 +179,13 @@ def _restored(catalogue: Catalogue, write: PastWrite, exiftool: ExifTool) -> Fil
     # nobody but tagkin wrote since: what it wrote later can still be taken back to the byte
     _forget_among(catalogue, write, later, _read(path))
     return FileUndone(write.file, write.tags, back.how, _LATER)
+
+
+def _reached(catalogue: Catalogue, write: PastWrite) -> Path | None:
+    try:
+        return written_path(catalogue, write)
+    except SidecarError:
+        return None
 
 
 def _said(write: PastWrite, back: Restored) -> FileUndone:
@@ -225,7 +232,7 @@ def _forget_inside(
 
 
 def _embedded(catalogue: Catalogue, write: PastWrite) -> Embedded:
-    path = Path(os.path.realpath(catalogue.absolute(write.file)))
+    path = written_path(catalogue, write)
     before = (write.before or b"").decode()
     backup = path.with_name(write.backup or path.name)
     return Embedded(path, backup, before, write.after, tuple(write.added))
@@ -250,6 +257,6 @@ def _without(data: bytes | None, write: PastWrite) -> bytes | None:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
-    except OSError:
+        return read_bytes(path, follow_links=False)
+    except UnreadableImage:
         return None

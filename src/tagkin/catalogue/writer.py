@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tagkin.errors import StorageError
-from tagkin.filesystem import try_lock
+from tagkin.filesystem import make_private_folder, open_private, try_lock
 
 __all__ = ["WriterLock"]
 
@@ -39,8 +39,8 @@ class WriterLock:
     def __init__(self, path: Path, command: str):
         self._path = path.with_name(f"{path.name}-writer")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: BinaryIO | None = self._path.open("a+b")
+            make_private_folder(path.parent)
+            self._file: BinaryIO | None = open(self._path, "a+b", opener=open_private)  # noqa: SIM115
         except OSError as error:
             raise StorageError(
                 f"The catalogue {path} cannot be written: {error.strerror}. Name another place "

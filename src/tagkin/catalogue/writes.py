@@ -16,7 +16,8 @@ from typing import Any
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.database import sql_text
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.texts import from_text
+from tagkin.catalogue.texts import damaged, from_text
+from tagkin.collection.xmp import MAX_BYTES
 
 __all__ = [
     "PastWrite",
@@ -28,6 +29,7 @@ __all__ = [
     "tags_to_write",
     "undone_write",
     "unfinished_writes",
+    "unpack_before",
     "vanished",
     "writes_of",
 ]
@@ -121,16 +123,16 @@ def plan_write(
     with catalogue.transaction() as connection:
         cursor = connection.execute(
             "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state) "
-            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, 'planned')",
+            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, CAST(? AS TEXT), 'planned')",
             (
                 run,
                 photograph,
                 sql_text(file),
                 json.dumps(list(tags), ensure_ascii=False),
                 json.dumps([list(pair) for pair in added], ensure_ascii=False),
-                None if before is None else zlib.compress(before),
+                _pack_before(before),
                 bytes.fromhex(after),
-                backup,
+                None if backup is None else sql_text(backup),
             ),
         )
     return int(cursor.lastrowid or 0)
@@ -182,11 +184,15 @@ def changed_write(
     catalogue: Catalogue, number: int, before: bytes | None, after: str, backup: str | None = None
 ) -> None:
     """Another past of a write: one that came before it was taken back."""
-    past = None if before is None else zlib.compress(before)
     with catalogue.transaction() as connection:
         connection.execute(
-            "UPDATE writes SET before = ?, after = ?, backup = ? WHERE id = ?",
-            (past, bytes.fromhex(after), backup, number),
+            "UPDATE writes SET before = ?, after = ?, backup = CAST(? AS TEXT) WHERE id = ?",
+            (
+                _pack_before(before),
+                bytes.fromhex(after),
+                None if backup is None else sql_text(backup),
+                number,
+            ),
         )
 
 
@@ -197,19 +203,54 @@ def unfinished_writes(catalogue: Catalogue) -> list[PastWrite]:
 
 def _past(catalogue: Catalogue, condition: str, values: tuple[Any, ...]) -> list[PastWrite]:
     rows = catalogue.rows(f"SELECT {_COLUMNS} FROM writes WHERE {condition}", values)
-    return [
-        PastWrite(
-            id,
-            run,
-            photograph,
-            file,
-            from_text(tags, list),
-            [(name, value) for name, value in from_text(added, list)],
-            None if before is None else zlib.decompress(before),
-            after.hex(),
-            backup,
-            state,
-            note,
-        )
-        for id, run, photograph, file, tags, added, before, after, backup, state, note in rows
-    ]
+    try:
+        return [_past_write(*row) for row in rows]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise damaged(str(error)) from error
+
+
+def _past_write(*row: Any) -> PastWrite:
+    id, run, photograph, file, tags, added, before, after, backup, state, note = row
+    return PastWrite(
+        id,
+        run,
+        photograph,
+        _as_text(file),
+        [_as_text(tag) for tag in from_text(tags, list)],
+        [(_as_text(name), _as_text(value)) for name, value in from_text(added, list)],
+        unpack_before(before),
+        after.hex(),
+        None if backup is None else _as_text(backup),
+        state,
+        note,
+    )
+
+
+def _as_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a {type(value).__name__} where text was kept")
+    return value
+
+
+def _pack_before(before: bytes | None) -> bytes | None:
+    return None if before is None else zlib.compress(before)
+
+
+def unpack_before(packed: bytes | None) -> bytes | None:
+    """Decompress what stood in a file; None where there was no file.
+
+    Raises
+    ------
+    StorageError
+        If it is not compressed, or larger than any sidecar.
+    """
+    if packed is None:
+        return None
+    unpacking = zlib.decompressobj()
+    try:
+        before = unpacking.decompress(packed, MAX_BYTES + 1)
+    except (TypeError, zlib.error) as error:
+        raise damaged(str(error)) from error
+    if len(before) > MAX_BYTES or not unpacking.eof or unpacking.unused_data:
+        raise damaged("the former content of a file is too large or incomplete")
+    return before

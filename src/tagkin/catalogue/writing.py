@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.following import known_digests
 from tagkin.catalogue.found import TagNumbers, replace_places
+from tagkin.catalogue.targets import target_path, written_path
 from tagkin.catalogue.writes import (
     PastWrite,
     ToWrite,
@@ -44,8 +46,8 @@ from tagkin.collection.sidecars import (
     sidecar_for,
     tags_of,
 )
-from tagkin.errors import InvalidInput, SidecarError, StorageError
-from tagkin.images import Failure, content_digest
+from tagkin.errors import InvalidInput, SidecarError, StorageError, UnreadableImage
+from tagkin.images import Failure, content_digest, read_bytes
 
 __all__ = ["FileWrite", "WriteRun", "finish_writes", "note_tags", "write_accepted"]
 
@@ -158,7 +160,7 @@ class _Writer:
     def __init__(self, catalogue: Catalogue, convention: Convention, exiftool: ExifTool | None):
         self.catalogue, self.convention = catalogue, convention
         self.exiftool = exiftool  # for tags inside photographs; without it, they go into sidecars
-        self._tidied: set[str] = set()
+        self._tidied: set[Path] = set()
 
     @cached_property
     def numbers(self) -> TagNumbers:
@@ -183,10 +185,8 @@ class _Writer:
         SidecarError, InvalidInput
             If it cannot be written; the file stands as it was.
         """
-        photograph = self.catalogue.absolute(one.path)
-        if not os.path.isfile(photograph):
-            raise SidecarError(f"{photograph}: vanished. Scan the folder, then write again.")
-        self._tidy(os.path.dirname(photograph))
+        photograph = self._checked_photograph(one)
+        self._tidy(photograph.parent)
         plan = self.planned(one)
         known = self._inside(one.photograph)
         kept = _Kept(self.catalogue, run, one, plan.file)
@@ -197,7 +197,7 @@ class _Writer:
                 )
                 added = embedded.added
             else:
-                sidecar = self.catalogue.absolute(plan.file)
+                sidecar = target_path(self.catalogue, plan.file)
                 provenance = Provenance(str(run), self._confidences(one))
                 written = add_tags(sidecar, one.tags, provenance, known=known, record=kept.sidecar)
                 added = written.added
@@ -210,7 +210,23 @@ class _Writer:
         state = "written" if added else "there"
         return FileWrite(one.path, plan.file, one.tags, plan.is_new, state)
 
-    def _tidy(self, folder: str) -> None:
+    def _checked_photograph(self, one: ToWrite) -> Path:
+        """Return the path of the photograph, if it is the one that was decided on."""
+        shown, path = self.catalogue.absolute(one.path), target_path(self.catalogue, one.path)
+        if not os.path.isfile(path):
+            raise SidecarError(f"{shown}: vanished. Scan the folder, then write again.")
+        try:
+            digest = content_digest(read_bytes(path, follow_links=False))
+        except UnreadableImage as error:
+            raise SidecarError(f"{shown}: {error}. Scan the folder, then write again.") from error
+        if digest not in known_digests(self.catalogue, one.photograph):
+            raise SidecarError(
+                f"{shown}: it changed since the last scan, and may be another photograph. Scan the "
+                "folder, then write again."
+            )
+        return path
+
+    def _tidy(self, folder: Path) -> None:
         """Remove what killed writes left; the catalogue has one writer, so nobody is at it."""
         if folder not in self._tidied:
             self._tidied.add(folder)
@@ -289,11 +305,9 @@ def note_tags(
     `numbers` are those of the catalogue's tags, where they are known: there may be many.
     """
     try:
-        xml = Path(catalogue.absolute(file)).read_bytes()
-        tags = tags_of(xml)
-    except FileNotFoundError:
-        tags = []
-    except OSError:
+        path = target_path(catalogue, file)
+        tags = tags_of(read_bytes(path, follow_links=False)) if os.path.lexists(path) else []
+    except (SidecarError, UnreadableImage):
         return
     places = {tag: [(tag, file)] for tag in tags}
     with catalogue.transaction() as connection:
@@ -311,25 +325,29 @@ def finish_writes(catalogue: Catalogue) -> int:
     Those that were not are to be written as if nobody had tried. Of files that are not within
     reach, the drive being elsewhere, nobody knows it yet.
     """
-    unfinished = [one for one in unfinished_writes(catalogue) if not vanished(catalogue, one)]
-    for folder in {Path(catalogue.absolute(one.file)).parent for one in unfinished}:
+    unfinished = []
+    for write in unfinished_writes(catalogue):
+        with suppress(SidecarError):  # a file outside the collection is nobody's to look at
+            if not vanished(catalogue, write):
+                unfinished.append((write, written_path(catalogue, write)))
+    for folder in {path.parent for _, path in unfinished}:
         remove_scratch(folder)
-    for write in unfinished:
-        if _was_done(catalogue, write):
+    for write, path in unfinished:
+        if _was_done(write, path):
             end_write(catalogue, write.id, "done", "its run was killed after this")
             if write.backup is None:
                 note_tags(catalogue, write.photograph, write.file)
         else:
-            _drop_backup(catalogue, write)
+            _drop_backup(write, path)
             end_write(catalogue, write.id, "failed", "its run was killed before this")
     return len(unfinished)
 
 
-def _was_done(catalogue: Catalogue, write: PastWrite) -> bool:
+def _was_done(write: PastWrite, path: Path) -> bool:
     """Whether a file holds what was planned; if somebody wrote since, whether it says so."""
     try:
-        data = Path(catalogue.absolute(write.file)).read_bytes()
-    except OSError:
+        data = read_bytes(path, follow_links=False)
+    except UnreadableImage:
         return False
     if content_digest(data) == write.after:
         return True
@@ -341,12 +359,11 @@ def _was_done(catalogue: Catalogue, write: PastWrite) -> bool:
         return False
 
 
-def _drop_backup(catalogue: Catalogue, write: PastWrite) -> None:
+def _drop_backup(write: PastWrite, path: Path) -> None:
     """Remove the second name of a photograph that was not written after all."""
-    path = Path(catalogue.absolute(write.file))
     if write.backup is not None and path.is_file():
         before = (write.before or b"").decode()
-        if content_digest(path.read_bytes()) == before:
+        if content_digest(read_bytes(path, follow_links=False)) == before:
             backup = path.with_name(write.backup)
             with ExifTool() as exiftool:
                 restore_embedded(Embedded(path, backup, before, write.after, ()), exiftool)

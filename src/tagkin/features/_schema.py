@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from tagkin.filesystem import make_private_file, make_private_folder
+
 __all__ = [
     "DAMAGED",
     "Unusable",
@@ -80,7 +82,8 @@ def connect(folder: Path, *, create: bool) -> sqlite3.Connection | None:
     """
     path = folder / NAME
     if create:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
+        make_private_file(path)
     elif not path.exists():
         return None
     try:

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from tagkin.errors import UnreadableImage
+from tagkin.filesystem import open_without_links
 
 __all__ = ["MAX_BYTES", "Failure", "content_digest", "open_file", "read_bytes"]
 
 MAX_BYTES = 1 << 30  # a photograph is smaller; a larger file is a film or a mistake
+
+_WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0)
 
 _REASONS = {
     errno.ENOENT: "vanished",
@@ -40,15 +43,20 @@ def content_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read_bytes(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:
+def read_bytes(
+    path: str | os.PathLike[str], max_bytes: int = MAX_BYTES, *, follow_links: bool = True
+) -> bytes:
     """The content of a regular file.
+
+    Without `follow_links` the path has no link in it, and a link that takes the place of the file
+    or of a folder on the way is refused.
 
     Raises
     ------
     UnreadableImage
         If it is not there, not ours to read, not a regular file, or larger than `max_bytes`.
     """
-    with open_file(path) as file:
+    with open_file(path, follow_links=follow_links) as file:
         size = os.fstat(file.fileno()).st_size
         data = b"" if size > max_bytes else file.read(size + 1)
         while len(data) > size and len(data) <= max_bytes and (more := file.read(1 << 20)):
@@ -62,20 +70,23 @@ def read_bytes(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> byte
 
 
 @contextmanager
-def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_file(path: str | os.PathLike[str], *, follow_links: bool = True) -> Iterator[BinaryIO]:
     """A regular file, open for reading; what the system refuses is raised as UnreadableImage."""
     try:
-        with _opened(path) as file:
+        with _opened(path, follow_links) as file:
             yield file
     except OSError as error:
         raise UnreadableImage(why(error)) from error
 
 
-def _opened(path: str | os.PathLike[str]) -> BinaryIO:
+def _opened(path: str | os.PathLike[str], follow_links: bool) -> BinaryIO:
+    opener = os.open if follow_links else open_without_links
     try:
         # asked before opening: to open a device can do something, to open a pipe can wait
         _check_regular(os.stat(path))
-        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 (the caller closes)
+        file = open(  # noqa: SIM115 (the caller closes)
+            path, "rb", opener=lambda name, flags: opener(name, flags | _WITHOUT_WAITING)
+        )
     except ValueError as error:
         if isinstance(error, UnreadableImage):
             raise
@@ -106,10 +117,6 @@ def one_line(text: str, longest: int = 200) -> str:
     shown = "".join(char if char.isprintable() else " " for char in text[: 2 * longest])
     short = " ".join(shown.split())
     return short if len(short) <= longest else f"{short[:longest]}…"
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _check_regular(status: os.stat_result) -> None:

@@ -82,7 +82,7 @@ def write_map(
         "colours": _colours(tags, shown),
     }
     path = map_path(catalogue.path)
-    write_whole(path, save(arrays, {"model": fingerprint, "tags": json.dumps(shown)}))
+    write_whole(path, save(arrays, {"model": fingerprint, "tags": json.dumps(shown)}), private=True)
     step("Drawing the map", 1, 1)
     return path
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.errors import UnreadableImage
+from tagkin.filesystem import make_private_file, make_private_folder
 from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
 
 __all__ = ["SIZES", "Picture", "Thumbnails"]
@@ -164,8 +165,8 @@ def _opened(path: Path) -> sqlite3.Connection | None:
     """The database; a damaged one is made again, and None is one that cannot be."""
     for _ in range(2):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)  # others must not see photographs that they cannot read
+            make_private_folder(path.parent)
+            make_private_file(path)
             database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             database.execute("PRAGMA journal_mode = WAL").fetchone()
             database.execute("PRAGMA synchronous = NORMAL")  # a kill may lose a few: made again

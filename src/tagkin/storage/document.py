@@ -13,8 +13,9 @@ import json
 import math
 import os
 import re
+import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tagkin.errors import DamagedModel, StorageError
 from tagkin.version import __version__
@@ -30,6 +31,7 @@ __all__ = [
     "document_text",
     "is_array_file",
     "named_file",
+    "open_model_file",
     "read_document",
     "read_summary",
 ]
@@ -81,7 +83,7 @@ def read_document(folder: Path) -> dict[str, Any]:
         raise StorageError(f"{folder} is not a tagkin model: it does not exist.{_hint(folder)}")
     if not path.is_file():
         raise StorageError(f"{folder} is not a tagkin model: it holds no {MODEL}.")
-    with path.open("rb") as file:
+    with open_model_file(path) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise DamagedModel(f"{path} has over {_LARGEST:,} bytes: no model of tagkin has.")
@@ -104,6 +106,27 @@ def read_document(folder: Path) -> dict[str, Any]:
             "save the model again."
         )
     return document
+
+
+def open_model_file(path: Path) -> BinaryIO:
+    """Open a file of a model for reading, if it is a regular file in the model's folder.
+
+    A link may lead anywhere, a pipe may never end, and opening a device may do something.
+
+    Raises
+    ------
+    DamagedModel
+        If it is a link, a pipe or a device.
+    """
+    refusal = DamagedModel(f"{path} is not a regular file.")
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise refusal
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = open(path, "rb", opener=lambda name, also: os.open(name, also | flags))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise refusal
+    return file
 
 
 def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile | None:
@@ -134,7 +157,11 @@ def read_summary(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
             return None
         for kind in (ARRAYS, APART):
             named = named_file(folder, document, kind)
-            if named is not None and (folder / named[0]).stat().st_size != named[1]:
+            if named is None:
+                continue
+            with open_model_file(folder / named[0]) as file:
+                size = os.fstat(file.fileno()).st_size
+            if size != named[1]:
                 raise DamagedModel(f"{folder / named[0]} is not as it was saved.")
     except FileNotFoundError as error:
         raise DamagedModel(f"{folder} is incomplete: {error.filename} is missing.") from error

@@ -11,7 +11,6 @@ import json
 import math
 import mmap
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import DamagedModel, InvalidInput
+from tagkin.storage.document import open_model_file
 
 __all__ = ["Mapped", "TensorBytes"]
 
@@ -109,10 +109,8 @@ class Mapped:
 
     def __init__(self, path: Path, size: Any, sha256: Any):
         self.path, self._sha256 = path, sha256
-        with path.open("rb") as file:
+        with open_model_file(path) as file:
             found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise DamagedModel(f"{path} is not a regular file.")
             if size is not None and found.st_size != size:
                 raise self._changed(f"it has {found.st_size:,} bytes, not {size:,}")
             if found.st_size < 8:

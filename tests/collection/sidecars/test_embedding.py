@@ -62,7 +62,7 @@ def test_a_copy_of_somebody_elses_stays_where_a_write_fails(photo, exiftool, mon
     copy = photo.with_name(f"{photo.name}_original")
     copy.write_bytes(photo.read_bytes())
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, "no space left on device")
 
     monkeypatch.setattr(os, "replace", full)

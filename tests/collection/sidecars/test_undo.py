@@ -80,14 +80,17 @@ def test_where_somebody_removed_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_link_stays_a_link(tmp_path):
-    path, link = tmp_path / "real.xmp", tmp_path / "img.xmp"
+def test_a_link_is_not_followed(tmp_path):
+    path, moved = tmp_path / "img.xmp", tmp_path / "moved.xmp"
     path.write_bytes(PROGRAMS["lightroom"])
-    link.symlink_to(path)
-    written = write(link, "sea")
-    assert restore(link, written.before, written.after_digest, written.added).how == "restored"
-    assert link.is_symlink()
-    assert path.read_bytes() == PROGRAMS["lightroom"]
+    written = write(path, "sea")
+    path.rename(moved)
+    path.symlink_to(moved)
+    after = moved.read_bytes()
+    with pytest.raises(SidecarError, match="a link where a file was"):
+        undo(written)
+    assert path.is_symlink()
+    assert moved.read_bytes() == after
 
 
 def test_where_somebody_broke_it(tmp_path):
@@ -104,7 +107,7 @@ def test_where_it_cannot_be_written(tmp_path, monkeypatch):
     written = write(path, "sea")
     data = path.read_bytes()
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("os.unlink", refuse)

@@ -165,13 +165,39 @@ def test_what_is_no_file_is_left_alone(tmp_path):
         add_tags(tmp_path / "c.xmp", [""], RUN)
 
 
-def test_a_link_stays_a_link_and_permissions_stay(tmp_path, path):
+def test_permissions_stay(path):
     path.chmod(0o640)
-    (tmp_path / "link.xmp").symlink_to(path.name)
-    add_tags(tmp_path / "link.xmp", ["sea"], RUN)
-    assert (tmp_path / "link.xmp").is_symlink()
+    add_tags(path, ["sea"], RUN)
     assert "sea" in tags_of(path.read_bytes())
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_no_link_is_followed(tmp_path, path):
+    before = path.read_bytes()
+    (tmp_path / "link.xmp").symlink_to(path.name)
+    (tmp_path / "folder").symlink_to(tmp_path, target_is_directory=True)
+    for name in ("link.xmp", f"folder/{path.name}", "folder/new.xmp"):
+        with pytest.raises(SidecarError, match="a link"):
+            add_tags(tmp_path / name, ["sea"], RUN)
+    assert path.read_bytes() == before
+    assert not (tmp_path / "new.xmp").exists()
+
+
+def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path):
+    """When everything is ready and the file is about to be written."""
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "img.xmp").write_bytes(BEFORE)
+
+    def swap(change):
+        inside.rename(tmp_path / "aside")
+        inside.symlink_to(outside, target_is_directory=True)
+
+    with pytest.raises(SidecarError, match="a link leads to its folder"):
+        add_tags(inside / "img.xmp", ["sea"], RUN, record=swap)
+    for folder in (outside, tmp_path / "aside"):
+        assert contents(folder) == {"img.xmp": BEFORE}
 
 
 # --- full disks, closed folders ---

@@ -72,7 +72,7 @@ def embed_tags(
     Parameters
     ----------
     path : path
-        The photograph, in a format that exiftool writes.
+        The photograph, in a format that exiftool writes, with links resolved.
     tags, known
         As in `tagkin.collection.sidecars.with_tags`.
     exiftool : ExifTool
@@ -85,7 +85,7 @@ def embed_tags(
     SidecarError
         If it cannot be written. It stands as it was.
     """
-    path = Path(os.path.realpath(path))
+    path = Path(path)
     before = _digest(path)
     there = _fields(path, exiftool)
     tags_there = merged(tag for one in there.values() for tag in one)
@@ -173,7 +173,7 @@ def drop_copy(written: Embedded) -> None:
 
 def _digest(path: Path) -> str:
     try:
-        return content_digest(read_bytes(path))
+        return content_digest(read_bytes(path, follow_links=False))
     except UnreadableImage as error:
         raise left_alone(path, str(error)) from error
 
@@ -208,11 +208,11 @@ def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
                 raise left_alone(path, f"another program made {backup.name} meanwhile")
             keep_copy(path, backup)
             kept = True
-        put_file(scratch, path, check)
+        put_file(scratch, path, check, follow_links=False)
     except OSError as error:
         if backup is not None and kept:
             with contextlib.suppress(OSError):
-                backup.unlink(missing_ok=True)
+                remove_file(backup)
         if isinstance(error, SidecarError):
             raise
         raise left_alone(path, why(error)) from error

@@ -169,7 +169,8 @@ def going_values(
     """
     going: dict[str, Counter[str]] = {field.name: Counter() for field in (*FIELDS, PROVENANCE)}
     for name, value in added:
-        going[name][tidy(value)] += 1
+        if name in going:  # a catalogue may name a property that tagkin does not write
+            going[name][tidy(value)] += 1
     written = {last_level(tag) for tag in going[PROVENANCE.name]}
     ends: set[str] = set()
     for field in FIELDS:  # dc:subject is the last of them

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.collection.sidecars.editing import without_tags
-from tagkin.collection.sidecars.writing import left_alone, put_sidecar, read_sidecar, resolved
+from tagkin.collection.sidecars.writing import left_alone, put_sidecar, read_sidecar
 from tagkin.errors import SidecarError
 from tagkin.filesystem import remove_file
 from tagkin.images.files import content_digest, why
@@ -66,7 +66,7 @@ def restore(
     SidecarError
         If the sidecar cannot be read, parsed or written. It stands as it was.
     """
-    path, added = resolved(Path(path)), list(added)
+    path, added = Path(path), list(added)
     for _ in range(_ATTEMPTS):
         now = read_sidecar(path)
         if now == before:

@@ -11,7 +11,7 @@ from tagkin.collection.sidecars.editing import Added, with_tags
 from tagkin.collection.sidecars.fields import Provenance
 from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import SidecarError, UnreadableImage
-from tagkin.filesystem import is_scratch, write_whole
+from tagkin.filesystem import is_scratch, remove_file, write_whole
 from tagkin.images.files import content_digest, read_bytes, why
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "put_sidecar",
     "read_sidecar",
     "remove_scratch",
-    "resolved",
 ]
 
 PHOTOGRAPH = ".tagkin"  # in names of photographs that are being written
@@ -36,7 +35,7 @@ class Change:
     Attributes
     ----------
     path : Path
-        The sidecar; where it is a link, the file that it leads to.
+        The sidecar.
     before : bytes or None
         What stands there; None where there is no file.
     after : bytes
@@ -97,7 +96,7 @@ def add_tags(
     Parameters
     ----------
     path : path
-        The sidecar, as `sidecar_for` gives it.
+        The sidecar, as `sidecar_for` gives it, with links resolved: no link is followed.
     tags, provenance, known
         As in `with_tags`.
     expected_digest : str, optional
@@ -114,7 +113,7 @@ def add_tags(
     InvalidInput
         If a tag cannot be written.
     """
-    path = resolved(Path(path))
+    path = Path(path)
     tags, known = list(tags), list(known)
     for _ in range(_ATTEMPTS):
         before = read_sidecar(path)
@@ -139,7 +138,7 @@ def read_sidecar(path: Path) -> bytes | None:
     if not os.path.lexists(path):
         return None
     try:
-        return read_bytes(path, MAX_BYTES)
+        return read_bytes(path, MAX_BYTES, follow_links=False)
     except UnreadableImage as error:
         if not os.path.lexists(path):
             return None
@@ -162,7 +161,7 @@ def put_sidecar(path: Path, before: bytes | None, after: bytes) -> bool:
     if os.path.exists(path) and not os.access(path, os.W_OK):
         raise left_alone(path, "it is protected from being written")
     try:
-        write_whole(path, after, check)
+        write_whole(path, after, check, follow_links=False)
     except _Meanwhile:
         return False
     except OSError as error:
@@ -181,14 +180,6 @@ def left_alone(path: Path, reason: str) -> SidecarError:
     return SidecarError(f"{path}: {reason}. It was left as it is.")
 
 
-def resolved(path: Path) -> Path:
-    """The file that a path leads to: a link stays a link."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise left_alone(path, f"its path leads nowhere ({error})") from error
-
-
 def _is_ours(name: str) -> bool:
     return is_scratch(name, ".xmp") or is_scratch(os.path.splitext(name)[0], PHOTOGRAPH)
 
@@ -203,7 +194,7 @@ def remove_scratch(folder: str | os.PathLike[str]) -> int:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if _is_ours(entry.name)]
         for name in names:
-            os.unlink(os.path.join(folder, name))
+            remove_file(Path(folder, name))
             n_removed += 1
     except OSError:
         return n_removed  # a folder that cannot be tidied is no reason to stop

@@ -1,0 +1,145 @@
+"""Tags go to the photograph that was decided on, and nothing outside the collection is touched."""
+
+import pytest
+
+from tagkin.catalogue import (
+    ACCEPTED,
+    Filters,
+    decide,
+    undo_run,
+    write_accepted,
+)
+from tagkin.collection.sidecars import tags_of
+from tests.catalogue.photographs import files, sidecar_text
+from tests.catalogue.suggested import offer
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tests.images.synthetic import picture, saved
+
+
+@pytest.fixture
+def accepted(catalogue):
+    """The catalogue, with the surest suggestions accepted."""
+    offer(catalogue)
+    decide(catalogue, ACCEPTED, Filters(at_least=0.6))
+    return catalogue
+
+
+@pytest.fixture
+def outside(folder):
+    """A folder beside the collection, with files of the names that the collection has."""
+    there = folder.root.parent / "outside"
+    there.mkdir()
+    for name in ("c.jpg", "d.jpg"):
+        (there / name).write_bytes((folder.root / "2024" / name).read_bytes())
+    (there / "d.jpg.xmp").write_text(sidecar_text(["private"]))
+    (there / ".d.jpg.xmp-0123456789abcdef").write_text("looks like the rest of a killed write")
+    return there
+
+
+def swap_for_link(path, target):
+    """Put a link in the place of a file or folder, which is kept beside the collection."""
+    path.rename(path.parent.parent / f"{path.name} as it was")
+    path.symlink_to(target, target_is_directory=target.is_dir())
+
+
+# --- the photograph that was decided on --------------------------------------------------
+
+
+def test_another_picture_under_the_name_gets_no_tags(accepted, folder, rescan):
+    folder.put("a.jpg", "another picture")
+    before = files(folder.root)
+    result = write_accepted(accepted)
+    (failure,) = result.failures
+    assert failure.file.endswith("a.jpg")
+    assert "may be another photograph. Scan the folder" in failure.reason
+    assert "a.jpg.xmp" not in {one.file for one in result.files}
+    assert files(folder.root)["a.jpg.xmp"] == before["a.jpg.xmp"]
+    assert result.n_written == 2
+
+
+@needs_exiftool
+def test_another_picture_under_the_name_gets_no_tags_inside(catalogue, folder, rescan):
+    path = folder.root / "2024/d.jpg"
+    path.write_bytes(saved(picture(32), "JPEG"))
+    rescan()
+    offer(catalogue, {"2024/d.jpg": {"sea": 0.9}})
+    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    path.write_bytes(saved(picture(48), "JPEG"))
+    before = files(folder.root)
+    assert "may be another" in write_accepted(catalogue, embed=True).failures[0].reason
+    assert files(folder.root) == before
+
+
+@needs_exiftool
+def test_what_tagkin_wrote_into_a_photograph_makes_it_no_other(catalogue, folder, rescan):
+    path = folder.root / "2024/d.jpg"
+    path.write_bytes(saved(picture(), "JPEG"))
+    rescan()
+    offer(catalogue, {"2024/d.jpg": {"sea": 0.9, "beach": 0.8}})
+    for tag in ("sea", "beach"):
+        decide(catalogue, ACCEPTED, Filters(tags=[tag]))
+        assert not write_accepted(catalogue, embed=True).failures
+
+
+# --- links -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["2024", "2024/d.jpg", "2024/d.jpg.xmp"])
+def test_no_tags_are_written_through_a_link(accepted, folder, outside, what):
+    if what == "2024/d.jpg.xmp":
+        (folder.root / what).touch()
+    before = files(outside)
+    swap_for_link(folder.root / what, outside if what == "2024" else outside / what[5:])
+    result = write_accepted(accepted)
+    assert ["a link leads out of the collection" in one.reason for one in result.failures] == [True]
+    assert files(outside) == before
+    assert {one.file for one in result.files} == {"a.jpg.xmp", "b.jpg.xmp"}
+
+
+@pytest.mark.parametrize("what", ["2024", "2024/d.jpg.xmp"])
+def test_nothing_is_undone_through_a_link(accepted, folder, outside, what):
+    run = write_accepted(accepted).run
+    (outside / "d.jpg.xmp").write_bytes((folder.root / "2024/d.jpg.xmp").read_bytes())
+    before = files(outside)
+    swap_for_link(folder.root / what, outside if what == "2024" else outside / "d.jpg.xmp")
+    undone = undo_run(accepted, run)
+    assert ["a link leads out of the collection" in one.reason for one in undone.failures] == [True]
+    assert files(outside) == before
+    (folder.root / what).unlink()
+    (folder.root / what).parent.parent.joinpath(f"{what.rsplit('/')[-1]} as it was").rename(
+        folder.root / what
+    )
+    assert not undo_run(accepted, run).failures
+
+
+def test_a_link_inside_the_collection_stays_a_link(accepted, folder):
+    link, target = folder.root / "2024/d.jpg.xmp", folder.root / "sidecars/d.xmp"
+    target.parent.mkdir()
+    target.write_text(sidecar_text(["mine"]))
+    before = target.read_bytes()
+    link.symlink_to(target)
+    run = write_accepted(accepted, Filters(folder="2024")).run
+    assert set(tags_of(target.read_bytes())) == {"mine", "sea", "beach"}
+    undo_run(accepted, run)
+    assert link.is_symlink()
+    assert target.read_bytes() == before
+
+
+@pytest.mark.parametrize("path", ["../outside/d.jpg", "/etc/d.jpg", "2024/../../outside/d.jpg"])
+def test_a_catalogue_edited_by_hand_leads_nowhere(accepted, outside, path):
+    with accepted.transaction() as connection:
+        connection.execute("UPDATE photographs SET path = ? WHERE path = '2024/d.jpg'", (path,))
+    before = files(outside)
+    result = write_accepted(accepted)
+    assert ["outside the collection" in one.reason for one in result.failures] == [True]
+    assert files(outside) == before
+
+
+def test_a_killed_write_is_not_finished_through_a_link(accepted, folder, outside):
+    write_accepted(accepted)
+    with accepted.transaction() as connection:
+        connection.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
+    before = files(outside)
+    swap_for_link(folder.root / "2024", outside)
+    assert write_accepted(accepted).n_finished == 2
+    assert files(outside) == before
