@@ -89,7 +89,6 @@ ALLOWED = {
         "storage",
         "wording",
     },
-    "datasets": FOUNDATION | {"collection", "labels"},
     "pages": FOUNDATION
     | FILES
     | {
@@ -121,7 +120,6 @@ ALLOWED = {
         "collection",
         "annotator",
         "catalogue",
-        "datasets",
         "distributed",
         "features",
         "light_imports",
@@ -183,7 +181,6 @@ PURE = set(ALLOWED) - {
     "catalogue",
     "cli",
     "collection",
-    "datasets",
     "distributed",
     "features",
     "filesystem",
