@@ -151,6 +151,7 @@ OF_ONE_ROOM = {
     "lxml": {"collection"},
     "onnx": {"features"},
     "onnxruntime": {"onnx_sessions"},
+    "platformdirs": {"catalogue", "features"},
     "rich": {"cli"},
     "typer": {"cli"},
 }
