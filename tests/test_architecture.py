@@ -35,7 +35,7 @@ ALLOWED = {
     "__main__": {"cli"},
     "errors": set(),
     "arrays": {"errors"},
-    "fonts": set(),
+    "fonts": {"errors"},
     "lazy_names": set(),
     "light_imports": set(),
     "templating": set(),
@@ -146,12 +146,12 @@ EVERYWHERE = {
     "tqdm",
 }
 OF_ONE_ROOM = {
-    "PIL": {"features", "images", "pages"},
+    "PIL": {"features", "fonts", "images", "pages"},
     "jinja2": {"pages", "server", "templating"},
     "lxml": {"collection"},
     "onnx": {"features"},
     "onnxruntime": {"onnx_sessions"},
-    "platformdirs": {"catalogue", "features"},
+    "platformdirs": {"catalogue", "features", "fonts"},
     "rich": {"cli"},
     "typer": {"cli"},
 }
