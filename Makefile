@@ -5,7 +5,7 @@
 
 PYTHON ?= python3
 VENV   := .venv
-BIN    := $(VENV)/bin
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 TORCH  ?=
 TESTS  ?=
 SECONDS ?=

@@ -25,8 +25,8 @@ from sklearn.datasets import load_sample_image
 from benchmarks.process import ROOT, say
 from tagkin.features import Backbone, FeatureCache, extract, get_backbone
 from tagkin.features.efficientnet import build_model
+from tagkin.features.onnx_sessions import import_onnxruntime
 from tagkin.images import content_digest, decode, read_bytes
-from tagkin.onnx_sessions import import_onnxruntime
 
 SMALL, LARGE, REPEATS, IN_BATCH = 160, 24, 3, 4
 DECODING = "decoding alone"

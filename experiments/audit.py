@@ -21,10 +21,9 @@ from matplotlib.figure import Figure
 from sklearn.metrics import average_precision_score
 
 from experiments.audit_peers import KINDS_OF_PROBABILITIES, Peer, beside_cleanlab
+from experiments.datasets import Dataset, open_dataset
 from experiments.problem import dataset_folder
-from experiments.standins import STANDINS
 from tagkin import FeatureAnnotator
-from tagkin.datasets import Dataset
 
 __all__ = [
     "Judged",
@@ -112,7 +111,7 @@ class Judged(NamedTuple):
 
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Features and labels of training images: all, or as many as are wanted, at random."""
-    dataset = STANDINS[name](dataset_folder(name))
+    dataset = open_dataset(name, dataset_folder(name))
     rows = _rows(dataset)
     labels = scipy.sparse.csr_array(dataset.labels)[rows].toarray() > 0
     assert dataset.features is not None
@@ -125,7 +124,7 @@ def named(name: str) -> np.ndarray:
     Two have to for a label, so that a label which one of them named can be seen there and is not
     among the labels. Of COCO no more is known than the labels.
     """
-    dataset = STANDINS[name](dataset_folder(name))
+    dataset = open_dataset(name, dataset_folder(name))
     rows = _rows(dataset)
     if name != "flickr8k":
         return scipy.sparse.csr_array(dataset.labels)[rows].toarray() > 0

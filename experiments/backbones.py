@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 
 from experiments.bootstrap import compare, resample_weights, weighted_map
-from experiments.standins import load_photos
+from experiments.datasets import load_photos
 from tagkin import RidgeTransfer, SemanticSpace, TagProp
 from tagkin.arrays import to_numpy
 from tagkin.evaluation import mean_average_precision

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.linear_model import LogisticRegression
 
-from experiments.standins import STANDINS
+from experiments.datasets import open_dataset
 from tagkin import FeatureAnnotator
 from tagkin.evaluation import mean_average_precision
 from tagkin.features import Classifier, FeatureCache, default_cache_folder, extract, get_backbone
@@ -62,7 +62,7 @@ def data_folder() -> Path:
 def load_task(name: str) -> Task:
     """A stand-in with the features that names can be scored by."""
     stand_in, _, better = name.partition("-")
-    data = STANDINS[stand_in](data_folder())
+    data = open_dataset(stand_in, data_folder())
     # stored features are of Lite0; photographs are looked at as the annotator does
     usual = "lite0-whole" if stand_in == "photos" else "lite0"
     backbone = f"efficientnet-{better or usual}"
@@ -94,7 +94,7 @@ def _classifier_of_coco(classifier: Classifier) -> Classifier:
     logits' variance on 200 photographs that it was not learned from.
     """
     stored = np.load(data_folder() / "coco.npz")
-    photos = STANDINS["photos"](data_folder())
+    photos = open_dataset("photos", data_folder())
     row_of = {int(number): row for row, number in enumerate(stored["image_ids"])}
     rows = [row_of[int(Path(file).stem)] for file in photos.files or ()]
     seen = stored["features"][rows].astype(np.float32) * stored["scale"]

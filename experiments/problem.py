@@ -12,9 +12,8 @@ import numpy as np
 import scipy.sparse
 
 from experiments.config import Config
-from experiments.standins import STANDINS
+from experiments.datasets import Dataset, open_dataset
 from experiments.synthetic import synthetic_dataset
-from tagkin.datasets import Dataset, open_dataset
 from tagkin.features import FeatureCache, extract, get_backbone
 
 __all__ = [
@@ -41,11 +40,10 @@ def open_data(config: Config, cache: Path) -> Dataset:
     if config.dataset == "synthetic":
         return synthetic_dataset()
     folder = dataset_folder(config.dataset)
-    standin = STANDINS.get(config.dataset)
-    data = standin(folder) if standin else open_dataset(config.dataset, folder)
+    data = open_dataset(config.dataset, folder)
     if data.features is not None:
         return data
-    return with_features(data, dataset_folder(config.dataset), cache)
+    return with_features(data, folder, cache)
 
 
 def with_features(data: Dataset, folder: Path, cache: Path) -> Dataset:

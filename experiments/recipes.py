@@ -33,7 +33,7 @@ from sklearn.neural_network import MLPClassifier
 
 from experiments.baselines import LogisticProbe
 from experiments.bootstrap import interval, resample_weights, weighted_map
-from experiments.standins import load_coco, load_flickr8k
+from experiments.datasets import load_coco, load_flickr8k
 from tagkin import (
     FeatureAnnotator,
     LinearSVM,

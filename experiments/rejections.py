@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse
 
 from experiments.bootstrap import compare, resample_weights, weighted_map
-from experiments.standins import load_coco
+from experiments.datasets import load_coco
 from tagkin import FeatureAnnotator
 from tagkin.annotator.suggesting import scored
 from tagkin.evaluation import average_precision

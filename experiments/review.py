@@ -28,9 +28,9 @@ import scipy.sparse
 import scipy.stats
 from matplotlib.figure import Figure
 
+from experiments.datasets import load_coco
 from experiments.persons import clicked, keys_to_type, marked, overlooking
 from experiments.problem import dataset_folder
-from experiments.standins import load_coco
 from tagkin import FeatureAnnotator
 from tagkin.annotator.asking import best_page
 from tagkin.annotator.live import live_scores

@@ -11,12 +11,12 @@ import numpy as np
 
 from experiments.bootstrap import measure, resample_weights
 from experiments.config import Config
+from experiments.datasets import Dataset
 from experiments.embeddings import Embeddings, embed
 from experiments.methods import NeighborLists, Setting, grid, methods_for, score
 from experiments.problem import Problem, expert_problem, open_data, tag_problem
 from experiments.selection import best_setting, cross_validated, neighbor_lists
 from experiments.store import Store, slug
-from tagkin.datasets import Dataset
 
 __all__ = ["Measured", "Step", "Study"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from tagkin.datasets import Dataset
+from experiments.datasets import Dataset
 
 __all__ = ["synthetic_dataset"]
 

@@ -11,13 +11,13 @@ from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
 from tagkin.annotator import sampling, tuning
 from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.learning import learn, usual_recipe
-from tagkin.annotator.progress import silent
 from tagkin.annotator.sampling import Part, check_memory, part_of
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import memory_at_hand
 from tagkin.names import NameWeights
+from tagkin.progress import silent
 from tagkin.transfer.mixture import Mixture
 
 N, D, FREQUENT = 600, 24, 12

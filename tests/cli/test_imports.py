@@ -1,6 +1,5 @@
 """What short commands do not import: that is most of what they would take."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -41,8 +40,6 @@ lightly()
 import sys, sklearn.base, sklearn.utils.fixes as fixes, sklearn.utils.validation
 """
 NUMBERS = {"numpy", "scipy", "sklearn", "PIL", "lxml"}
-if importlib.util.find_spec("typer._coercion"):  # a typer that converts values with it
-    HEAVY.add("pydantic")
 
 
 def imported(cache, *command: object) -> set[str]:

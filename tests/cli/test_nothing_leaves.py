@@ -152,7 +152,7 @@ def test_telemetry_is_the_users_choice(tmp_path: Path) -> None:
     code = """
 import os, sys, types
 sys.modules["onnxruntime"] = types.ModuleType("onnxruntime")
-from tagkin.onnx_sessions import import_onnxruntime
+from tagkin.features.onnx_sessions import import_onnxruntime
 import_onnxruntime()
 print(os.environ["ORT_DISABLE_TELEMETRY"])
 """

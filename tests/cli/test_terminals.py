@@ -204,10 +204,10 @@ def test_wrong_usage_and_errors_speak_every_encoding(say, odd):
 
 def test_a_font_to_install_is_named_once(say, odd, monkeypatch):
     monkeypatch.setattr(fonts, "installed", tuple)
-    fonts.forget_fonts()
+    fonts.fonts_for.cache_clear()
     command = ("explain", odd.photo, "--model", odd.model, "--sheet", "why.png")
     said = say(*command, encoding="utf-8")
-    fonts.forget_fonts()
+    fonts.fonts_for.cache_clear()
     assert said.exit_code == 0
     assert said.err.count(b"fonts-noto-cjk") == 1
     assert said.err.startswith(b"Note: ")

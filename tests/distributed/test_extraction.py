@@ -59,7 +59,7 @@ def test_workers_send_no_telemetry(processes, photographs):
 def test_features_are_those_of_one_machine(client, photographs, expected, tmp_path):
     told = []
 
-    def progress(done, total):
+    def progress(what, done, total):
         told.append((done, total))
 
     with FeatureCache(tmp_path) as cache:
@@ -83,7 +83,7 @@ def test_features_are_those_of_one_machine(client, photographs, expected, tmp_pa
 def test_a_worker_killed_while_it_looks(processes, photographs, expected):
     killed = []
 
-    def kill_one(done, total):
+    def kill_one(what, done, total):
         if done and not killed:
             killed.append(sorted(processes.run(os.getpid).values())[0])
             os.kill(killed[0], signal.SIGKILL)
@@ -134,7 +134,7 @@ def test_what_was_found_is_kept_when_the_cluster_goes(client, photographs, expec
         lost.wait_for_workers(1, timeout=60)
         closing = threading.Thread(target=mortal.close)
 
-        def close(done, total):
+        def close(what, done, total):
             if done == 3:
                 closing.start()
             elif done == 6:  # the rest does not overtake it
@@ -155,7 +155,7 @@ def test_a_cluster_that_goes_before_the_next_task_is_sent(settings, photographs,
         FeatureCache(tmp_path) as cache,
     ):
 
-        def close(done, total):
+        def close(what, done, total):
             if done == 3:
                 mortal.close()
 

@@ -20,7 +20,7 @@ from tagkin.evaluation import (
     label_report,
     top_labels,
 )
-from tagkin.fonts import forget_fonts
+from tagkin.fonts import fonts_for
 
 from ..fonts import write_font
 
@@ -247,13 +247,13 @@ def test_the_reliability_figure():
 def test_names_are_drawn_in_fonts_that_have_them(tmp_path, monkeypatch):
     path = write_font(tmp_path / "Squares.ttf", "夕焼け", family="Squares for names")
     monkeypatch.setattr("tagkin.fonts.installed", lambda: (str(path),))
-    forget_fonts()
+    fonts_for.cache_clear()
     report = label_report(np.eye(2), np.eye(2), names=["夕焼け", "sea"])
     figure = report.draw()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # matplotlib says which characters it lacks
         figure.canvas.draw()
-    forget_fonts()
+    fonts_for.cache_clear()
     families = figure.axes[0].get_yticklabels()[0].get_fontfamily()
     assert families[-1] == "Squares for names"
 

@@ -106,16 +106,11 @@ def test_where_features_are_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path))
     assert default_cache_folder() == tmp_path
     monkeypatch.delenv("TAGKIN_CACHE")
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
-    assert default_cache_folder() == tmp_path / "x" / "tagkin"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert default_cache_folder() == Path.home() / ".cache" / "tagkin"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert default_cache_folder() == Path.home() / "Library" / "Caches" / "tagkin"
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
-    assert default_cache_folder() == tmp_path / "tagkin"
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert default_cache_folder().is_relative_to(Path.home())
+    if sys.platform != "win32":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+        assert default_cache_folder() == tmp_path / "x" / "tagkin"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")

@@ -16,7 +16,7 @@ from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import BACKBONES, efficientnet, get_backbone
 from tagkin.features.base import fingerprint_of
 from tagkin.features.efficientnet import EfficientNetLite, build_model
-from tagkin.onnx_sessions import import_onnxruntime, open_session
+from tagkin.features.onnx_sessions import import_onnxruntime, open_session
 
 MODEL = Path(__file__).parent.parent / "annotator" / "model-0.1"
 NAMES = ("efficientnet-lite0", "efficientnet-lite2")

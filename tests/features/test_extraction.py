@@ -74,7 +74,9 @@ def test_rows_are_in_the_order_given(photographs, monkeypatch, cores):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
     files = photographs[::-1]
     calls = []
-    found = extract(files, Corners(), progress=lambda done, total: calls.append((done, total)))
+    found = extract(
+        files, Corners(), progress=lambda what, done, total: calls.append((done, total))
+    )
     assert found.files == files
     np.testing.assert_array_equal(found.features, expected(files))
     assert found.features.dtype == np.float32
@@ -244,7 +246,7 @@ def test_an_error_of_the_backbone_ends_the_run_and_keeps_what_was_computed(photo
 
 
 def test_an_error_of_the_progress_ends_the_run_at_once(photographs):
-    def fail(done, total):
+    def fail(what, done, total):
         raise KeyboardInterrupt
 
     backbone = Corners()
@@ -258,7 +260,7 @@ def test_an_error_of_the_progress_ends_the_run_at_once(photographs):
 def extract_until(files, cache, n, how):
     """A run that gets a signal when it tells that n files are done."""
 
-    def progress(done, total):
+    def progress(what, done, total):
         if done >= n:
             os.kill(os.getpid(), how)
 

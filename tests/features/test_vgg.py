@@ -8,8 +8,8 @@ import scipy.signal
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import get_backbone
+from tagkin.features.onnx_sessions import open_session
 from tagkin.features.vgg import VGG16, build_model
-from tagkin.onnx_sessions import open_session
 
 WIDTHS = {0: 2, 2: 3, 5: 2, 7: 3, 10: 2, 12: 3, 14: 2, 17: 3, 19: 2, 21: 3, 24: 2, 26: 3, 28: 4}
 POOLED_AFTER = {2, 7, 14, 21, 28}

@@ -55,14 +55,6 @@ def test_a_synset_says_its_words(wordnet):
     assert synset.offset == offset("dog")
 
 
-def test_head_nouns_on_request(folder):
-    wordnet = WordNet.find(folder, head_nouns=True)
-    assert names(wordnet, "Potted Bats") == ["bat", "club"]
-    assert names(wordnet, "wine-red cat") == ["cat"]
-    assert names(wordnet, "traffic light") == ["light"]
-    assert names(wordnet, "dog and unicorn") == []
-
-
 def test_unknown_and_unattested_words_are_reported(wordnet):
     words = ["yeti", "dogs", "unicorn", "bat", "potted plant", "nessie"]
     assert wordnet.unknown(words) == ["unicorn", "potted plant"]

@@ -6,11 +6,9 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tagkin.lexicons import wordnet_files
-from tagkin.lexicons.known_nouns import known_nouns
 from tagkin.lexicons.wordnet import WordNet
 from tests.conftest import needs_wordnet
 
@@ -144,32 +142,3 @@ def test_pairs_of_words_agree_with_nltk(nltk_wordnet, information_content):
     for word in [*WORDS, "skis", "children", "glasses", "traffic_lights", "leaves"]:
         expected = [synset.offset() for synset in reader.synsets(word, "n")]
         assert [synset.offset for synset in wordnet.synsets(word)] == expected
-
-
-@needs_wordnet
-def test_the_published_nouns_are_the_same_read_line_by_line_and_all_at_once(tmp_path):
-    """Whichever way their lines end; 1,000 synsets and 1,000 lemmas of each."""
-    source = wordnet_files.find_files().database
-    files = {n: (source / n).read_bytes() for n in ("data.noun", "index.noun", "noun.exc")}
-    plain = {name: data.replace(b"\r\n", b"\n") for name, data in files.items()}
-    plurals = wordnet_files.read_nouns(source).plurals
-    for file, data in plain.items():
-        # one more blank line, and it is another file: this one is read as a whole
-        (tmp_path / file).write_bytes(data + b"\n")
-    whole = wordnet_files.read_nouns(tmp_path)
-    assert known_nouns(plain["data.noun"], plain["index.noun"] + b"\n", plurals) is None
-    for copy_ in (files, plain):
-        by_line = known_nouns(copy_["data.noun"], copy_["index.noun"], plurals)
-        assert by_line is not None
-        np.testing.assert_array_equal(by_line.offsets, whole.offsets)
-        assert list(by_line.lemmas) == list(whole.lemmas)
-        for i, lemma in enumerate(whole.lemmas):
-            if i % 59 == 0:
-                assert by_line.lemmas[lemma] == i
-        assert not {"", "a b", "dog n", "dogg", "'", "zzzz", "\uffff"} & by_line.lemmas.keys()
-        assert by_line.plurals == whole.plurals
-        for i in [*range(0, len(whole.offsets), 83), len(whole.offsets) - 1]:
-            assert by_line.words[i] == whole.words[i]
-            assert by_line.hypernyms[i] == whole.hypernyms[i]
-        for i in [*range(0, len(whole.lemmas), 118), len(whole.lemmas) - 1]:
-            assert by_line.senses[i] == whole.senses[i]

@@ -125,4 +125,4 @@ def test_progress_is_told_to_a_function():
     X, Y, _ = make_collection(n=30)
     told = []
     held_out_scores(NeighborVoting(3), X, Y, progress=lambda *at: told.append(at))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert told == [("Scoring", k, 3) for k in (1, 2, 3)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from tagkin.fonts import choose, forget_fonts, has_glyph, installed
+from tagkin.fonts import fonts_for
 from tagkin.pages._text import fitted, length, name_of, printable, runs, write
 
 from ..fonts import write_font
@@ -87,9 +87,9 @@ def squares(tmp_path, monkeypatch):
     """A font with three characters, and no other, installed on this machine."""
     path = write_font(tmp_path / "fonts" / "Squares.ttf", "夕焼け")
     monkeypatch.setattr("tagkin.fonts.installed", lambda: (str(path),))
-    forget_fonts()
+    fonts_for.cache_clear()
     yield path
-    forget_fonts()
+    fonts_for.cache_clear()
 
 
 def pixels(text: str, anchor: str = "la", at: tuple[int, int] = (60, 40)) -> np.ndarray:
@@ -110,7 +110,7 @@ def test_characters_are_drawn_in_an_installed_font_that_has_them(squares):
 
 def test_a_word_is_in_one_font_where_one_has_all_of_it(squares):
     write_font(squares, "夕焼けab")
-    forget_fonts()
+    fonts_for.cache_clear()
     assert [text for _, text in runs("sea a夕b ab 夕c", 20)] == ["sea ", "a夕b ", "ab ", "夕", "c"]
 
 
@@ -139,19 +139,18 @@ def test_which_picture_of_a_character_is_not_drawn(squares):
 
 
 def test_a_font_that_cannot_be_opened_is_passed_over(squares, monkeypatch):
-    has_glyph(str(squares), "夕")
+    assert fonts_for(frozenset("夕")) == (str(squares),)
     squares.write_bytes(b"broken since")
     box = pixels("夕")
     monkeypatch.setattr("tagkin.fonts.installed", tuple)
-    forget_fonts()
+    fonts_for.cache_clear()
     assert (box == pixels("夕")).all(), "as where no font is installed"
     assert box.any()
 
 
-@pytest.mark.skipif(
-    not choose("夕焼け", installed()), reason="no font with Japanese is installed on this machine"
-)
 def test_japanese_is_no_row_of_boxes_where_a_font_is_installed():
+    if not fonts_for(frozenset("夕焼け")):
+        pytest.skip("no font with Japanese is installed on this machine")
     one, other = pixels("夕"), pixels("焼")
     assert one.any()
     assert (one != other).any()

@@ -38,7 +38,7 @@ class Stop(Exception):
 
 
 def stopping_at(image):
-    def progress(done, total):
+    def progress(what, done, total):
         assert total == 1000
         if done >= image:
             raise Stop
@@ -78,7 +78,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_result(stored, tmp_path):
             Y,
             checkpoint=mark,
             save_every=0,
-            progress=lambda done, total: seen.append(done),
+            progress=lambda what, done, total: seen.append(done),
         )
     assert seen == [500, 600, 700, 800, 900, 1000]
     assert not mark.exists()
@@ -92,7 +92,7 @@ import numpy as np
 from tagkin import SemanticSpace, memory_budget
 from tagkin.sources import fit_streamed, streaming, transform_streamed
 
-def kill(done, total):
+def kill(what, done, total):
     if done >= 500:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -125,7 +125,7 @@ def test_a_process_that_was_killed_is_continued(stored, tmp_path, forked):
             folder,
             Y,
             checkpoint=work / "checkpoint",
-            progress=lambda done, total: seen.append(done),
+            progress=lambda what, done, total: seen.append(done),
         )
         whole = fit_streamed(SemanticSpace(n_landmarks=60, random_state=0), folder, Y)
     assert seen[0] == 500
@@ -142,7 +142,7 @@ def test_a_checkpoint_half_written_is_not_used(stored, tmp_path):
             fit_streamed(space, folder, Y, checkpoint=mark, save_every=0, progress=stopping_at(500))
         (mark / "images-000000000700").mkdir()
         fit_streamed(
-            space, folder, Y, checkpoint=mark, progress=lambda done, total: seen.append(done)
+            space, folder, Y, checkpoint=mark, progress=lambda what, done, total: seen.append(done)
         )
     assert seen[0] == 500
     assert space.n_images_ == 1000
@@ -208,7 +208,7 @@ def test_projections_are_written_and_go_on_after_a_stop(stored, tmp_path):
         partial = tmp_path / "psi.npy.partial"
         partial.write_bytes(partial.read_bytes()[:-5])  # killed within a row
         seen = []
-        transform_streamed(space, folder, out, progress=lambda done, total: seen.append(done))
+        transform_streamed(space, folder, out, progress=lambda what, done, total: seen.append(done))
     assert seen[0] == 300
     assert seen[-1] == 1000
     assert sorted(path.name for path in tmp_path.iterdir()) == ["psi.npy", "x"]

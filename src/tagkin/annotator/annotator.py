@@ -25,7 +25,6 @@ from tagkin.annotator.photographs import (
     tag_rows,
     tags_now,
 )
-from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.relocation import Relocation
 from tagkin.annotator.suggesting import rule_for
 from tagkin.annotator.suggestions import (
@@ -43,6 +42,7 @@ from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
 from tagkin.labels import Vocabulary
+from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count, denoising_text

@@ -8,8 +8,8 @@ import numpy as np
 
 from tagkin.annotator.learning import Recipe
 from tagkin.annotator.photographs import subset
-from tagkin.annotator.progress import Progress
 from tagkin.arrays import to_numpy
+from tagkin.progress import Progress
 
 if TYPE_CHECKING:
     from tagkin.annotator.annotator import Annotator

@@ -23,7 +23,6 @@ from tagkin.annotator.label_input import (
     without,
 )
 from tagkin.annotator.naming import LearnedNames, Naming, counted_names
-from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
 from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
@@ -31,6 +30,7 @@ from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 from tagkin.names import NamePrior
+from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count, denoising_text

@@ -17,7 +17,6 @@ from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.fold_embeddings import REGULARIZATIONS
 from tagkin.annotator.label_input import without
 from tagkin.annotator.naming import LearnedNames, Naming
-from tagkin.annotator.progress import Counted, Progress
 from tagkin.annotator.side_by_side import beside, one_thread_beside
 from tagkin.arrays import blas_threads_for, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, with_other_labels
@@ -26,6 +25,7 @@ from tagkin.errors import InvalidInput, Parameter
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import held_out_scores
 from tagkin.model_selection.folds import Fold, make_folds
+from tagkin.progress import Counted, Progress
 from tagkin.space import SemanticSpace
 from tagkin.transfer import KinReadout, NeighborTransfer
 from tagkin.transfer.mixture import Mixture
@@ -358,7 +358,7 @@ def resolved_by_fold(
         cv=cv,
         groups=groups,
         random_state=random_state,
-        progress=lambda done, total: fold_done(),
+        progress=lambda *_: fold_done(),
     )
     return recipe, scores.astype(np.float32, copy=False)
 

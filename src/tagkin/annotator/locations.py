@@ -20,13 +20,12 @@ from tagkin.errors import StorageError, UnreadableImage
 from tagkin.features import FeatureCache, default_cache_folder
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import content_digest, read_bytes
+from tagkin.progress import Progress
 
 __all__ = ["Locations", "digest_reader", "rooted"]
 
 # Whether a folder is the one: so many names are asked for, and so many contents read.
 _ASKED_FOR, _READ = 100, 3
-
-Progress = Callable[[str, int, int], None]
 
 
 def rooted(paths: Iterable[str | os.PathLike[str]]) -> tuple[str | None, list[str]]:

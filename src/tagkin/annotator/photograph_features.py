@@ -18,7 +18,6 @@ from tagkin.annotator.photographs import (
     subset,
     tag_rows,
 )
-from tagkin.annotator.progress import Progress, silent
 from tagkin.collection.reading import Collection
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import (
@@ -30,6 +29,7 @@ from tagkin.features import (
     get_backbone,
 )
 from tagkin.names import ClassPrior, NamePrior, TextPrior
+from tagkin.progress import Progress
 
 __all__ = ["PhotographFeatures"]
 
@@ -58,14 +58,8 @@ class PhotographFeatures(BaseEstimator):
         """
         if isinstance(photographs, Extraction):
             return photographs
-        step = progress or silent
         with self._opened_cache() as cache:
-            return extract(
-                paths_of(photographs),
-                self._backbone(),
-                cache=cache,
-                progress=lambda done, total: step("Looking at photographs", done, total),
-            )
+            return extract(paths_of(photographs), self._backbone(), cache=cache, progress=progress)
 
     def _backbone(self) -> Backbone:
         """Opened once for each name, and kept: that takes longer than what is asked of it."""

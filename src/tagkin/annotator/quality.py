@@ -16,11 +16,11 @@ from tagkin.annotator.learning import (
     scores_by_fold,
 )
 from tagkin.annotator.naming import Naming
-from tagkin.annotator.progress import Counted, Progress
 from tagkin.annotator.sampling import check_memory
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
+from tagkin.progress import Counted, Progress
 from tagkin.wording import count
 
 __all__ = ["MEASURES", "Measures", "Quality", "Reached", "cross_validated", "held_out"]

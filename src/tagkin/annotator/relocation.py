@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tagkin.annotator.locations import Locations, digest_reader, rooted
-from tagkin.annotator.progress import Progress
 from tagkin.features import Extraction, FeatureCache, ReadOnlyCache
+from tagkin.progress import Progress
 
 __all__ = ["Relocation"]
 

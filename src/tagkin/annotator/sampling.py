@@ -40,12 +40,12 @@ from tagkin.annotator.learning import (
     scores_of_fold,
 )
 from tagkin.annotator.naming import Naming
-from tagkin.annotator.progress import Counted, Progress
 from tagkin.arrays import blas_threads_for
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import memory_at_hand
 from tagkin.model_selection.folds import Fold, make_folds
+from tagkin.progress import Counted, Progress
 from tagkin.space import IndicatorView
 from tagkin.transfer import KinReadout
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ from sklearn.base import clone
 
 from tagkin.annotator.fold_embeddings import REGULARIZATIONS
 from tagkin.annotator.learning import Recipe, largest_product
-from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.sampling import part_of
 from tagkin.arrays import blas_threads_for
 from tagkin.model_selection import grid_search
+from tagkin.progress import Progress, silent
 from tagkin.transfer import KinReadout, NeighborTransfer, TagProp, TwoPassKNN
 
 __all__ = ["tuned"]
@@ -53,7 +52,7 @@ def tuned(
             groups=groups,
             rejected=rejected,
             random_state=random_state,
-            progress=partial(step, "Cross-validating"),
+            progress=step,
         )
     best = clone(pipeline).set_params(**found.parameters)
     space, method = (step for _, step in best.steps)

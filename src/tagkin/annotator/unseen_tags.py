@@ -10,12 +10,12 @@ import numpy as np
 from tagkin.annotator.naming import confidences_by_name, counted_names
 from tagkin.annotator.photograph_features import PhotographFeatures
 from tagkin.annotator.photographs import Photographs, tags_now
-from tagkin.annotator.progress import Progress
 from tagkin.annotator.suggesting import Rule
 from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.features import Extraction
 from tagkin.names import NamePrior
+from tagkin.progress import Progress
 
 __all__ = ["UnseenTags", "Wanted"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from pathlib import Path
+
+from platformdirs import user_data_dir
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.filesystem import make_private_folder, write_whole
@@ -22,23 +23,13 @@ def default_data_folder() -> Path:
     ``TAGKIN_CATALOGUES`` where it is set, else ``tagkin`` in the user's folder for data.
     """
     chosen = os.environ.get("TAGKIN_CATALOGUES")
-    if chosen:
-        return Path(chosen).expanduser()
     try:
-        return _folder_for_data() / "tagkin"
+        return Path(chosen or user_data_dir("tagkin", appauthor=False)).expanduser()
     except RuntimeError as error:  # a container may run as anybody
         raise StorageError(
             "This user has no home folder to keep catalogues in. Name a folder with "
             "TAGKIN_CATALOGUES."
         ) from error
-
-
-def _folder_for_data() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
 
 
 def known_catalogues() -> dict[Path, Path]:

@@ -9,8 +9,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tagkin.cli.values import PlainCommand, PlainGroup
-
 __all__ = ["SUMMARIES", "CommandGroup", "group"]
 
 # In the order in which help lists them, with the first sentence of each one's own help.
@@ -39,7 +37,7 @@ SUMMARIES = {
 
 
 def group(
-    name: str, text: str, *, epilog: str | None = None, cls: type[TyperGroup] = PlainGroup
+    name: str, text: str, *, epilog: str | None = None, cls: type[TyperGroup] = TyperGroup
 ) -> typer.Typer:
     """Commands under one name."""
     return typer.Typer(
@@ -55,7 +53,7 @@ def group(
     )
 
 
-class CommandGroup(PlainGroup):
+class CommandGroup(TyperGroup):
     """All commands; one is imported when it is run, or its own help is asked for."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -93,5 +91,5 @@ def _imported(name: str) -> Any:
     own = group(name, getattr(module, "HELP", ""))
     alone = ((name, module.run, module.EXAMPLES),) if hasattr(module, "run") else ()
     for inner, run, examples in alone or module.COMMANDS:
-        own.command(inner, cls=PlainCommand, epilog=examples)(guarded(run))
+        own.command(inner, epilog=examples)(guarded(run))
     return typer.main.get_command(own)

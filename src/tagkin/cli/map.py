@@ -10,11 +10,12 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.files import check_target
 from tagkin.cli.output import say, shown
-from tagkin.cli.progress import Step, progress_bar
+from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import open_model, photographs, report_problems
 from tagkin.cli.tables import count
 from tagkin.cli.with_catalogue import model_of_catalogue
 from tagkin.errors import InvalidInput
+from tagkin.progress import Progress
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -92,7 +93,7 @@ def _chosen(
     column: str | None,
     n: int,
     seed: int,
-    step: Step,
+    step: Progress,
 ) -> tuple[list[str], list[Any], list[Any]]:
     """At most n photographs and their tags, chosen by the seed, in their order; what failed."""
     import random
@@ -108,7 +109,7 @@ def _chosen(
 
 
 def _draw(
-    annotator: Annotator, seen: Any, rows: list[Any], output: Path, seed: int, step: Step
+    annotator: Annotator, seen: Any, rows: list[Any], output: Path, seed: int, step: Progress
 ) -> None:
     from tagkin.pages import draw_map, lay_out
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+import rich.progress
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     ProgressColumn,
     SpinnerColumn,
     Task,
@@ -18,10 +18,9 @@ from rich.progress import (
 from rich.text import Text
 
 from tagkin.cli.output import messages
+from tagkin.progress import Progress, silent
 
 __all__ = ["progress_bar"]
-
-Step = Callable[[str, int, int], None]
 
 
 class _WhereCounted(ProgressColumn):
@@ -37,13 +36,13 @@ class _WhereCounted(ProgressColumn):
 
 
 @contextmanager
-def progress_bar() -> Iterator[Step]:
+def progress_bar() -> Iterator[Progress]:
     """A function to be told (what, done, all); it draws where standard error is a terminal."""
     console = messages()
     if not console.is_terminal:
-        yield _silent
+        yield silent
         return
-    bar = Progress(
+    bar = rich.progress.Progress(
         SpinnerColumn("line" if console.options.ascii_only else "dots", style="dim"),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -67,7 +66,3 @@ def progress_bar() -> Iterator[Step]:
             bar.update(task, completed=done, total=counted)
 
         yield step
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Tell nobody: standard error goes to a file or to a program."""

@@ -18,10 +18,11 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import tag_file_in
 from tagkin.cli.output import json_line, note, relative, say, send, shown
-from tagkin.cli.progress import Step, progress_bar
+from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import report_problems, use_cache
 from tagkin.cli.tables import count
 from tagkin.cli.vocabularies import words_of
+from tagkin.progress import Progress
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
@@ -195,7 +196,7 @@ def _prepared(
     return catalogue
 
 
-def _suggested(catalogue: Catalogue, vocabulary: str, step: Step) -> list[Any]:
+def _suggested(catalogue: Catalogue, vocabulary: str, step: Progress) -> list[Any]:
     """Suggest where nothing was suggested yet; what could not be read."""
     from tagkin.catalogue import SUGGESTED, load_model, needs_of, refit, suggest, suggest_by_name
     from tagkin.errors import MissingExtra

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.output import note, only_one, relative, say, shown, shown_text
-from tagkin.cli.progress import Step
 from tagkin.cli.tables import count
 from tagkin.errors import InvalidInput, pip_install
+from tagkin.progress import Progress
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -45,7 +45,7 @@ def open_model(
     cache: Path | None = None,
     no_cache: bool = False,
     collection: Path | None = None,
-    step: Step | None = None,
+    step: Progress | None = None,
     leaf_only: bool = False,
     photos: Sequence[Path] | None = None,
     root: Path | None = None,
@@ -111,7 +111,7 @@ def report_missing(files: Iterable[str]) -> None:
 
 
 def photographs(
-    locations: Sequence[Path], tags: Path | None, column: str | None, step: Step
+    locations: Sequence[Path], tags: Path | None, column: str | None, step: Progress
 ) -> Collection:
     """Find photographs and their tags; say what is not there and what was done with RAW files."""
     from tagkin.collection import read_collection
@@ -144,7 +144,7 @@ def tagged(found: Collection) -> Collection:
     return some
 
 
-def seen_of(model: Annotator, found: Collection, step: Step) -> tuple[Any, list[Sequence[str]]]:
+def seen_of(model: Annotator, found: Collection, step: Progress) -> tuple[Any, list[Sequence[str]]]:
     """Tagged photographs as the backbone sees them, and the tags of those that can be read."""
     some = tagged(found)
     seen = model.look(some.files, progress=step)

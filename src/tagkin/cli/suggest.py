@@ -23,7 +23,7 @@ from tagkin.cli.output import (
     shown,
     shown_tag,
 )
-from tagkin.cli.progress import Step, progress_bar
+from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import (
     open_model,
     photographs,
@@ -34,6 +34,7 @@ from tagkin.cli.sources import (
 from tagkin.cli.tables import count, file_table, kin_text, percent, show
 from tagkin.cli.vocabularies import words_of
 from tagkin.cli.with_catalogue import model_of_catalogue, refuse_options, suggest_in_catalogue
+from tagkin.progress import Progress
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, PhotoSuggestions
@@ -205,7 +206,7 @@ def _suggested(
     found: Collection,
     wanted: dict[str, Any],
     words: list[str] | None,
-    step: Step,
+    step: Progress,
 ) -> tuple[list[PhotoSuggestions], list[Any]]:
     """Suggestions, and why there are none for photographs that could not be read."""
     if not len(found):

@@ -24,11 +24,12 @@ from tagkin.cli.output import (
     shown_text,
 )
 from tagkin.cli.planning import plan_from_catalogue, plan_from_files
-from tagkin.cli.progress import Step, progress_bar
+from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import photographs, report_problems, tag_settings, tagged, use_cache
 from tagkin.cli.tables import count, facts, seconds, size
 from tagkin.cli.with_catalogue import learn_from_catalogue, refuse_options, report_learned
 from tagkin.features.registry import BACKBONES
+from tagkin.progress import Progress
 from tagkin.wording import denoising_text
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def _remark(annotator: Annotator) -> None:
         note(f"no photograph carries these excluded tags: {', '.join(nowhere)}")
 
 
-def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: Step) -> None:
+def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: Progress) -> None:
     if scheduler is None:
         annotator.fit(found, progress=step)
         return

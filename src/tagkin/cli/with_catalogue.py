@@ -13,9 +13,10 @@ from rich.padding import Padding
 
 from tagkin.cli.catalogues import day, folder_in, opened, paths_in
 from tagkin.cli.output import data, json_line, relative, say, send, shown, shown_tag, shown_text
-from tagkin.cli.progress import Step, progress_bar
+from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import report_problems
 from tagkin.cli.tables import count, facts, percent, seconds
+from tagkin.progress import Progress
 from tagkin.wording import shares_text
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def refuse_options(**given: Any) -> None:
 
 
 def learn_from_catalogue(
-    annotator: Annotator, catalogue: Path | None, given: dict[str, Any], step: Step
+    annotator: Annotator, catalogue: Path | None, given: dict[str, Any], step: Progress
 ) -> dict[str, Any]:
     """Learn from the photographs and tags of a catalogue; what to tell of it."""
     from tagkin.catalogue import train

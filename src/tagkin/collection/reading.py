@@ -12,11 +12,9 @@ from tagkin.collection.matching import match_table
 from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, Parameter, StorageError, UnreadableImage, pip_install
 from tagkin.images import Failure
+from tagkin.progress import Progress
 
 __all__ = ["METADATA", "Collection", "Progress", "read_collection"]
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
 
 METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
 # Where each kind of collection has its tags from; given: from a caller who knows.

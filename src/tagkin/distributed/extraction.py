@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tagkin.features import Backbone, Extraction, FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
 from tagkin.features.runs import ExtractionRun, same_state, status_of
 from tagkin.images import Failure
+from tagkin.progress import Progress, silent
 
 __all__ = ["extract", "opened_backbone", "see"]
 
@@ -28,7 +29,7 @@ def extract(
     *,
     client: Any = None,
     cache: FeatureCache | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     n_per_task: int = 32,
 ) -> Extraction:
     """Features of photographs that workers can read, as `tagkin.features.extract` gives them.
@@ -48,7 +49,7 @@ def extract(
     cache : FeatureCache, optional
         On this machine; workers need none.
     progress : callable or None
-        Called with the number of files done and the number of all.
+        Called with what is done, the number of files done and the number of all.
     n_per_task : int
         Files that a worker looks at in one go, and that are looked at again where it is lost.
     """
@@ -58,16 +59,16 @@ def extract(
         backbone = get_backbone(backbone)
     client = client_or_current(client)
     run = ExtractionRun([os.path.abspath(file) for file in files], backbone, cache)
-    report = progress or (lambda done, total: None)
+    report = progress or silent
     unknown = run.take_from_cache()
     done, total = len(run.files) - len(unknown), len(run.files)
-    report(done, total)
+    report("Looking at photographs", done, total)
     try:
         batches = [unknown[i : i + n_per_task] for i in range(0, len(unknown), n_per_task)]
         for batch, found in _seen(run.files, batches, backbone.name, backbone.fingerprint, client):
             _keep(run, batch, found)
             done += len(batch)
-            report(done, total)
+            report("Looking at photographs", done, total)
     except ClusterLost as error:
         where = "in the cache" if cache is not None else "lost, since there is no cache"
         raise ClusterLost(

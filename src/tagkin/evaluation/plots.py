@@ -14,7 +14,6 @@ import numpy as np
 from tagkin.arrays import Array, check_integer
 from tagkin.calibration.reliability import reliability_curve
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
-from tagkin.fonts import fonts_for, has_glyph
 
 __all__ = ["draw_labels", "draw_reliability"]
 
@@ -123,9 +122,12 @@ def _families(texts: Sequence[str]) -> list[str]:
     """Font families that together have all characters of the texts."""
     from matplotlib import font_manager, rcParams
 
+    from tagkin.fonts import covered, fonts_for
+
     usual = font_manager.findfont(font_manager.FontProperties())
     families = list(rcParams["font.family"])
-    for path in fonts_for(c for text in texts for c in text if not has_glyph(usual, c)):
+    characters = frozenset("".join(texts))
+    for path in fonts_for(characters - covered(usual, characters)):
         # matplotlib lists fonts once: fonts installed later are not in its list
         font_manager.fontManager.addfont(path)
         families.append(font_manager.get_font(path).family_name)

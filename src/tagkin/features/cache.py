@@ -15,13 +15,13 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from platformdirs import user_cache_dir
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import _schema, _tables
@@ -55,22 +55,12 @@ def default_cache_folder() -> Path:
         If the user has no home folder.
     """
     chosen = os.environ.get("TAGKIN_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
     try:
-        return _folder_for_caches() / "tagkin"
+        return Path(chosen or user_cache_dir("tagkin", appauthor=False)).expanduser()
     except RuntimeError as error:  # a container may run as anybody
         raise StorageError(
             "This user has no home folder to keep features in. Name a folder with TAGKIN_CACHE."
         ) from error
-
-
-def _folder_for_caches() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 @dataclass(frozen=True)

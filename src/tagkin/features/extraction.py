@@ -19,6 +19,7 @@ from tagkin.features.registry import get_backbone
 from tagkin.features.runs import Extraction, ExtractionRun, same_state, status_of
 from tagkin.images import UnreadableImage, content_digest, decode, read_bytes
 from tagkin.images.memory import decoding_memory
+from tagkin.progress import Progress, silent
 
 __all__ = ["extract"]
 
@@ -31,7 +32,7 @@ def extract(
     backbone: Backbone | str,
     *,
     cache: FeatureCache | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Extraction:
     """Features of photographs, on all cores.
 
@@ -46,7 +47,7 @@ def extract(
         Itself, or its name.
     cache : FeatureCache or None
     progress : callable or None
-        Called with the number of files done and the number of all.
+        Called with what is done, the number of files done and the number of all.
 
     Returns
     -------
@@ -57,19 +58,19 @@ def extract(
     if isinstance(backbone, str):
         backbone = get_backbone(backbone)
     run = ExtractionRun([os.fspath(file) for file in files], backbone, cache)
-    report = progress or (lambda done, total: None)
+    report = progress or silent
     total, done = len(run.files), 0
     unknown = run.take_from_cache()
     if len(unknown) < total:
         done = total - len(unknown)
-        report(done, total)
+        report("Looking at photographs", done, total)
     size = max(1, backbone.batch_size)
     batches = [unknown[start : start + size] for start in range(0, len(unknown), size)]
     stop = threading.Event()
     with closing(_in_threads(lambda batch: _look_at(run, batch, stop), batches, stop)) as seen:
         for n in seen:
             done += n
-            report(done, total)
+            report("Looking at photographs", done, total)
     return run.result()
 
 

@@ -29,8 +29,8 @@ import numpy as np
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features._torch_files import sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.onnx_sessions import open_session
 from tagkin.features.text import TextEncoder, TextSettings, read_text_settings
-from tagkin.onnx_sessions import open_session
 
 __all__ = ["OnnxEncoder"]
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.onnx_sessions import open_session
+from tagkin.features.onnx_sessions import open_session
 
 __all__ = ["TextEncoder", "TextSettings", "read_text_settings"]
 

@@ -17,7 +17,7 @@ from tagkin.errors import InvalidInput, StorageError
 from tagkin.features._graphs import Graph
 from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.onnx_sessions import open_session
+from tagkin.features.onnx_sessions import open_session
 
 __all__ = ["VGG16", "build_model"]
 

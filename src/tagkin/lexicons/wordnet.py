@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,8 +13,7 @@ import numpy as np
 
 from tagkin.arrays import row_blocks
 from tagkin.errors import InvalidInput
-from tagkin.lexicons.nouns import Nouns, ancestors
-from tagkin.lexicons.wordnet_files import PathLike, corpus_counts, find_files, read_nouns
+from tagkin.lexicons.wordnet_files import Nouns, PathLike, Synset, corpus_counts, find_files
 
 __all__ = ["Synset", "WordNet"]
 
@@ -40,14 +39,6 @@ _PLURAL_ENDINGS = (
 )
 
 
-@dataclass(frozen=True)
-class Synset:
-    """A meaning: the words that share it, and the offset that names it in WordNet's files."""
-
-    offset: int
-    words: tuple[str, ...]
-
-
 class WordNet:
     """The nouns of WordNet, with Lin's similarity.
 
@@ -64,8 +55,6 @@ class WordNet:
     information_content_source : str or None
         Where the counts come from: the corpus asked for, or "counts" where its file is missing;
         None where none was asked for.
-    head_nouns : bool
-        Whether an unknown compound means what its last word means.
 
     Notes
     -----
@@ -83,15 +72,12 @@ class WordNet:
     def __init__(
         self,
         nouns: Nouns,
-        information_content: np.ndarray | None,
+        information_content: dict[int, float] | None,
         source: str | None,
-        head_nouns: bool = False,
     ):
         self.information_content_source = source
-        self.head_nouns = head_nouns
         self._nouns = nouns
         self._content = information_content
-        self._ancestors: dict[int, frozenset[int]] = {}  # of offsets that were asked for
         self._last_below: tuple[tuple[int, ...], dict[int, list[int]]] = ((), {})
 
     @classmethod
@@ -100,7 +86,6 @@ class WordNet:
         path: PathLike | None = None,
         *,
         information_content: str | None = "brown",
-        head_nouns: bool = False,
     ) -> Self:
         """Read WordNet from `path`, or from where it is installed.
 
@@ -116,9 +101,6 @@ class WordNet:
             WordNet's own cntlist.rev. A synset that the corpus never mentions is like nothing
             but its like (see `unattested`); the add1 forms count one more of every synset, so
             that there is none. None reads no counts, for words and senses alone.
-        head_nouns : bool, default False
-            Take a compound that WordNet does not have for its last word: a "potted plant" is a
-            plant. Off, since a wrong meaning is worse than none: "uncle bob" is no haircut.
         """
         if information_content is not None and information_content not in CORPORA:
             raise InvalidInput(
@@ -126,35 +108,31 @@ class WordNet:
                 f"{information_content!r}."
             )
         files = find_files(path)
-        nouns = read_nouns(files.database)
+        nouns = Nouns(files.database)
         if information_content is None:
-            return cls(nouns, None, None, head_nouns)
+            return cls(nouns, None, None)
         counts, total, source = corpus_counts(files, nouns, information_content)
-        content = np.full(len(counts), _NEVER_SEEN)
-        content[counts > 0] = -np.log(counts[counts > 0] / total)
-        return cls(nouns, content, source, head_nouns)
+        content = {s: -math.log(count / total) for s, count in counts.items() if count > 0}
+        return cls(nouns, content, source)
 
-    @property
-    def _information_content(self) -> np.ndarray:
-        """Of each synset, shape (n_synsets,)."""
+    def _information(self, offset: int) -> float:
+        """Return the information content of a synset."""
         if self._content is None:
             raise InvalidInput(
                 "This WordNet was read without counts, and knows no similarities. Read it with "
                 'WordNet.find(information_content="brown").'
             )
-        return self._content
+        return self._content.get(offset, _NEVER_SEEN)
 
     # --- words ---------------------------------------------------------------------------
 
     def synsets(self, word: str) -> list[Synset]:
         """The noun senses of a word, in the order of WordNet's index; empty if it has none."""
-        nouns = self._nouns
-        senses = self._senses(_form(word))
-        return [Synset(int(nouns.offsets[s]), nouns.words[s]) for s in senses]
+        return [self._nouns.synset(offset) for offset in self._senses(_form(word))]
 
     def words(self, offset: int) -> tuple[str, ...]:
         """The words of the synset that WordNet 3.0 knows by this offset."""
-        return self._nouns.words[self._number(offset)]
+        return self._nouns.synset(offset).words
 
     def covers(self, word: str, offsets: Sequence[int]) -> np.ndarray:
         """Which synsets, given by their offsets, are at or below each noun sense of a word.
@@ -176,24 +154,10 @@ class WordNet:
         if self._last_below[0] != offsets:
             below: dict[int, list[int]] = {}
             for i, offset in enumerate(offsets):
-                for synset in self._above(offset):
+                for synset in self._nouns.ancestors(offset):
                     below.setdefault(synset, []).append(i)
             self._last_below = offsets, below
         return self._last_below[1]
-
-    def _number(self, offset: int) -> int:
-        if offset not in self._nouns.numbers:
-            raise InvalidInput(
-                f"This WordNet has no noun synset {offset:08d}: it is not of version 3.0."
-            )
-        return self._nouns.numbers[offset]
-
-    def _above(self, offset: int) -> frozenset[int]:
-        """The synset of an offset and all that is above it."""
-        if offset not in self._ancestors:
-            found = ancestors(self._nouns.hypernyms, self._number(offset))
-            self._ancestors[offset] = frozenset(found)
-        return self._ancestors[offset]
 
     def unknown(self, words: Sequence[str]) -> list[str]:
         """Those of the words that have no noun sense."""
@@ -201,23 +165,23 @@ class WordNet:
 
     def unattested(self, words: Sequence[str]) -> list[str]:
         """Those of the words that have noun senses, none of which the corpus mentions."""
-        content = self._information_content
         senses = {word: self._senses(_form(word)) for word in _checked(words)}
-        return [w for w in words if senses[w] and min(content[list(senses[w])]) == _NEVER_SEEN]
+        return [
+            word
+            for word in words
+            if senses[word] and min(map(self._information, senses[word])) == _NEVER_SEEN
+        ]
 
     def _senses(self, form: str) -> tuple[int, ...]:
         """Synsets of a form: as it is written, else with spaces and hyphens ignored."""
-        senses, known = self._nouns.senses, self._nouns.lemmas
+        known = self._nouns.lemmas
         bases = list(self._bases(form))
         lemmas = [base for base in bases if base in known]
         if not lemmas:
             joined = [_join(base) for base in bases]
             found = (j if j in known else self._joined.get(j) for j in joined)
             lemmas = [lemma for lemma in found if lemma]
-        words = re.split("[_-]", form)
-        if not lemmas and self.head_nouns and len(words) > 1:
-            return self._senses(words[-1])
-        return tuple(dict.fromkeys(s for lemma in lemmas for s in senses[known[lemma]]))
+        return tuple(dict.fromkeys(s for lemma in lemmas for s in self._nouns.senses(lemma)))
 
     @cached_property
     def _joined(self) -> dict[str, str]:
@@ -251,19 +215,19 @@ class WordNet:
         first, second = _form(a), _form(b)
         if first == second:
             return 1.0
-        content = self._information_content
         above, below = self._reach(first, senses), self._reach(second, senses)
-        shared = [s for s in above.keys() & below.keys() if content[s] > 0]
-        return max((float(2 * content[s] / (above[s] + below[s])) for s in shared), default=0.0)
+        shared = {s: self._information(s) for s in above.keys() & below.keys()}
+        return max((2 * c / (above[s] + below[s]) for s, c in shared.items() if c > 0), default=0.0)
 
     def lin_to(self, word: str, offsets: Sequence[int]) -> np.ndarray:
         """Lin similarity (n_offsets,) of a word to synsets, by the sense nearest to each."""
-        content, reach = self._information_content, self._reach(_form(word), "best")
+        reach = self._reach(_form(word), "best")
         similarities = np.zeros(len(offsets))
         for i, offset in enumerate(offsets):
-            own = content[self._number(offset)]
-            shared = [s for s in reach.keys() & self._above(offset) if content[s] > 0]
-            similarities[i] = max((2 * content[s] / (reach[s] + own) for s in shared), default=0)
+            own = self._information(offset)
+            shared = {s: self._information(s) for s in reach.keys() & self._nouns.ancestors(offset)}
+            values = (2 * c / (reach[s] + own) for s, c in shared.items() if c > 0)
+            similarities[i] = max(values, default=0.0)
         return similarities
 
     def lin_matrix(self, words: Sequence[str], senses: str = "best") -> np.ndarray:
@@ -300,17 +264,17 @@ class WordNet:
                 members.setdefault(synset, []).append(i)
                 least.setdefault(synset, []).append(content)
         for synset, group in members.items():
-            content = float(self._information_content[synset])
+            content = self._information(synset)
             if content > 0 and len(group) > 1:
                 yield content, np.array(group), np.array(least[synset])
 
     def _reach(self, form: str, senses: str) -> dict[int, float]:
         """Each synset above a sense of the form -> least content of the senses below it."""
         reach: dict[int, float] = {}
-        numbers = self._senses(form)
-        for sense in numbers[:1] if senses == "first" else numbers:
-            content = float(self._information_content[sense])
-            for synset in ancestors(self._nouns.hypernyms, sense):
+        offsets = self._senses(form)
+        for sense in offsets[:1] if senses == "first" else offsets:
+            content = self._information(sense)
+            for synset in self._nouns.ancestors(sense):
                 reach[synset] = min(content, reach.get(synset, content))
         return reach
 

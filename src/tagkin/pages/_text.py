@@ -9,10 +9,9 @@ import unicodedata
 from bisect import bisect_right
 from pathlib import PurePath
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import ImageDraw, ImageFont
 
-from tagkin.errors import MissingExtra
-from tagkin.fonts import fonts_for, has_glyph
+from tagkin.fonts import covered, fonts_for, open_font
 
 __all__ = ["fitted", "length", "name_of", "printable", "runs", "write"]
 
@@ -90,7 +89,7 @@ def runs(text: str, size: int) -> list[tuple[Font, str]]:
     A word is in one font where one has all of it.
     """
     text = text.translate(_VARIANTS)
-    paths = (None, *fonts_for(char for char in text if not _has(None, char)))
+    paths = (None, *fonts_for(frozenset(char for char in text if not _has(None, char))))
     found: list[tuple[str | None, str]] = []
     for word in re.findall(r"\S+|\s+", text):
         whole = any(all(_has(path, char) for char in word) for path in paths)
@@ -110,26 +109,13 @@ def _leans(char: str) -> bool:
 
 @functools.cache
 def _has(path: str | None, char: str) -> bool:
-    """Whether a font has a shape for a character, not the box for all that it lacks."""
-    if _leans(char):
-        return True
-    return has_glyph(path, char) if path else _drawn(char) != _drawn("\U0010fffd")
+    """Whether a font can draw a character."""
+    return _leans(char) or bool(covered(path, char))
 
 
 @functools.cache
 def _font(path: str | None, size: int) -> Font:
     """An installed font, or the one that comes with Pillow, also in place of a broken one."""
-    if path is not None:
-        with contextlib.suppress(OSError):
-            return ImageFont.truetype(path, size)
-    default = ImageFont.load_default(size)
-    if not isinstance(default, Font):
-        raise MissingExtra("Text on pictures needs a Pillow that is built with FreeType.")
-    return default
-
-
-@functools.cache
-def _drawn(char: str) -> bytes:
-    image = Image.new("L", (64, 64))
-    ImageDraw.Draw(image).text((8, 8), char, fill=255, font=_font(None, 16))
-    return image.tobytes()
+    with contextlib.suppress(OSError):
+        return open_font(path, size)
+    return open_font(None, size)

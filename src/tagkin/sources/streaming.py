@@ -29,13 +29,12 @@ from tagkin.arrays import (
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.filesystem import is_litter, put_file, write_whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.progress import Progress
 from tagkin.sources.files import FeatureFiles, open_features
 from tagkin.space import SemanticSpace
 from tagkin.storage import load, save
 
 __all__ = ["fit_streamed", "nearest_streamed", "transform_streamed"]
-
-Progress = Callable[[int, int], None]
 
 # Images that landmarks are chosen among: for each landmark, and in all.
 _CANDIDATES, _FEWEST = 2, 2048
@@ -77,7 +76,7 @@ def fit_streamed(
     device : torch device, optional
         Blocks are moved there, and the space is learned there.
     progress : function, optional
-        Called with the number of images learned from and N.
+        Called with what is done, the number of images learned from and N.
 
     Returns
     -------
@@ -96,7 +95,7 @@ def fit_streamed(
     for rows, block in files.blocks(start):
         _learn(learned.partial_fit, block, Y, range(rows.start, rows.stop), device)
         if progress is not None:
-            progress(rows.stop, len(files))
+            progress("Learning the space", rows.stop, len(files))
         if marks is not None and time.monotonic() - saved >= save_every:
             marks.save(learned, rows.stop)
             saved = time.monotonic()
@@ -235,7 +234,7 @@ def transform_streamed(
     out : path of the .npy file
         An existing file is never replaced.
     progress : function, optional
-        Called with the number of images projected and N.
+        Called with what is done, the number of images projected and N.
 
     Returns
     -------
@@ -260,7 +259,7 @@ def transform_streamed(
             file.write(np.ascontiguousarray(embeddings, dtype=dtype).data)
             file.flush()
             if progress is not None:
-                progress(rows.stop, len(files))
+                progress("Projecting", rows.stop, len(files))
     put_file(partial, target)
     about.unlink()
     return target

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tagkin.datasets import load_corel5k, load_espgame, load_iaprtc12
+from experiments.datasets import load_corel5k, load_espgame, load_iaprtc12
 from tagkin.errors import StorageError
-from tests.datasets.writers import hvecs, tagprop, write
+from tests.experiments.datasets.writers import hvecs, tagprop, write
 
 READERS = {"iaprtc12": load_iaprtc12, "espgame": load_espgame, "corel5k": load_corel5k}
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tagkin.datasets import read_vectors
+from experiments.datasets import read_vectors
 from tagkin.errors import InvalidInput, StorageError
-from tests.datasets.writers import hvecs
+from tests.experiments.datasets.writers import hvecs
 
 FORMATS = {
     "a.hvecs": ("<u2", "<u2"),

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from tagkin.datasets import MIRFLICKR_LABELS
+from experiments.datasets import MIRFLICKR_LABELS
 
 
 def write(folder, path, content):

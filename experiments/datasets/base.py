@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.datasets.statistics import Statistics, Summary
+from experiments.datasets.statistics import Statistics, Summary
 from tagkin.errors import InvalidInput
 
 __all__ = ["Dataset"]

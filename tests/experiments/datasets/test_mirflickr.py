@@ -2,9 +2,9 @@
 
 import pytest
 
-from tagkin.datasets import MIRFLICKR_LABELS, load_mirflickr
+from experiments.datasets import MIRFLICKR_LABELS, load_mirflickr
 from tagkin.errors import InvalidInput, StorageError
-from tests.datasets.writers import mirflickr, write
+from tests.experiments.datasets.writers import mirflickr, write
 
 
 def test_labels_tags_and_split(tmp_path):

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from tagkin.datasets.base import Dataset
-from tagkin.datasets.files import Files, Source
+from experiments.datasets.base import Dataset
+from experiments.datasets.files import Files, Source
 
 __all__ = ["load_corel5k", "load_espgame", "load_iaprtc12"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from tagkin.datasets.base import Dataset
-from tagkin.datasets.files import Files, Source, label_matrix
+from experiments.datasets.base import Dataset
+from experiments.datasets.files import Files, Source, label_matrix
 from tagkin.errors import InvalidInput
 
 __all__ = ["MIRFLICKR_LABELS", "load_mirflickr"]

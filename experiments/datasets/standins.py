@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
+from experiments.datasets.base import Dataset
+from experiments.datasets.files import Files, Source, label_matrix, unpacked
 from tagkin.collection.tag_files import read_tags
-from tagkin.datasets.base import Dataset
-from tagkin.datasets.files import Files, Source, label_matrix, unpacked
 from tagkin.labels import Vocabulary
 
-__all__ = ["STANDINS", "load_coco", "load_flickr8k", "load_photos"]
+__all__ = ["load_coco", "load_flickr8k", "load_photos"]
 
 _HOME = "whoever gave you the stand-ins; docs/datasets.md describes their contents"
 _COCO = Source("COCO", _HOME, {"coco.npz": "features, labels and caption tags, 25 MB"})
@@ -157,7 +157,3 @@ def _scaled(found: dict[str, np.ndarray]) -> np.ndarray:
     features = found["features"].astype(np.float32)
     features *= found["scale"]
     return features
-
-
-STANDINS = {"coco": load_coco, "flickr8k": load_flickr8k, "photos": load_photos}
-"""The reader of each stand-in, by name."""

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.standins import load_coco, load_flickr8k, load_photos
+from experiments.datasets import load_coco, load_flickr8k, load_photos
 from tagkin.errors import StorageError
 
-FOLDER = Path(
-    os.environ.get("TAGKIN_DATA", Path(__file__).parent.parent.parent.parent / "shared" / "data")
-)
+FOLDER = Path(os.environ.get("TAGKIN_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
 
 def folder_with(name):

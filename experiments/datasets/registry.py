@@ -1,4 +1,4 @@
-"""One door to every dataset, by name."""
+"""Readers of all datasets, by name."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from tagkin.datasets.base import Dataset
-from tagkin.datasets.folder import load_folder
-from tagkin.datasets.mirflickr import load_mirflickr
-from tagkin.datasets.nuswide import load_nuswide
-from tagkin.datasets.tagprop import load_corel5k, load_espgame, load_iaprtc12
+from experiments.datasets.base import Dataset
+from experiments.datasets.mirflickr import load_mirflickr
+from experiments.datasets.nuswide import load_nuswide
+from experiments.datasets.standins import load_coco, load_flickr8k, load_photos
+from experiments.datasets.tagprop import load_corel5k, load_espgame, load_iaprtc12
 from tagkin.errors import InvalidInput
 
 __all__ = ["DATASETS", "open_dataset"]
 
 _READERS: dict[str, Callable[[str | os.PathLike[str]], Dataset]] = {
+    "coco": load_coco,
     "corel5k": load_corel5k,
     "espgame": load_espgame,
-    "folder": load_folder,
+    "flickr8k": load_flickr8k,
     "iaprtc12": load_iaprtc12,
     "mirflickr": load_mirflickr,
     "nuswide": load_nuswide,
+    "photos": load_photos,
 }
 DATASETS: Mapping[str, Callable[[str | os.PathLike[str]], Dataset]] = MappingProxyType(_READERS)
 """Names of datasets, and their readers."""
@@ -34,7 +36,7 @@ def open_dataset(name: str, folder: str | os.PathLike[str]) -> Dataset:
     Parameters
     ----------
     name : str
-        One of `DATASETS`: corel5k, espgame, folder, iaprtc12, mirflickr, nuswide.
+        One of `DATASETS`.
     folder : path
         The folder with the dataset's files.
 

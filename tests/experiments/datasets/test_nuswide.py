@@ -2,9 +2,9 @@
 
 import pytest
 
-from tagkin.datasets import load_nuswide
+from experiments.datasets import load_nuswide
 from tagkin.errors import StorageError
-from tests.datasets.writers import NUS_IMAGES, nuswide, write
+from tests.experiments.datasets.writers import NUS_IMAGES, nuswide, write
 
 
 def test_labels_tags_and_split(tmp_path):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.datasets import DATASETS, Dataset, open_dataset, statistics_table
+from experiments.datasets import DATASETS, Dataset, open_dataset, statistics_table
 from tagkin.errors import InvalidInput
-from tests.datasets.writers import mirflickr, nuswide, tagprop
+from tests.experiments.datasets.writers import mirflickr, nuswide, tagprop
 
 LABELS = scipy.sparse.csr_array(np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0]]))
 TAGS = scipy.sparse.csr_array(np.array([[0, 0], [1, 1], [0, 0], [0, 1]]))
@@ -90,11 +90,11 @@ def test_one_door(tmp_path):
 def test_an_unknown_name(tmp_path):
     with pytest.raises(InvalidInput, match="Did you mean 'nuswide'"):
         open_dataset("NUS-WIDE", tmp_path)
-    with pytest.raises(InvalidInput, match="There are corel5k"):
+    with pytest.raises(InvalidInput, match="There are coco"):
         open_dataset("imagenet", tmp_path)
 
 
 def test_every_dataset_is_documented():
-    text = (Path(__file__).parent.parent.parent / "docs" / "datasets.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "datasets.md").read_text()
     for name, reader in DATASETS.items():
         assert f"| `{name}` | `{reader.__name__}` |" in text

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import scipy.sparse
 
-from tagkin.datasets.vectors import VectorFormat
+from experiments.datasets.vectors import VectorFormat
 from tagkin.errors import StorageError
 
 __all__ = ["Files", "Source", "label_matrix", "unpacked"]
