@@ -343,6 +343,8 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
         FeatureAnnotator().fit(X[:10], synthetic.tags[:3])
     with pytest.raises(InvalidInput, match="No label is on enough images"):
         FeatureAnnotator().fit(X[:10], [[] for _ in range(10)])
+    with pytest.raises(InvalidInput, match="None of the 10 images carries a label"):
+        FeatureAnnotator().fit(X[:10], np.zeros((10, 3)))
     with pytest.raises(InvalidInput, match="Row 1 of y is 'snow'"):
         FeatureAnnotator().fit(X[:10], [["a"], "snow", *[["b"]] * 8])
     with pytest.raises(InvalidInput, match="Found 4 groups of images for 5 folds"):
