@@ -1,5 +1,6 @@
 """The documents say what is so: code runs, links hold, the maps are complete."""
 
+import ast
 import doctest
 import importlib
 import pkgutil
@@ -66,6 +67,32 @@ def find(dotted: str):
             value = getattr(value, part)
         return value
     raise LookupError(dotted)
+
+
+def test_names_of_the_package_in_the_documents_exist():
+    """Dotted names in the text, imports in code that is not run above, and `name` from `module`."""
+    wrong = []
+    for page in PAGES:
+        text = prose(page)
+        named = re.findall(r"`(tagkin(?:\.\w+)+)[`(]", text)
+        for names, module in re.findall(
+            r"((?:`\w+`(?:,? and |, )?)+) from\s+`(tagkin[\w.]*)`", text
+        ):
+            named += [f"{module}.{name}" for name in re.findall(r"`(\w+)`", names)]
+        for block in blocks(page, "python"):
+            for node in ast.walk(ast.parse(block)):
+                if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("tagkin."):
+                    named += [f"{node.module}.{name.name}" for name in node.names]
+        wrong += [f"{name_of(page)}: {dotted}" for dotted in named if not exists(dotted)]
+    assert not wrong
+
+
+def exists(dotted: str) -> bool:
+    try:
+        find(dotted)
+    except (LookupError, AttributeError):
+        return False
+    return True
 
 
 def test_the_paper_map_names_functions_and_tests_that_exist():

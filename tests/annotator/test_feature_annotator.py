@@ -8,6 +8,8 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import average_precision_score, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 import tagkin
 from tagkin import (
@@ -341,6 +343,8 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
         FeatureAnnotator().fit(X[:10], synthetic.tags[:3])
     with pytest.raises(InvalidInput, match="No label is on enough images"):
         FeatureAnnotator().fit(X[:10], [[] for _ in range(10)])
+    with pytest.raises(InvalidInput, match="None of the 10 images carries a label"):
+        FeatureAnnotator().fit(X[:10], np.zeros((10, 3)))
     with pytest.raises(InvalidInput, match="Row 1 of y is 'snow'"):
         FeatureAnnotator().fit(X[:10], [["a"], "snow", *[["b"]] * 8])
     with pytest.raises(InvalidInput, match="Found 4 groups of images for 5 folds"):
@@ -351,6 +355,45 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
         FeatureAnnotator(method=RidgeTransfer()).fit(X[:10], synthetic.tags[:10])
     with pytest.raises(NotFittedError):
         FeatureAnnotator().predict(X)
+
+
+def test_tags_that_were_not_learned_are_not_scored(by_tags, X):
+    with pytest.raises(
+        InvalidInput, match=r"None of the 3 images carries a label that was learned"
+    ):
+        by_tags.score(X[:3], [["no such tag"], [], ["nor this"]])
+
+
+def test_labels_between_0_and_1_are_refused(by_voting, X, Y):
+    doubtful = Y.toarray().astype(float)
+    doubtful[3, 1] = 0.3
+    for given in (doubtful, scipy.sparse.csr_array(doubtful)):
+        with pytest.raises(InvalidInput, match=r"Row 3, column 1 of Y is 0\.3\b"):
+            FeatureAnnotator(SPACE).fit(X, given)
+        with pytest.raises(InvalidInput, match=r"Row 3, column 1 of Y is 0\.3\b"):
+            by_voting.score(X, given)
+
+
+def test_scikit_learns_cross_validation_takes_tags_and_probabilities_of_a_matrix(X, Y, synthetic):
+    estimator = voting()
+    Y = Y.toarray()
+    by_tags = cross_val_score(estimator, X, synthetic.tags, cv=2)
+    np.testing.assert_allclose(by_tags, cross_val_score(estimator, X, Y, cv=2), rtol=0.1)
+    grid = GridSearchCV(estimator, {"method__n_neighbors": [3, 9]}, cv=2).fit(X, synthetic.tags)
+    assert grid.best_params_["method__n_neighbors"] in (3, 9)
+    P = cross_val_predict(estimator, X, Y, cv=2, method="predict_proba")
+    half = len(X) // 2
+    first = clone(estimator).fit(X[half:], Y[half:])
+    np.testing.assert_allclose(P[:half], first.predict_proba(X[:half]), atol=1e-6)
+
+
+def test_a_scorer_of_probabilities_sees_both_of_two_labels(X, Y):
+    """A classifier of two classes gets one column of its probabilities scored."""
+    scorer = make_scorer(average_precision_score, response_method="predict_proba")
+    two = Y.toarray()[:, :2]
+    estimator = voting().fit(X, two)
+    expected = average_precision_score(two, estimator.predict_proba(X))
+    assert scorer(estimator, X, two) == pytest.approx(expected)
 
 
 def test_a_failed_fit_leaves_what_was_learned(synthetic, X):

@@ -1,9 +1,13 @@
 """Workers are killed, for real, in the middle of the work."""
 
+import logging
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -168,10 +172,55 @@ def test_what_is_lost_on_the_way_here_with_all_workers_is_an_error(mortal):
     (pid,) = mortal.run(os.getpid).values()
     os.kill(pid, signal.SIGKILL)
     with (
-        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
-        pytest.raises(ClusterLost, match="no worker for 1 seconds"),
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "4s"}),
+        pytest.warns(UserWarning, match=r"has no worker.*`dask worker tcp://.*after 4 seconds"),
+        pytest.raises(ClusterLost, match="no worker for 4 seconds"),
     ):
         result(one, mortal)
+
+
+CLUSTER = """
+import time
+from distributed import LocalCluster
+
+cluster = LocalCluster(1, threads_per_worker=1, processes=False, protocol="tcp://",
+                       host="127.0.0.1", dashboard_address=None)
+print(cluster.scheduler_address, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_scheduler_killed_in_the_middle_is_one_sentence(tmp_path):
+    begun = tmp_path / "begun"
+
+    def work():
+        begun.touch()
+        time.sleep(600)
+
+    log = logging.getLogger("distributed.client")
+    shown = StringIO()
+    handler = logging.StreamHandler(shown)
+    log.addHandler(handler)
+    cluster = subprocess.Popen([sys.executable, "-c", CLUSTER], stdout=subprocess.PIPE, text=True)
+    try:
+        address = cluster.stdout.readline().strip()
+        with connect(address) as client, ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(result, client.submit(work), client)
+            wait_for(begun)
+            cluster.kill()
+            with pytest.raises(ClusterLost) as loss:
+                waiting.result()
+    finally:
+        log.removeHandler(handler)
+        cluster.kill()
+        cluster.wait()
+        cluster.stdout.close()
+    assert str(loss.value) == (
+        f"The Dask cluster at {address} was lost before the work was done. Start it, and run this "
+        "again."
+    )
+    assert loss.value.__suppress_context__  # Dask's own traceback is not shown
+    assert "Traceback" not in shown.getvalue()
 
 
 def test_an_error_of_the_work_is_raised_as_it_is(client):

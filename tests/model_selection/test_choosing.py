@@ -24,11 +24,25 @@ from tagkin.transfer import (
 from tests.conftest import make_collection
 from tests.model_selection.by_hand import map_by_hand
 
+
+class VotingByReach(NeighborVoting):
+    """Votes by distance, in units of the mean distance of known images to their neighbours."""
+
+    learns_from_neighbors = True
+
+    def _learn(self, neighbors, labels):
+        return {"reach_": float(np.mean(neighbors.distances[:, : self.n_neighbors]))}
+
+    def _weights(self, found):
+        return np.exp(-np.asarray(found.distances, dtype=float) / self.reach_)
+
+
 METHODS = {
     "voting": (NeighborVoting(), {"n_neighbors": [3, 40, 11, 1000]}),
     "relevance": (TagRelevance(), {"n_neighbors": [5, 20]}),
     "tagprop": (TagProp(), {"n_neighbors": [4, 9], "sigmoids": [True, False]}),
     "tagprop by distance": (TagProp(weights="distance"), {"n_neighbors": [4, 9]}),
+    "another that learns from neighbours": (VotingByReach(), {"n_neighbors": [4, 9]}),
     "two passes": (TwoPassKNN(form="authors"), {"n_per_label": [1, 5, 2], "decay": [1.0, 7.0]}),
     "learned metric": (TwoPassKNN(metric_learning=True, random_state=0), {"decay": [1.0, 3.0]}),
     "svm": (LinearSVM(), {"C": [0.01, 1.0]}),

@@ -155,7 +155,7 @@ class FeatureAnnotator(FeatureScores):
         ----------
         X : array of shape (N, d)
         y : array, sparse matrix or DataFrame of shape (N, D), or list of N lists of tags
-            Above 0 where an image carries a label. An image without any label counts as one that
+            1 where an image carries a label, else 0. An image without any label counts as one that
             carries none: leave out those that nobody has labelled.
         groups : array of shape (N,), optional
             Images of one group (a burst, an event) are held out together, and do not count as

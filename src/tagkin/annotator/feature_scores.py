@@ -101,7 +101,15 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
         The mean is over the labels that some of these images carry.
         """
         scores = self.decision_function(X)
-        return mean_average_precision(self._labels_of(y, len(scores)), scores)
+        Y = self._labels_of(y, len(scores))
+        if not Y.nnz:
+            learned = self.classes_.tolist()
+            raise InvalidInput(
+                f"None of the {len(scores)} images carries a label that was learned, so there is "
+                f"nothing to score. Learned: {', '.join(map(str, learned[:5]))}"
+                f"{', …' if len(learned) > 5 else ''}."
+            )
+        return mean_average_precision(Y, scores)
 
     def explain(self, X: Array, labels: Any, *, known: Array | None = None) -> list[list[Evidence]]:
         """Which images support each label, and how much of its score each one gives.

@@ -288,6 +288,8 @@ def check_enough(
         raise InvalidInput(
             f"Found {n} {images}; at least {FEWEST} are needed to learn from. Pass more {images}."
         )
+    if Y.nnz == 0:
+        raise InvalidInput(f"None of the {n} images carries a {label}. Pass {images}.")
     if Y.nnz == n * n_labels:
         raise InvalidInput(
             f"All {n} {images} carry the same {label}s, so that nothing tells where a {label} "

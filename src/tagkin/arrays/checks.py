@@ -30,6 +30,7 @@ __all__ = [
     "check_n_labels",
     "check_same_features",
     "check_seed",
+    "refuse_fractions",
     "refuse_negative",
     "refuse_tag_lists",
 ]
@@ -200,6 +201,21 @@ def refuse_negative(Y: Any, name: str = "Y") -> None:
         raise InvalidInput(
             f"Found a negative entry in row {row} of {name}. An image carries a label (1, or a "
             f"weight above 0) or does not (0). Where -1 means that it does not, pass {name} > 0."
+        )
+
+
+def refuse_fractions(Y: scipy.sparse.csr_array, name: str = "Y", *, start: int = 0) -> None:
+    """Reject entries between 0 and 1 of a label matrix whose first row has the number `start`."""
+    if Y.dtype.kind != "f":
+        return
+    fractions = np.flatnonzero((Y.data > 0) & (Y.data < 1))
+    if len(fractions):
+        place = fractions[0]
+        row = start + int(np.searchsorted(Y.indptr, place, side="right")) - 1
+        raise InvalidInput(
+            f"Row {row}, column {Y.indices[place]} of {name} is {Y.data[place]:.4g}. An image "
+            "carries a label (1) or does not (0). If the entries are probabilities, pass "
+            f"{name} >= 0.5."
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays.checks import check_label_matrix
+from tagkin.arrays.checks import check_label_matrix, refuse_fractions
 from tagkin.arrays.namespaces import to_numpy
 from tagkin.errors import InvalidInput
 
@@ -36,7 +36,8 @@ class TakesLabelMatrix:
 def as_labels(Y: Any, n_rows: int, *, weighted: bool = False) -> scipy.sparse.csr_array:
     """A copy of Y (N×D) as a sparse matrix of float32; sorted, without explicit zeros.
 
-    Entries are one, or with `weighted` what they are.
+    Entries are one, or with `weighted` their values. Without `weighted`, entries between 0 and 1
+    are rejected.
     """
     checked = check_label_matrix(Y, n_rows)
     if not scipy.sparse.issparse(checked):
@@ -46,6 +47,7 @@ def as_labels(Y: Any, n_rows: int, *, weighted: bool = False) -> scipy.sparse.cs
     labels.sum_duplicates()
     if weighted:
         return labels.astype(np.float32)
+    refuse_fractions(labels)
     ones = np.ones(labels.nnz, dtype=np.float32)
     return scipy.sparse.csr_array((ones, labels.indices, labels.indptr), shape=labels.shape)
 

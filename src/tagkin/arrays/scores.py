@@ -13,7 +13,7 @@ from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, issparse, vstack
 
 from tagkin.arrays.blocks import row_blocks
-from tagkin.arrays.checks import as_array, refuse_negative, refuse_tag_lists
+from tagkin.arrays.checks import as_array, refuse_fractions, refuse_negative, refuse_tag_lists
 from tagkin.arrays.namespaces import Array, to_numpy
 from tagkin.errors import InvalidInput
 
@@ -26,7 +26,8 @@ def label_positions(Y: Array, name: str = "Y") -> csr_array:
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, D)
-        Above zero where an image carries a label.
+        1 where an image carries a label, else 0. Counts above 1 are read as 1, and entries between
+        0 and 1 are rejected.
     name : str
         What error messages call it.
     """
@@ -39,6 +40,7 @@ def label_positions(Y: Array, name: str = "Y") -> csr_array:
         refuse_negative(positions, name)
         positions.sum_duplicates()
         positions.eliminate_zeros()
+        refuse_fractions(positions, name)
         positions.data = np.ones(positions.nnz, dtype=bool)
         return positions
     Y = _as_matrix(Y, name)
@@ -47,6 +49,7 @@ def label_positions(Y: Array, name: str = "Y") -> csr_array:
     for rows in row_blocks(Y.shape[0], 9 * Y.shape[1]):
         block = to_numpy(Y[rows])
         _check_labels(block, name)
+        refuse_fractions(csr_array(block), name, start=rows.start)
         blocks.append(csr_array(block != 0))
     return csr_array(vstack(blocks, format="csr")) if blocks else csr_array(Y.shape, dtype=bool)
 

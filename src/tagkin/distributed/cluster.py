@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import logging
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +18,7 @@ __all__ = ["compute", "connect"]
 Found = TypeVar("Found")
 
 _PATIENCE = 300.0  # seconds without any worker; clusters that grow on demand take minutes
+_SAY_AFTER = 10.0  # seconds without any worker, after which the wait is announced
 _CHECK_EVERY = 1.0  # seconds between checks of the cluster while nothing comes back
 
 
@@ -27,7 +30,17 @@ def dask() -> Any:
         import distributed  # noqa: F401
     except ImportError as error:
         raise MissingExtra(f"Dask is not installed: {pip_install('dask')}") from error
+    # adding a filter twice adds it once
+    logging.getLogger("distributed.client").addFilter(_is_no_cancellation)
     return dask
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    """False for the traceback that Dask logs when a client without its scheduler is closed.
+
+    Closing ends the client's attempt to connect again. `ClusterLost` has reported the loss.
+    """
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def connect(address: str) -> Any:
@@ -71,7 +84,8 @@ def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
     """Dask arrays, or lists and tuples of them, as NumPy or SciPy arrays.
 
     As ``dask.compute``, but a cluster that stays without any worker is an error instead of
-    silence: after five minutes, or after Dask's ``distributed.scheduler.no-workers-timeout``.
+    silence: after five minutes, or after Dask's ``distributed.scheduler.no-workers-timeout``. A
+    warning says after ten seconds that no worker is there.
 
     Parameters
     ----------
@@ -116,7 +130,7 @@ def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
     except ClusterLost:
         raise
     except Exception as error:
-        raise lost(client, error) from error
+        raise lost(client, error) from None
 
 
 def gathered(futures: Sequence[Any], client: Any) -> list[Any]:
@@ -142,8 +156,8 @@ def gathered(futures: Sequence[Any], client: Any) -> list[Any]:
 
     try:
         return _watched(look, client)
-    except concurrent.futures.CancelledError as error:
-        raise ClusterLost(_gone(client)) from error
+    except concurrent.futures.CancelledError:
+        raise ClusterLost(_gone(client)) from None
     finally:
         coming.cancel()
 
@@ -159,7 +173,7 @@ class _NotYet(Exception):
 
 def _watched(look: Callable[[], Found], client: Any) -> Found:
     """What is waited for: `look` gives it, or ends with `_NotYet` every now and then."""
-    patience, alone_since = _patience(), None
+    patience, alone_since, announced = _patience(), None, False
     while True:
         try:
             return look()
@@ -168,13 +182,22 @@ def _watched(look: Callable[[], Found], client: Any) -> Found:
         if client.status in ("closing", "closed"):
             raise ClusterLost(_gone(client))
         if has_workers(client):
-            alone_since = None
+            alone_since, announced = None, False
             continue
         alone_since = alone_since or time.monotonic()
-        if time.monotonic() - alone_since > patience:
+        alone = time.monotonic() - alone_since
+        if alone > patience:
             raise ClusterLost(
                 f"The Dask cluster at {_address(client)} has had no worker for {patience:.0f} "
                 "seconds. Start workers, and run this again."
+            )
+        if alone >= min(_SAY_AFTER, patience / 2) and not announced:
+            announced = True
+            warnings.warn(
+                f"The Dask cluster at {_address(client)} has no worker, so the work has stopped. "
+                f"It goes on as soon as you start one (`dask worker {_address(client)}`), and ends "
+                f"after {patience:.0f} seconds without a worker.",
+                stacklevel=2,
             )
 
 
@@ -196,9 +219,7 @@ def _in_our_words(client: Any, error: BaseException) -> BaseException:
     """What the work itself failed with, as it is; losses of the cluster as such."""
     if not _is_of_dask(error):
         return error
-    loss = lost(client, error)
-    loss.__cause__ = error
-    return loss
+    return lost(client, error)
 
 
 def lost(client: Any, error: BaseException) -> ClusterLost:
@@ -208,6 +229,8 @@ def lost(client: Any, error: BaseException) -> ClusterLost:
             "A task ended every worker that it was given to, several of them. Most often they "
             f"ran out of memory: use smaller chunks, or more memory a worker. Dask says: {error}"
         )
+    if isinstance(error, concurrent.futures.CancelledError):  # says no more, in many lines
+        return ClusterLost(_gone(client))
     return ClusterLost(f"{_gone(client)} Dask says: {type(error).__name__}: {error}")
 
 
@@ -259,7 +282,7 @@ def submitting(client: Any) -> Iterator[None]:
             yield
     except Exception as error:
         if isinstance(error, OSError) or _is_of_dask(error):
-            raise lost(client, error) from error
+            raise lost(client, error) from None
         raise
 
 

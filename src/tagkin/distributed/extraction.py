@@ -73,7 +73,7 @@ def extract(
         where = "in the cache" if cache is not None else "lost, since there is no cache"
         raise ClusterLost(
             f"{error} {done:,} of {total:,} photographs were looked at; their features are {where}."
-        ) from error
+        ) from None
     return run.result([os.fspath(file) for file in files])
 
 

@@ -78,7 +78,7 @@ def extract_to_parquet(
             failures += result(future, client)
     except ClusterLost as error:
         n = len(list(target.glob("part-*.parquet")))
-        raise ClusterLost(f"{error} {n} of {len(tasks)} parts are in {target}.") from error
+        raise ClusterLost(f"{error} {n} of {len(tasks)} parts are in {target}.") from None
     return failures
 
 

@@ -110,7 +110,7 @@ def fit_space(
     try:
         _add_all(learned, X, Y, client, progress)
     except ClusterLost as error:
-        raise _kept(space, learned, n, error) from error
+        raise _kept(space, learned, n, error) from None
     if not learned.moments_.text_gram.any():
         raise InvalidInput(f"No label at all: none of the {n} images carries any. Tag some first.")
     learned.solve()

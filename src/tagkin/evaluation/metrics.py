@@ -1,6 +1,6 @@
 """How good are scores? Average precision, and precision and recall at n labels.
 
-Y (n×D) says which image carries which label: dense or sparse, any entry above 0 counts.
+Y (n×D) says which image carries which label: dense or sparse, of 0 and 1.
 S (n×D) holds scores, higher is better: NumPy or torch, of any real dtype. Infinite scores
 rank like others (−∞ is "never"); NaN is refused. S is read in blocks under the memory budget.
 """

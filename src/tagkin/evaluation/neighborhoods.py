@@ -25,7 +25,7 @@ def neighborhood_jaccard(
     Parameters
     ----------
     Y_query : array or sparse matrix of shape (n, D)
-        Labels of the images; any entry above 0 counts.
+        Labels of the images, 0 or 1.
     Y_known : array or sparse matrix of shape (N, D)
         Labels of the collection that the neighbours are from.
     indices : int array of shape (n, K)

@@ -164,7 +164,7 @@ def label_report(
     Parameters
     ----------
     Y : array or sparse matrix of shape (n_images, D)
-        Any entry above 0 means that the image carries the label.
+        1 where the image carries the label, else 0.
     S : array of shape (n_images, D)
         Scores, higher is better.
     names : sequence of D str, optional

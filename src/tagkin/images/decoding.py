@@ -18,12 +18,13 @@ from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of_file, open_header
 from tagkin.images.jpeg import Scan, TooManySegments, first_scan
 from tagkin.images.memory import decoding_memory
+from tagkin.images.pillow_limit import pillow_limit
 from tagkin.images.pillow_warnings import quiet
 from tagkin.images.raw import RAW, developed, preview
 
 __all__ = ["MAX_PIXELS", "decode"]
 
-# Telephones take 200 megapixels. Pillow itself stops at 179 in TIFF and WebP.
+# Telephones take 200 megapixels.
 MAX_PIXELS = 256_000_000
 
 # Pictures of more pixels that a decoder cannot make smaller are made so before anything else.
@@ -78,7 +79,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     if found == RAW:
         return _from_raw(data, min_side, max_pixels)
     image = None
-    with quiet():
+    with quiet(), pillow_limit(MAX_PIXELS):
         try:
             refuse_shredded(found, data)
             scan = first_scan(io.BytesIO(data)) if found == "JPEG" else None

@@ -22,7 +22,7 @@ from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors, neighbors_outside
 from tagkin.space import SemanticSpace
 from tagkin.space.parts import SOLVING
-from tagkin.transfer import NeighborTransfer, TagProp, TwoPassKNN
+from tagkin.transfer import NeighborTransfer, TwoPassKNN
 
 __all__ = ["Run", "Told", "runs"]
 
@@ -223,7 +223,7 @@ class _SharedNeighbors:
         first = methods[0]
         index = ExactNeighbors(first.metric) if first.index is None else clone(first.index)
         self.of_new = index.fit(old).kneighbors(new, min(most, n))
-        if any(isinstance(m, TagProp) for m in methods):
+        if any(m.learns_from_neighbors for m in methods):
             self.of_old = neighbors_outside(index, old, min(most, n - 1), groups)
 
     def scored(self, method: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tagkin.errors import DamagedModel
 from tagkin.storage.fields import Dimensions, Refused
-from tagkin.storage.forms import stored_form
+from tagkin.storage.forms import is_model, stored_form
 from tagkin.storage.pipelines import is_pipeline, parts_of
 
 __all__ = ["check_model", "check_values"]
@@ -19,7 +19,7 @@ def check_model(model: Any, folder: Path) -> None:
     if not parts:
         raise DamagedModel(f"{folder} holds a pipeline without steps.")
     for part in parts:
-        if stored_form(part) is None or not hasattr(part, "describe"):
+        if not is_model(part):
             raise DamagedModel(f"{folder} holds {type(part).__name__}, which is not a model.")
     try:
         check_values(model)

@@ -63,10 +63,10 @@ def _encode(value: Any, path: str, into: dict[str, np.ndarray], arrays: Arrays) 
     def inner(part: Any, name: Any) -> Any:
         return _encode(part, f"{path}.{name}", into, arrays)
 
+    if isinstance(value, np.generic):  # before numbers: np.float64 is a float, too
+        return value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
     if isinstance(value, np.ndarray) and value.dtype.kind in "OU":

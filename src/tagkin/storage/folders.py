@@ -38,6 +38,7 @@ from tagkin.storage.document import (
 )
 from tagkin.storage.encoding import Arrays, decode, encode
 from tagkin.storage.fields import Refused
+from tagkin.storage.forms import is_model
 from tagkin.storage.pipelines import parts_of
 from tagkin.storage.placing import place
 from tagkin.storage.schema import stored_form
@@ -71,14 +72,18 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     folder : Path
     """
     for part in parts_of(model):
-        name, form = type(part).__name__, stored_form(part)
-        if form is None or not hasattr(part, "describe"):
-            raise InvalidInput(f"{name} is not a model that tagkin can save.")
+        name = type(part).__name__
+        if not is_model(part):
+            raise InvalidInput(
+                f"{name} is not a model that tagkin can save. A pipeline can have tagkin's "
+                "estimators and StandardScaler as its steps. Apply other steps to the features "
+                "yourself, before fit and before suggest."
+            )
         if not any(attribute.endswith("_") for attribute in vars(part)):
             raise _not_fitted(f"This {name} is not fitted yet; fit it, then save.")
     folder = check_folder(folder, overwrite=overwrite)
     # before encoding: what was streamed is solved for now
-    facts = [fact for part in parts_of(model) for fact in part.describe()]
+    facts = [fact for part in parts_of(model) for fact in _describe(part)]
     arrays = Arrays()
     content = encode(model, "model", arrays)
     _check_loadable(type(model).__name__, content, arrays)
@@ -90,6 +95,12 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     if form is not None and form.told_its_folder:
         model.saved_to(folder)
     return folder
+
+
+def _describe(part: Any) -> list[str]:
+    if hasattr(part, "describe"):
+        return list(part.describe())
+    return [f"{type(part).__name__} of {part.n_features_in_:,} features."]
 
 
 def _check_loadable(name: str, content: Any, arrays: Arrays) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from tagkin.errors import InvalidInput
 from tagkin.storage.fields import Dimensions, Field, Floats, Refused, Sparse, Text, Value
 
-__all__ = ["STORED", "Gathered", "Parameter", "Part", "Parts", "Stored", "stored_form"]
+__all__ = ["STORED", "Gathered", "Parameter", "Part", "Parts", "Stored", "is_model", "stored_form"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Stored:
     """How objects of one class are stored. The class's name is part of the format."""
 
     module: str
-    """Where the class lives."""
+    """The module that the class is imported from; its own may be a part of that."""
     parameters: Mapping[str, Field] = field(default_factory=dict)
     """What the class is made with."""
     learned: Mapping[str, Field] = field(default_factory=dict)
@@ -108,8 +108,14 @@ STORED: dict[str, Stored] = {}
 
 def stored_form(value: Any) -> Stored | None:
     """How an object is stored; None where its class is not one of those."""
-    form = STORED.get(type(value).__name__)
-    return form if form and form.module == type(value).__module__ else None
+    form, home = STORED.get(type(value).__name__), type(value).__module__
+    return form if form and f"{home}.".startswith(f"{form.module}.") else None
+
+
+def is_model(value: Any) -> bool:
+    """Whether an object can be saved by itself or as a step of a pipeline."""
+    form = stored_form(value)
+    return form is not None and (hasattr(value, "describe") or bool(form.gives))
 
 
 class Part(Field):

@@ -45,6 +45,24 @@ __all__ = ["STORED", "class_named", "is_resource", "stored_form"]
 
 _METHODS = "KinReadout NeighborVoting TagProp TagRelevance TwoPassKNN"
 
+# --- steps of scikit-learn before ours ----------------------------------------------------
+
+_STEPS = {
+    "StandardScaler": Stored(
+        "sklearn.preprocessing",
+        parameters={"copy": Flag(), "with_mean": Flag(), "with_std": Flag(), **OUTPUT},
+        learned={
+            **features("d"),
+            "n_samples_seen_": Value(low=1),
+            "mean_": Floats("d").or_none(),
+            "var_": Floats("d", low=0).or_none(),
+            "scale_": Floats("d", above=0).or_none(),
+        },
+        takes="d",
+        gives="d",
+    ),
+}
+
 # --- labels, confidences, names ----------------------------------------------------------
 
 _LABELS = {
@@ -265,7 +283,7 @@ _ANNOTATORS = {
     ),
 }
 
-STORED.update(SPACE | TRANSFER | _LABELS | _ANNOTATORS)
+STORED.update(SPACE | TRANSFER | _LABELS | _ANNOTATORS | _STEPS)
 
 # Read from files of this machine. A model goes without them: its fitted state has what was taken.
 _RESOURCES = {

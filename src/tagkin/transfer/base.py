@@ -50,7 +50,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     """Scores for labels from images with labels: `fit`, then `suggest` or `predict`.
 
     X (N×m) are embeddings in the semantic space, or any features. y (N×D) are labels, dense,
-    sparse or a DataFrame whose columns name them: above 0 where an image carries a label.
+    sparse or a DataFrame whose columns name them: 1 where an image carries a label, else 0.
     """
 
     takes_rejected: ClassVar[bool] = False

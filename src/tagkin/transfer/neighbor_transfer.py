@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,7 +26,7 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.labels import checked_names, label_names, widened
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
+from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
 from tagkin.neighbors.base import check_n_neighbors
 from tagkin.transfer._lists import (
     checked_neighbors,
@@ -53,6 +53,9 @@ class NeighborTransfer(LabelTransfer):
     the label's votes, and votes become the score. Methods differ in `_weights` and `_scores`,
     and in what they learn for them from the neighbours of the labelled images (`_learn`).
     """
+
+    learns_from_neighbors: ClassVar[bool] = False
+    """Whether `_learn` uses the neighbours of the labelled images: it gets them only if True."""
 
     n_neighbors: int
     metric: str
@@ -148,7 +151,8 @@ class NeighborTransfer(LabelTransfer):
         self._check_parameters()
         n = np.shape(indices)[0] if np.ndim(indices) else 0
         labels = self._as_labels(y, n)
-        learned = self._learn(checked_neighbors(indices, distances, n), labels)
+        among = checked_neighbors(indices, distances, n)
+        learned = self._learn(among if self.learns_from_neighbors else None, labels)
         names = label_names(y)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -172,7 +176,16 @@ class NeighborTransfer(LabelTransfer):
         self, index: NeighborIndex, embeddings: Array, groups: Array | None
     ) -> Neighbors | None:
         """Neighbours of the labelled images among the others, for methods that learn from them."""
-        return None
+        if not self.learns_from_neighbors:
+            return None
+        n = embeddings.shape[0]
+        if n < 2:
+            raise InvalidInput(
+                f"Found {n} sample(s), that is images; {type(self).__name__} learns from the "
+                "neighbours of each image among the others. Pass at least 2."
+            )
+        k = min(self.n_neighbors, n - 1)
+        return on_host_or_accelerator(neighbors_outside(index, embeddings, k, groups))
 
     # --- using ---------------------------------------------------------------------------
 
@@ -305,7 +318,10 @@ class NeighborTransfer(LabelTransfer):
         return f"Labels come from the {count(k, 'nearest neighbour')} of an image ({metric})."
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
-        """Fitted attributes, from the neighbours (N×k) of labelled images among the others."""
+        """Fitted attributes, from the neighbours (N×k) of labelled images among the others.
+
+        They are None unless `learns_from_neighbors`.
+        """
         return {}
 
     def _widened(self, added: scipy.sparse.csr_array) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from tagkin.arrays import Array, blas_threads_for, expit, is_out_of_memory, namespace
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import NeighborIndex, Neighbors, neighbors_outside
+from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import (
     Sigmoids,
     distance_weights,
@@ -21,7 +21,7 @@ from tagkin.transfer._likelihood import (
     rank_weights,
     smoothed,
 )
-from tagkin.transfer._lists import on_device_of, on_host, on_host_or_accelerator
+from tagkin.transfer._lists import on_device_of, on_host
 from tagkin.transfer._pairs import Pairs
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
@@ -102,6 +102,8 @@ class TagProp(NeighborTransfer):
     neighbor models for image auto-annotation. ICCV, 2009.
     """
 
+    learns_from_neighbors = True
+
     rank_weights_: np.ndarray | None
     decay_: float | None
     slopes_: np.ndarray | None
@@ -129,18 +131,6 @@ class TagProp(NeighborTransfer):
             raise InvalidInput(
                 f"weights must be one of {', '.join(WEIGHTS)}; found {self.weights!r}."
             )
-
-    def _neighbors_of_fitted(
-        self, index: NeighborIndex, embeddings: Array, groups: Array | None
-    ) -> Neighbors:
-        n = embeddings.shape[0]
-        if n < 2:
-            raise InvalidInput(
-                f"Found {n} sample(s), that is images; TagProp learns from the neighbours of each "
-                "image among the others. Pass at least 2."
-            )
-        k = min(self.n_neighbors, n - 1)
-        return on_host_or_accelerator(neighbors_outside(index, embeddings, k, groups))
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         assert neighbors is not None

@@ -23,6 +23,7 @@ from tests.conftest import assert_same, make_collection, needs_torch
 from tests.transfer.contract.methods import (
     each_method,
     each_neighbor_method,
+    learned,
     learned_scores,
 )
 
@@ -73,7 +74,7 @@ def test_labels_of_every_kind_are_the_same_labels(method, collection, scores):
         "sparse": scipy.sparse.csr_matrix(Y),
         "csc": scipy.sparse.csc_array(Y.astype(np.int8)),
         "list": Y.tolist(),
-        "weights": 0.3 * Y,
+        "counts": 3.0 * Y,
         # every label twice, and zeros that are written down
         "messy sparse": scipy.sparse.coo_array(
             (
@@ -86,6 +87,18 @@ def test_labels_of_every_kind_are_the_same_labels(method, collection, scores):
     for kind, given in kinds.items():
         again = clone(method).fit(X, given)
         assert_same(again.decision_function(X_new), scores, message=kind)
+
+
+@each_method
+def test_labels_between_0_and_1_are_refused(method, collection):
+    X, Y, X_new = collection
+    wrong = Y.astype(float)
+    wrong[4, 2] = 0.3
+    for given in (wrong, wrong.tolist(), scipy.sparse.csr_array(wrong)):
+        with pytest.raises(InvalidInput, match=r"Row 4, column 2 of Y is 0\.3\b"):
+            clone(method).fit(X, given)
+    with pytest.raises(InvalidInput, match=r"Row 0, column 1 of Y is 0\.7\b"):
+        learned(method).score(X_new[:2], np.array([[0, 0.7, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0]]))
 
 
 @each_method
