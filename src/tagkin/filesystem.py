@@ -70,22 +70,50 @@ def sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def put_file(scratch: Path, path: Path, check: Callable[[], None] | None = None) -> None:
+def put_file(
+    scratch: Path,
+    path: Path,
+    check: Callable[[], None] | None = None,
+    *,
+    like: Path | None = None,
+    modified: int | None = None,
+) -> None:
     """Give a finished file its name, in place of a file that has it, when it is on the disk.
+
+    It gets the owner, the permissions and the extended attributes of the file that it replaces.
 
     Parameters
     ----------
     scratch, path : paths in one folder
     check : function, optional
         Called when nothing is left but to take the place; raises where the place is to stay.
+    like : Path, optional
+        A file whose owner a new file gets if root writes it.
+    modified : int, optional
+        The modification time, in nanoseconds, of a file that replaces another; default: its own.
     """
     sync(scratch)
     if path.exists():
-        shutil.copymode(path, scratch)
+        status = scratch.stat()
+        _give_owner(scratch, path)
+        shutil.copystat(path, scratch)
+        os.utime(scratch, ns=(status.st_atime_ns, modified or status.st_mtime_ns))
+    elif like is not None and hasattr(os, "geteuid") and os.geteuid() == 0:
+        _give_owner(scratch, like)
     if check is not None:
         check()
     os.replace(scratch, path)
     sync_folder(path.parent)
+
+
+def _give_owner(path: Path, like: Path) -> None:
+    """Give a file the owner and group of another, or the group alone, if that is allowed."""
+    status = like.stat()
+    if hasattr(os, "chown"):
+        for owner in (status.st_uid, -1):
+            with suppress(OSError):
+                os.chown(path, owner, status.st_gid)
+                return
 
 
 def keep_copy(path: Path, copy: Path) -> None:
@@ -100,6 +128,7 @@ def keep_copy(path: Path, copy: Path) -> None:
     except OSError:
         with whole_file(copy) as scratch:
             shutil.copy2(path, scratch)
+            _give_owner(scratch, path)
     sync_folder(path.parent)
 
 
@@ -131,17 +160,23 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path, check: Callable[[], None] | None = None) -> Iterator[Path]:
+def whole_file(
+    path: Path,
+    check: Callable[[], None] | None = None,
+    *,
+    like: Path | None = None,
+    modified: int | None = None,
+) -> Iterator[Path]:
     """A path beside `path` to write a file to; at the end it takes its place.
 
     Where anything fails, what was there before is still there, and nothing else. A process that
-    is killed may leave the file beside it: `is_scratch` knows its name. `check` is as in
-    `put_file`.
+    is killed may leave the file beside it: `is_scratch` knows its name. The other parameters are
+    those of `put_file`.
     """
     scratch = path.with_name(scratch_name(path.name, f"-{secrets.token_hex(8)}"))
     try:
         yield scratch
-        put_file(scratch, path, check)
+        put_file(scratch, path, check, like=like, modified=modified)
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -161,9 +196,19 @@ def is_scratch(name: str, suffix: str = "") -> bool:
     return re.fullmatch(rf"\..+{re.escape(suffix)}-[0-9a-f]{{16}}", name) is not None
 
 
-def write_whole(path: Path, data: bytes, check: Callable[[], None] | None = None) -> None:
-    """Write a file, all of it or nothing; `check` is as in `put_file`."""
-    with whole_file(path, check) as scratch, scratch.open("xb") as file:
+def write_whole(
+    path: Path,
+    data: bytes,
+    check: Callable[[], None] | None = None,
+    *,
+    like: Path | None = None,
+    modified: int | None = None,
+) -> None:
+    """Write a file, all of it or nothing; the other parameters are those of `put_file`."""
+    with (
+        whole_file(path, check, like=like, modified=modified) as scratch,
+        scratch.open("xb") as file,
+    ):
         file.write(data)
 
 

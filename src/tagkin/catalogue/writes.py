@@ -32,7 +32,7 @@ __all__ = [
     "writes_of",
 ]
 
-_COLUMNS = "id, run, photograph, file, tags, added, before, after, backup, state, note"
+_COLUMNS = "id, run, photograph, file, tags, added, before, after, backup, state, note, modified"
 # Whether a write went into the photograph, or into a file that lies beside it where it is now.
 _WITH_IT = (
     "(w.backup IS NOT NULL OR substr(w.file, 1, length(w.file) - 4) = p.path "
@@ -74,6 +74,8 @@ class PastWrite:
     state: str
     """planned, done, failed or undone."""
     note: str | None
+    modified: int | None = None
+    """When the sidecar that stood there was modified, in nanoseconds."""
 
 
 def tags_to_write(catalogue: Catalogue, filters: Filters | None = None) -> list[ToWrite]:
@@ -113,6 +115,7 @@ def plan_write(
     before: bytes | None,
     after: str,
     backup: str | None = None,
+    modified: int | None = None,
 ) -> int:
     """Keep what stands in a file, before it is written; the number of the write.
 
@@ -120,8 +123,8 @@ def plan_write(
     """
     with catalogue.transaction() as connection:
         cursor = connection.execute(
-            "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state) "
-            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, 'planned')",
+            "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, "
+            "modified, state) VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, ?, 'planned')",
             (
                 run,
                 photograph,
@@ -131,6 +134,7 @@ def plan_write(
                 None if before is None else zlib.compress(before),
                 bytes.fromhex(after),
                 backup,
+                modified,
             ),
         )
     return int(cursor.lastrowid or 0)
@@ -179,14 +183,19 @@ def later_writes(catalogue: Catalogue, write: PastWrite) -> list[PastWrite]:
 
 
 def changed_write(
-    catalogue: Catalogue, number: int, before: bytes | None, after: str, backup: str | None = None
+    catalogue: Catalogue,
+    number: int,
+    before: bytes | None,
+    after: str,
+    backup: str | None = None,
+    modified: int | None = None,
 ) -> None:
-    """Another past of a write: one that came before it was taken back."""
+    """Update a write after an earlier one was undone."""
     past = None if before is None else zlib.compress(before)
     with catalogue.transaction() as connection:
         connection.execute(
-            "UPDATE writes SET before = ?, after = ?, backup = ? WHERE id = ?",
-            (past, bytes.fromhex(after), backup, number),
+            "UPDATE writes SET before = ?, after = ?, backup = ?, modified = ? WHERE id = ?",
+            (past, bytes.fromhex(after), backup, modified, number),
         )
 
 
@@ -210,6 +219,20 @@ def _past(catalogue: Catalogue, condition: str, values: tuple[Any, ...]) -> list
             backup,
             state,
             note,
+            modified,
         )
-        for id, run, photograph, file, tags, added, before, after, backup, state, note in rows
+        for (
+            id,
+            run,
+            photograph,
+            file,
+            tags,
+            added,
+            before,
+            after,
+            backup,
+            state,
+            note,
+            modified,
+        ) in rows
     ]

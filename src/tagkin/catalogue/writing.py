@@ -199,7 +199,14 @@ class _Writer:
             else:
                 sidecar = self.catalogue.absolute(plan.file)
                 provenance = Provenance(str(run), self._confidences(one))
-                written = add_tags(sidecar, one.tags, provenance, known=known, record=kept.sidecar)
+                written = add_tags(
+                    sidecar,
+                    one.tags,
+                    provenance,
+                    known=known,
+                    record=kept.sidecar,
+                    photograph=photograph,
+                )
                 added = written.added
         except (StorageError, InvalidInput) as error:
             kept.end("failed", str(error))
@@ -247,14 +254,22 @@ class _Kept:
     number: int | None = None
 
     def sidecar(self, change: Change) -> None:
-        self._plan(change.before, change.after_digest, change.added, None)
+        self._plan(change.before, change.after_digest, change.added, modified=change.modified)
 
     def photograph(self, change: Embedded) -> None:
         # the photograph itself stays beside: it is far too large for the catalogue
         before = change.before_digest.encode()
-        self._plan(before, change.after_digest, change.added, change.backup.name)
+        self._plan(before, change.after_digest, change.added, backup=change.backup.name)
 
-    def _plan(self, before: bytes | None, after: str, added: Added, backup: str | None) -> None:
+    def _plan(
+        self,
+        before: bytes | None,
+        after: str,
+        added: Added,
+        *,
+        backup: str | None = None,
+        modified: int | None = None,
+    ) -> None:
         self.end("failed", "another program wrote to it meanwhile; it was read again")
         self.number = plan_write(
             self.catalogue,
@@ -266,6 +281,7 @@ class _Kept:
             before=before,
             after=after,
             backup=backup,
+            modified=modified,
         )
 
     def end(self, state: str, note: str | None = None) -> None:
