@@ -32,6 +32,8 @@ class Filters:
     """A folder, from the root of the collection, with all that is in it."""
     photographs: Sequence[str] = ()
     """One of these photographs, by path from the root."""
+    suffixes: Sequence[str] = ()
+    """One of these suffixes of files, in lower case, such as ``.jpg``."""
 
     @property
     def is_empty(self) -> bool:
@@ -41,8 +43,8 @@ class Filters:
     @property
     def names_pairs(self) -> bool:
         """Whether photographs and tags are named, and nothing else: suggested or not."""
-        others = (self.at_least, self.below, self.run)
-        return bool(self.photographs and self.tags) and others == (None, None, None)
+        others = (self.at_least, self.below, self.run, self.suffixes)
+        return bool(self.photographs and self.tags) and others == (None, None, None, ())
 
     def to_dict(self) -> dict[str, Any]:
         """Those that are given, for the history."""
@@ -53,6 +55,7 @@ class Filters:
             "run": self.run,
             "folder": self.folder,
             "photographs": list(self.photographs),
+            "suffixes": list(self.suffixes),
         }
         return {name: value for name, value in given.items() if value not in (None, [])}
 
@@ -87,10 +90,16 @@ class Filters:
             parts.append(f"{name}.content IN (SELECT value FROM json_each(?))")
             contents = [content_of(catalogue, path) for path in self.photographs]
             values.append(json.dumps(contents))
+        if self.suffixes:
+            parts.append(
+                f"{name}.content IN (SELECT content FROM photographs s "
+                f"WHERE {self._has_suffix('s')} AND gone IS NULL)"
+            )
+            values += [f"%{suffix}" for suffix in self.suffixes]
         return " AND ".join(parts), values
 
     def places(self, name: str) -> tuple[str, list[Any]]:
-        """Folder and photographs as a condition on a table of photographs: no copies elsewhere."""
+        """Folder, photographs and suffixes as a condition on a table of photographs, not copies."""
         parts, values = ["1"], list[Any]()
         start = (self.folder or "").strip("/")
         if start not in ("", "."):
@@ -100,7 +109,14 @@ class Filters:
             marks = ", ".join(["CAST(? AS TEXT)"] * len(self.photographs))
             parts.append(f"{name}.path IN ({marks})")
             values += [sql_text(path) for path in self.photographs]
+        if self.suffixes:
+            parts.append(self._has_suffix(name))
+            values += [f"%{suffix}" for suffix in self.suffixes]
         return " AND ".join(parts), values
+
+    def _has_suffix(self, name: str) -> str:
+        """A condition on a table of photographs; LIKE knows no case."""
+        return "(" + " OR ".join([f"{name}.path LIKE ?"] * len(self.suffixes)) + ")"
 
 
 def tag_numbers(
