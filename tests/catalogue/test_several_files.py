@@ -143,12 +143,13 @@ def test_files_of_a_pair_are_found_where_they_were_moved(pairs, folder, catalogu
 def test_filtered_by_type(pairs, catalogue):
     pytest.importorskip("rawpy")
 
-    def planned(*suffixes):
+    def planned(*types):
         return {
             f.photograph
-            for f in write_accepted(catalogue, Filters(suffixes=suffixes), dry_run=True).files
+            for f in write_accepted(catalogue, Filters(types=types), dry_run=True).files
         }
 
-    assert planned(".nef") == {"alone.nef"}
-    assert planned(".jpg", ".jpeg") == {"lone.jpg", "pair.jpg", "neg.jpg"}
-    assert planned(".tif") == set()
+    assert planned("NEF") == {"alone.nef"}
+    assert planned("jpg", "tif") == {"lone.jpg", "pair.jpg", "neg.jpg"}
+    assert planned("raw") == {"alone.nef"}
+    assert planned("tif") == set()

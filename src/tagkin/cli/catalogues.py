@@ -72,18 +72,8 @@ def filters_of(
         run=run,
         folder=folder_in(catalogue, folder),
         photographs=tuple(paths_in(catalogue, photos or ())),
-        suffixes=_suffixes_of(types or ()),
+        types=tuple(types or ()),
     )
-
-
-def _suffixes_of(types: Sequence[str]) -> tuple[str, ...]:
-    """The suffixes of types of files that a person names, such as jpg, TIFF or raw."""
-    if not types:
-        return ()
-    from tagkin.images.formats import suffixes_of_type
-
-    found = dict.fromkeys(suffix for one in types for suffix in suffixes_of_type(one))
-    return tuple(found)
 
 
 def tag_file_in(catalogue: Catalogue, tags: Path | None) -> str | None:
