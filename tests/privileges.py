@@ -16,6 +16,9 @@ def _is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
+needs_root = pytest.mark.skipif(not _is_root(), reason="only root gives files to others")
+
+
 @contextmanager
 def without_privileges() -> Iterator[None]:
     """The same process as an ordinary user: root becomes nobody, others stay who they are.

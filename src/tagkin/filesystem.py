@@ -110,8 +110,12 @@ def put_file(
     check: Callable[[], None] | None = None,
     *,
     follow_links: bool = True,
+    like: Path | None = None,
+    modified: int | None = None,
 ) -> None:
     """Give a finished file its name, in place of a file that has it, when it is on the disk.
+
+    It gets the owner, the permissions and the extended attributes of the file that it replaces.
 
     Parameters
     ----------
@@ -120,14 +124,23 @@ def put_file(
         Called when nothing is left but to take the place; raises where the place is to stay.
     follow_links : bool, default True
         Whether a link may lead to the folder; if not, a link is a `LinkFound`.
+    like : Path, optional
+        A file whose owner a new file gets if root writes it.
+    modified : int, optional
+        The modification time, in nanoseconds, of a file that replaces another; default: its own.
     """
     with nullcontext() if follow_links else _held(path.parent) as folder:
         if folder is None:
             sync(scratch)
             if path.exists():
-                shutil.copymode(path, scratch)
+                status = scratch.stat()
+                _give_owner(scratch, path.stat())
+                shutil.copystat(path, scratch)
+                os.utime(scratch, ns=(status.st_atime_ns, modified or status.st_mtime_ns))
+            elif like is not None and _is_root():
+                _give_owner(scratch, like.stat())
         else:
-            _copy_mode(path.name, scratch.name, folder)
+            _copy_status(path.name, scratch.name, folder, like, modified)
         if check is not None:
             check()
         if folder is None:
@@ -137,16 +150,53 @@ def put_file(
     sync_folder(path.parent)
 
 
-def _copy_mode(name: str, scratch: str, folder: int) -> None:
-    """Give a new file in an open folder the permissions of the old one, and flush it."""
-    number = os.open(scratch, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder)
+def _copy_status(
+    name: str, scratch: str, folder: int, like: Path | None, modified: int | None
+) -> None:
+    """As `put_file` does with names, for files in an open folder: no link is followed."""
+    new = os.open(scratch, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder)
     try:
-        with suppress(FileNotFoundError):
-            mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-            os.fchmod(number, stat.S_IMODE(mode))
-        os.fsync(number)
+        status = os.fstat(new)
+        try:
+            old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            if like is not None and _is_root():
+                _give_owner(new, like.stat())
+        else:
+            _give_owner(new, old)
+            os.fchmod(new, stat.S_IMODE(old.st_mode))
+            _copy_attributes(name, new, folder)
+            os.utime(new, ns=(status.st_atime_ns, modified or status.st_mtime_ns))
+        os.fsync(new)
     finally:
-        os.close(number)
+        os.close(new)
+
+
+def _copy_attributes(name: str, new: int, folder: int) -> None:
+    """Copy the extended attributes of a file in an open folder, as far as the system has them."""
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError):
+        old = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        try:
+            for attribute in os.listxattr(old):
+                with suppress(OSError):
+                    os.setxattr(new, attribute, os.getxattr(old, attribute))
+        finally:
+            os.close(old)
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def _give_owner(file: Path | int, status: os.stat_result) -> None:
+    """Give a file an owner and a group, or the group alone, if that is allowed."""
+    if hasattr(os, "chown"):
+        for owner in (status.st_uid, -1):
+            with suppress(OSError):
+                os.chown(file, owner, status.st_gid)
+                return
 
 
 def keep_copy(path: Path, copy: Path) -> None:
@@ -172,6 +222,7 @@ def keep_copy(path: Path, copy: Path) -> None:
     except OSError:
         with whole_file(copy, follow_links=False) as scratch:
             shutil.copy2(path, scratch, follow_symlinks=False)
+            _give_owner(scratch, path.lstat())
     sync_folder(path.parent)
 
 
@@ -212,18 +263,23 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def whole_file(
-    path: Path, check: Callable[[], None] | None = None, *, follow_links: bool = True
+    path: Path,
+    check: Callable[[], None] | None = None,
+    *,
+    follow_links: bool = True,
+    like: Path | None = None,
+    modified: int | None = None,
 ) -> Iterator[Path]:
     """A path beside `path` to write a file to; at the end it takes its place.
 
     Where anything fails, what was there before is still there, and nothing else. A process that
-    is killed may leave the file beside it: `is_scratch` knows its name. `check` and `follow_links`
-    are as in `put_file`.
+    is killed may leave the file beside it: `is_scratch` knows its name. The other parameters are
+    those of `put_file`.
     """
     scratch = path.with_name(scratch_name(path.name, f"-{secrets.token_hex(8)}"))
     try:
         yield scratch
-        put_file(scratch, path, check, follow_links=follow_links)
+        put_file(scratch, path, check, follow_links=follow_links, like=like, modified=modified)
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -250,14 +306,17 @@ def write_whole(
     *,
     follow_links: bool = True,
     private: bool = False,
+    like: Path | None = None,
+    modified: int | None = None,
 ) -> None:
-    """Write a file, all of it or nothing; `check` and `follow_links` are as in `put_file`.
+    """Write a file, all of it or nothing; the other parameters are those of `put_file`.
 
     A new file that is `private` is for this user alone.
     """
     opener = open_private if private else None if follow_links else open_without_links
+    placing = whole_file(path, check, follow_links=follow_links, like=like, modified=modified)
     with (
-        whole_file(path, check, follow_links=follow_links) as scratch,
+        placing as scratch,
         open(scratch, "xb", opener=opener) as file,
     ):
         file.write(data)

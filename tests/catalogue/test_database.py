@@ -21,6 +21,7 @@ RELEASED = {
     "0001 photographs, tags, decisions, writes": "6b9c29f0676f4404",
     "0002 doubts": "d32e7add98ccf3fc",
     "0003 evidence beside kin": "76e48cc2916010aa",
+    "0004 modification times of sidecars": "8acc7cfd81e1e494",
 }
 
 
@@ -62,6 +63,8 @@ def at_schema(path, n: int) -> None:
         "decisions": (1, 1, 1, 1, 1, "2026-01-01", 1, 0.5, KIN, None, None, 1),
         "writes": (1, 1, 1, "a.xmp", '["beach"]', "[]", None, b"2" * 32, None, "done", None, None),
     }.items():
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        row += (None,) * (len(columns) - len(row))  # those of later migrations
         marks = ", ".join("?" * len(row))
         connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
     connection.close()

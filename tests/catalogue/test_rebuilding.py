@@ -21,13 +21,13 @@ from tagkin.catalogue import (
 
 from .photographs import check_invariants, found_tags
 from .suggested import decisions, offer
-from .test_writing import files
+from .test_writing import files, times
 
 
 @pytest.fixture
 def lost(catalogue, folder):
     """A folder as tagkin wrote to it, the run, what was exported, and how the folder was before."""
-    before = files(folder.root)
+    before = files(folder.root), times(folder.root)
     offer(catalogue)
     decide(catalogue, ACCEPTED, Filters(at_least=0.7))
     decide(catalogue, REJECTED, Filters(tags=["dog"]))
@@ -78,7 +78,7 @@ def test_an_export_brings_back_decisions_and_undo(lost):
         assert f"written to a.jpg.xmp by run {write.id}" in said[1]
         assert not any("earlier catalogue" in text for text in said[1])
         assert undo_run(again, write.id).undoes.id == write.id
-        assert files(root) == before
+        assert (files(root), times(root)) == before
         check_invariants(again)
 
 

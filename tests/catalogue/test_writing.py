@@ -11,6 +11,8 @@ from tagkin.catalogue import (
     Filters,
     decide,
     history,
+    open_for_scan,
+    scan,
     undo_run,
     write_accepted,
     writes_of,
@@ -58,7 +60,7 @@ def written_tags(root):
 
 
 def times(root):
-    return {p: os.stat(p).st_mtime_ns for p in map(str, root.rglob("*.jpg"))}
+    return {p: os.stat(p).st_mtime_ns for p in map(str, root.rglob("*")) if os.path.isfile(p)}
 
 
 def test_written_and_undone(accepted, folder):
@@ -169,6 +171,34 @@ def test_where_somebody_wrote_since(accepted, folder):
         undo_run(accepted, result.run)
 
 
+@pytest.mark.parametrize("later_first", [True, False])
+def test_times_come_back_in_whatever_order_runs_are_undone(accepted, folder, later_first):
+    before, stamps = files(folder.root), times(folder.root)
+    runs = [
+        write_accepted(accepted, Filters(tags=["holiday"])).run,
+        write_accepted(accepted).run,
+    ]
+    for run in runs[::-1] if later_first else runs:
+        undo_run(accepted, run)
+    assert (files(folder.root), times(folder.root)) == (before, stamps)
+
+
+@pytest.mark.parametrize("creator_first", [True, False])
+def test_two_catalogues_leave_no_empty_sidecar(folder, tmp_path, creator_first):
+    before = files(folder.root)
+    paths = [tmp_path / "one.catalogue", tmp_path / "two.catalogue"]
+    for path, tag in zip(paths, ("sea", "animal|dog"), strict=True):
+        with open_for_scan(folder.root, path) as catalogue:
+            scan(catalogue)
+            offer(catalogue, {"2024/d.jpg": {tag: 0.9}})
+            decide(catalogue, ACCEPTED, Filters(tags=[tag]))
+            assert [one.file for one in write_accepted(catalogue).files] == ["2024/d.jpg.xmp"]
+    for path in paths if creator_first else paths[::-1]:
+        with Catalogue(path, write=True) as catalogue:
+            undo_run(catalogue)
+    assert files(folder.root) == before
+
+
 def test_undo_goes_back_run_by_run(accepted, folder):
     before = files(folder.root)
     first = write_accepted(accepted, Filters(tags=["holiday"]))
@@ -210,8 +240,9 @@ def test_into_the_photographs(folder, catalogue, rescan, tmp_path, monkeypatch):
 @needs_fork
 def test_killed_at_every_step_and_finished_by_a_second_run(catalogue, folder, tmp_path, lean):
     """At every step of a file, and before every transaction of the catalogue."""
+    shutil.copy(folder.root / "a.jpg.xmp", folder.root / "a.xmp")
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.91))  # one sidecar is there, one is new
+    decide(catalogue, ACCEPTED, Filters(at_least=0.91))  # two sidecars are there, one is new
     catalogue.close()
     n_writes, n_undoes = lean(n_survived, catalogue.path, folder.root, tmp_path)
     assert n_writes >= 30

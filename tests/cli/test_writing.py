@@ -78,6 +78,7 @@ def test_sentences_for_people(run, photos, catalogue):
     said = run("write", "--dry-run", "--sidecars", "img.xmp", *where)
     assert "Would write" in said.stderr
     assert "red-circle-1.xmp" in said.stdout
+    assert "new, named as you asked" in " ".join(said.stdout.split())
     said = run("write", "--sidecars", "img.xmp", *where)
     assert "of them new (run 5). `tagkin undo` takes it back." in said.stderr
     assert (photos / "red-circle-1.xmp").is_file()
@@ -87,6 +88,35 @@ def test_sentences_for_people(run, photos, catalogue):
     assert "byte for byte" in said.stderr
     assert "red-circle-1.xmp: somebody changed it since; only the tags" in said.stderr
     assert "decision" in run("undo", *where).stderr
+
+
+def test_a_dry_run_says_how_a_new_sidecar_is_named_and_why(run, photos, catalogue):
+    where = ("--dry-run", "--json", "--catalogue", catalogue)
+    run("accept", "--tag", "red", "--at-least", "0.5", "--catalogue", catalogue)
+    other = next(path for path in photos.glob("*.jpg") if "red" not in path.name)
+    for suffix, why in (
+        (None, "default name"),
+        (".jpg.xmp", "named as most non-RAW sidecars in this folder"),
+    ):
+        if suffix:
+            other.with_suffix(suffix).write_text("")
+        (said,) = lines(run("write", *where).stdout)
+        assert {one["why"] for one in said["files"]} == {why}
+
+
+def test_filtered_by_type(run, photos, catalogue):
+    where = ("--dry-run", "--json", "--catalogue", catalogue)
+    asked = ("--tag", "red", "--at-least", "0.5")
+    for name, found in (("JPG", True), ("jpeg", True), ("png", False), ("raw", False)):
+        (said,) = lines(run("accept", *asked, "--type", name, *where).stdout)
+        assert bool(said["decisions"]) is found
+    run("accept", *asked, "--type", "jpg", "--catalogue", catalogue)
+    for name, found in (("jpg", True), ("tif", False)):
+        (said,) = lines(run("write", "--type", name, *where).stdout)
+        assert bool(said["files"]) is found
+    said = run("write", "--type", "doc", "--catalogue", catalogue)
+    assert said.exit_code == 1
+    assert "'doc' is not a type of photographs" in said.stderr
 
 
 def test_what_comes_next_is_what_is_left_to_do(run, photos, catalogue):

@@ -69,9 +69,10 @@ def _decisions(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
 def _writes(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
     for row in catalogue.rows(
         "SELECT w.run, p.path, w.file, w.tags, w.added, w.before, w.after, w.backup, w.state, "
-        "w.undone_by, w.note FROM writes w JOIN photographs p ON p.id = w.photograph ORDER BY w.id"
+        "w.undone_by, w.note, w.modified FROM writes w JOIN photographs p ON p.id = w.photograph "
+        "ORDER BY w.id"
     ):
-        run, path, file, tags, added, before, after, backup, state, undone_by, note = row
+        run, path, file, tags, added, before, after, backup, state, undone_by, note, modified = row
         yield {
             "kind": "write",
             "run": run,
@@ -85,6 +86,7 @@ def _writes(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
             "state": state,
             "undone_by": undone_by,
             "note": note,
+            "modified": modified,
         }
 
 
@@ -152,6 +154,12 @@ class _Import:
         self.connection, self.found = connection, found
         self.runs: dict[int, int] = {}
         self.numbers = TagNumbers(connection)
+        # a write that is there may have been taken back since, or its file moved
+        self.written = set(
+            connection.execute(
+                "SELECT run, photograph FROM writes WHERE state IN ('done', 'undone')"
+            )
+        )
 
     def take(self, objects: Iterator[tuple[int, dict[str, Any]]]) -> None:
         put = {"run": self._run, "tag": self._tag, "decision": self._decision, "write": self._write}
@@ -284,17 +292,15 @@ class _Import:
             return
         run, after = self._run_here(one, "run"), one["after"]
         file = sql_text(one["file"])
-        if self.connection.execute(
-            # that of a run before it may have been taken back since, or the file moved
-            "SELECT 1 FROM writes WHERE run = ?1 AND (file = CAST(?2 AS TEXT) AND after = ?3 "
-            "OR photograph = ?4 AND state IN ('done', 'undone'))",
-            (run, file, after, photograph[0]),
+        if (run, photograph[0]) in self.written or self.connection.execute(
+            "SELECT 1 FROM writes WHERE run = ? AND file = CAST(? AS TEXT) AND after = ?",
+            (run, file, after),
         ).fetchone():
             return
         self.connection.execute(
             "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state, "
-            "undone_by, note) "
-            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?)",
+            "undone_by, note, modified) "
+            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?)",
             (
                 run,
                 photograph[0],
@@ -307,6 +313,7 @@ class _Import:
                 one["state"],
                 self._run_here(one, "undone_by"),
                 one["note"],
+                one["modified"],
             ),
         )
         self.found.writes += 1

@@ -11,6 +11,7 @@ from typing import Any
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.database import sql_text
 from tagkin.errors import InvalidInput, NotFound
+from tagkin.images.formats import suffixes_of_type
 from tagkin.labels import normalize_tag
 
 __all__ = ["Filters", "content_of", "tag_numbers"]
@@ -32,6 +33,8 @@ class Filters:
     """A folder, from the root of the collection, with all that is in it."""
     photographs: Sequence[str] = ()
     """One of these photographs, by path from the root."""
+    types: Sequence[str] = ()
+    """One of these types of files, such as jpg, tif or raw."""
 
     @property
     def is_empty(self) -> bool:
@@ -41,8 +44,8 @@ class Filters:
     @property
     def names_pairs(self) -> bool:
         """Whether photographs and tags are named, and nothing else: suggested or not."""
-        others = (self.at_least, self.below, self.run)
-        return bool(self.photographs and self.tags) and others == (None, None, None)
+        others = (self.at_least, self.below, self.run, self.types)
+        return bool(self.photographs and self.tags) and others == (None, None, None, ())
 
     def to_dict(self) -> dict[str, Any]:
         """Those that are given, for the history."""
@@ -53,6 +56,7 @@ class Filters:
             "run": self.run,
             "folder": self.folder,
             "photographs": list(self.photographs),
+            "types": list(self.types),
         }
         return {name: value for name, value in given.items() if value not in (None, [])}
 
@@ -87,10 +91,17 @@ class Filters:
             parts.append(f"{name}.content IN (SELECT value FROM json_each(?))")
             contents = [content_of(catalogue, path) for path in self.photographs]
             values.append(json.dumps(contents))
+        if self.types:
+            is_one, patterns = self._of_type("s")
+            parts.append(
+                f"{name}.content IN (SELECT content FROM photographs s "
+                f"WHERE {is_one} AND gone IS NULL)"
+            )
+            values += patterns
         return " AND ".join(parts), values
 
     def places(self, name: str) -> tuple[str, list[Any]]:
-        """Folder and photographs as a condition on a table of photographs: no copies elsewhere."""
+        """Folder, photographs and types as a condition on a table of photographs: no copies."""
         parts, values = ["1"], list[Any]()
         start = (self.folder or "").strip("/")
         if start not in ("", "."):
@@ -100,7 +111,16 @@ class Filters:
             marks = ", ".join(["CAST(? AS TEXT)"] * len(self.photographs))
             parts.append(f"{name}.path IN ({marks})")
             values += [sql_text(path) for path in self.photographs]
+        if self.types:
+            is_one, patterns = self._of_type(name)
+            parts.append(is_one)
+            values += patterns
         return " AND ".join(parts), values
+
+    def _of_type(self, name: str) -> tuple[str, list[str]]:
+        """A condition on a table of photographs, and its values; LIKE knows no case."""
+        patterns = [f"%{suffix}" for one in self.types for suffix in suffixes_of_type(one)]
+        return "(" + " OR ".join([f"{name}.path LIKE ?"] * len(patterns)) + ")", patterns
 
 
 def tag_numbers(

@@ -69,7 +69,10 @@ def _moved_along(file: str, old: str, new: str) -> str | None:
     name, suffix = os.path.splitext(file)
     if name == old:
         return new + suffix
-    return os.path.splitext(new)[0] + suffix if name == os.path.splitext(old)[0] else None
+    stem = os.path.splitext(old)[0]  # of img.xmp, and of img.cr2.xmp beside img.jpg
+    if not file.startswith(f"{stem}.") or "/" in file[len(stem) :]:
+        return None
+    return os.path.splitext(new)[0] + file[len(stem) :]
 
 
 def writes_go_along(

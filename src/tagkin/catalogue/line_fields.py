@@ -242,6 +242,7 @@ LINES: dict[str, dict[str, Check]] = {
         "state": _one_of("planned", "done", "failed", "undone"),
         "undone_by": _optional(_number),
         "note": _optional(_text),
+        "modified": _optional(_number),
     },
 }
 """Fields of each kind of line, with what they must be. Other fields are ignored."""

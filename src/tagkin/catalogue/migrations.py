@@ -198,10 +198,17 @@ ALTER TABLE decisions RENAME COLUMN kin TO evidence;
 ALTER TABLE doubts RENAME COLUMN kin TO evidence;
 """
 
+# The modification time comes back with the bytes.
+_MODIFIED = """
+ALTER TABLE writes ADD COLUMN modified INTEGER  -- when what stood there was, in nanoseconds
+    CHECK (modified IS NULL OR typeof(modified) = 'integer');
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 photographs, tags, decisions, writes", _FIRST),
     ("0002 doubts", _DOUBTS),
     ("0003 evidence beside kin", _EVIDENCE),
+    ("0004 modification times of sidecars", _MODIFIED),
 )
 
 

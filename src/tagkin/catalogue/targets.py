@@ -13,6 +13,7 @@ from pathlib import Path
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.writes import PastWrite
 from tagkin.errors import SidecarError
+from tagkin.images.raw import raw_suffixes
 
 __all__ = ["check_target_names", "is_inside", "target_path", "written_path"]
 
@@ -41,7 +42,10 @@ def check_target_names(photograph: str, file: str, backup: str | None) -> None:
         if not _SIDECAR.fullmatch(os.path.basename(file)):
             raise ValueError("the path of a sidecar (.xmp)")
         return
-    if _suffix(file) != _suffix(photograph) or _SIDECAR.fullmatch(os.path.basename(file)):
+    # the RAW file of a pair may have another suffix than its photograph
+    if _suffix(file) not in {_suffix(photograph), *raw_suffixes()} or _SIDECAR.fullmatch(
+        os.path.basename(file)
+    ):
         raise ValueError("the path of the photograph, because there is a backup")
     if backup != os.path.basename(backup) or not _BACKUP.fullmatch(backup):
         raise ValueError("a photograph with a backup named img.jpg_original")

@@ -173,7 +173,7 @@ def _restored(catalogue: Catalogue, write: PastWrite, exiftool: ExifTool) -> Fil
             return _said(write, back)
         _forget_inside(catalogue, write, later, exiftool)
         return FileUndone(write.file, write.tags, back.how, _LATER)
-    back = restore(path, write.before, write.after, write.added)
+    back = restore(path, write.before, write.after, write.added, write.modified)
     if was is None or not _is_left(later[-1].after, was):
         return _said(write, back)
     # nobody but tagkin wrote since: what it wrote later can still be taken back to the byte
@@ -197,14 +197,16 @@ def _forget_among(
 ) -> None:
     """Let later writes to a file have a past in which a write that was taken back never was."""
     pasts = [one.before for one in later]
-    first = write.before if _is_left(write.after, pasts[0]) else _without(pasts[0], write)
+    is_next = _is_left(write.after, pasts[0])
+    first = write.before if is_next else _without(pasts[0], write)
     others = [_without(past, write) for past in pasts[1:]]
     for one, before, follows, after in zip(
         later, [first, *others], [*pasts[1:], None], [*others, now], strict=True
     ):
         is_left = one is later[-1] or _is_left(one.after, follows)
         digest = content_digest(after) if is_left and after is not None else one.after
-        changed_write(catalogue, one.id, before, digest)
+        modified = write.modified if is_next and one is later[0] else one.modified
+        changed_write(catalogue, one.id, before, digest, modified=modified)
 
 
 def _forget_inside(

@@ -34,7 +34,7 @@ __all__ = [
     "writes_of",
 ]
 
-_COLUMNS = "id, run, photograph, file, tags, added, before, after, backup, state, note"
+_COLUMNS = "id, run, photograph, file, tags, added, before, after, backup, state, note, modified"
 # Whether a write went into the photograph, or into a file that lies beside it where it is now.
 _WITH_IT = (
     "(w.backup IS NOT NULL OR substr(w.file, 1, length(w.file) - 4) = p.path "
@@ -76,6 +76,8 @@ class PastWrite:
     state: str
     """planned, done, failed or undone."""
     note: str | None
+    modified: int | None = None
+    """When the sidecar that stood there was modified, in nanoseconds."""
 
 
 def tags_to_write(catalogue: Catalogue, filters: Filters | None = None) -> list[ToWrite]:
@@ -115,6 +117,7 @@ def plan_write(
     before: bytes | None,
     after: str,
     backup: str | None = None,
+    modified: int | None = None,
 ) -> int:
     """Keep what stands in a file, before it is written; the number of the write.
 
@@ -122,8 +125,9 @@ def plan_write(
     """
     with catalogue.transaction() as connection:
         cursor = connection.execute(
-            "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state) "
-            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, CAST(? AS TEXT), 'planned')",
+            "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, "
+            "modified, state) "
+            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, CAST(? AS TEXT), ?, 'planned')",
             (
                 run,
                 photograph,
@@ -133,6 +137,7 @@ def plan_write(
                 _pack_before(before),
                 bytes.fromhex(after),
                 None if backup is None else sql_text(backup),
+                modified,
             ),
         )
     return int(cursor.lastrowid or 0)
@@ -181,16 +186,23 @@ def later_writes(catalogue: Catalogue, write: PastWrite) -> list[PastWrite]:
 
 
 def changed_write(
-    catalogue: Catalogue, number: int, before: bytes | None, after: str, backup: str | None = None
+    catalogue: Catalogue,
+    number: int,
+    before: bytes | None,
+    after: str,
+    backup: str | None = None,
+    modified: int | None = None,
 ) -> None:
-    """Another past of a write: one that came before it was taken back."""
+    """Update a write after an earlier one was undone."""
     with catalogue.transaction() as connection:
         connection.execute(
-            "UPDATE writes SET before = ?, after = ?, backup = CAST(? AS TEXT) WHERE id = ?",
+            "UPDATE writes SET before = ?, after = ?, backup = CAST(? AS TEXT), modified = ? "
+            "WHERE id = ?",
             (
                 _pack_before(before),
                 bytes.fromhex(after),
                 None if backup is None else sql_text(backup),
+                modified,
                 number,
             ),
         )
@@ -210,7 +222,7 @@ def _past(catalogue: Catalogue, condition: str, values: tuple[Any, ...]) -> list
 
 
 def _past_write(*row: Any) -> PastWrite:
-    id, run, photograph, file, tags, added, before, after, backup, state, note = row
+    id, run, photograph, file, tags, added, before, after, backup, state, note, modified = row
     return PastWrite(
         id,
         run,
@@ -223,12 +235,19 @@ def _past_write(*row: Any) -> PastWrite:
         None if backup is None else _as_text(backup),
         state,
         note,
+        _as_time(modified),
     )
 
 
 def _as_text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} where text was kept")
+    return value
+
+
+def _as_time(value: Any) -> int | None:
+    if value is not None and not isinstance(value, int):
+        raise TypeError(f"a {type(value).__name__} where a time was kept")
     return value
 
 

@@ -7,9 +7,9 @@ that file's failure, and the run goes on. A run that was killed is finished by t
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,21 +35,26 @@ from tagkin.collection.sidecars import (
     Convention,
     Embedded,
     ExifTool,
+    Naming,
     Provenance,
+    Sidecar,
     add_tags,
     check_exiftool,
     embed_tags,
-    habit_of,
     provenance_of,
     remove_scratch,
+    restore,
     restore_embedded,
-    sidecar_for,
     tags_of,
 )
 from tagkin.errors import InvalidInput, SidecarError, StorageError, UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
+from tagkin.images.raw import raw_suffixes
 
 __all__ = ["FileWrite", "WriteRun", "finish_writes", "note_tags", "write_accepted"]
+
+# exiftool writes into some of them, but programs expect a sidecar; DNG is made for it
+_NOT_EMBEDDED = raw_suffixes() - {".dng"}
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,10 @@ class FileWrite:
     """Whether the file was not there before."""
     state: str
     """written, there (it had them all), or to write (nothing was written: a dry run)."""
+    is_embedded: bool = False
+    """Whether the file is the photograph itself, or its RAW file, and not a sidecar."""
+    why: str = ""
+    """Why a new sidecar has its name."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a plain dict, ready for JSON."""
@@ -110,9 +119,10 @@ def write_accepted(
         Open for writing, unless it is a dry run.
     filters : Filters, optional
     convention : Convention, optional
-        How new sidecars are named; by default as most sidecars of the collection are.
+        How new sidecars are named; by default as `tagkin.collection.sidecars.Naming` says.
     embed : bool, default False
-        Write into the photographs themselves, through exiftool, instead of sidecars.
+        Write into the photographs themselves, through exiftool, instead of sidecars. RAW files
+        other than DNG get sidecars all the same.
     dry_run : bool, default False
         Write nothing; say what would be written.
     progress : function of (what, done, all), optional
@@ -120,27 +130,31 @@ def write_accepted(
     if embed:
         check_exiftool()
     result = WriteRun()
+    interrupted: list[PastWrite] = []
     if not dry_run:
+        interrupted = unfinished_writes(catalogue)
         result.n_finished = finish_writes(catalogue)
     todo = tags_to_write(catalogue, filters)
+    if not todo and not interrupted:
+        return result
+    naming = Naming(map(catalogue.absolute, _paths(catalogue)), convention)
+    exiftool = ExifTool() if embed else None
+    writer = _Writer(catalogue, naming, exiftool)
+    if dry_run:
+        result.files = [file for one in todo for file in writer.planned(one)]
+        return result
+    todo += writer.half_done(interrupted, {one.photograph for one in todo})
     if not todo:
         return result
-    if convention is None and not embed:
-        convention = habit_of(catalogue.absolute(path) for path in _paths(catalogue))
-    exiftool = ExifTool() if embed else None
-    writer = _Writer(catalogue, convention or Convention.FULL, exiftool)
-    if dry_run:
-        result.files = [writer.planned(one) for one in todo]
-        return result
     given = {} if filters is None else filters.to_dict()
-    parameters = given | {"embed": embed, "convention": str(writer.convention)}
+    parameters = given | {"embed": embed, "convention": convention and str(convention)}
     with catalogue.run("write", parameters) as run, exiftool or nullcontext():
         result.run = run.id
         for i, one in enumerate(todo):
             if progress is not None:
                 progress("Writing tags", i, len(todo))
             try:
-                result.files.append(writer.write(run.id, one))
+                result.files += writer.write(run.id, one)
             except (SidecarError, InvalidInput) as error:
                 result.failures.append(Failure(catalogue.absolute(one.path), str(error)))
         if progress is not None:
@@ -157,8 +171,8 @@ def _paths(catalogue: Catalogue) -> list[str]:
 class _Writer:
     """Writes the tags of one photograph after the other."""
 
-    def __init__(self, catalogue: Catalogue, convention: Convention, exiftool: ExifTool | None):
-        self.catalogue, self.convention = catalogue, convention
+    def __init__(self, catalogue: Catalogue, naming: Naming, exiftool: ExifTool | None):
+        self.catalogue, self.naming = catalogue, naming
         self.exiftool = exiftool  # for tags inside photographs; without it, they go into sidecars
         self._tidied: set[Path] = set()
 
@@ -168,47 +182,89 @@ class _Writer:
         with self.catalogue.transaction() as connection:
             return TagNumbers(connection)
 
-    def planned(self, one: ToWrite) -> FileWrite:
-        """What would be written."""
-        photograph = Path(self.catalogue.absolute(one.path))
-        if self.exiftool is not None:
-            return FileWrite(one.path, one.path, one.tags, False, "to write")
-        sidecar = sidecar_for(photograph, self.convention)
-        file = _beside(one.path, sidecar.path)
-        return FileWrite(one.path, file, one.tags, not sidecar.exists, "to write")
+    def planned(self, one: ToWrite) -> list[FileWrite]:
+        """The files that get the tags of a photograph.
 
-    def write(self, run: int, one: ToWrite) -> FileWrite:
-        """Write, with what stands there kept before.
+        Tags that go into photographs go into the sidecar of a RAW file, as Lightroom has it.
+        """
+        photograph = Path(self.catalogue.absolute(one.path))
+        if self.exiftool is None:
+            return [self._into_sidecar(one, found) for found in self.naming.sidecars(photograph)]
+        files = [*self.naming.raw_files(photograph), photograph]
+        inside = [file for file in files if file.suffix.lower() not in _NOT_EMBEDDED]
+        raw = [file for file in files if file not in inside]
+        sidecars = {one.path: one for file in raw for one in self.naming.raw_sidecars(file)}
+        return [
+            *(self._into_sidecar(one, found) for found in sidecars.values()),
+            *(
+                FileWrite(one.path, _beside(one.path, file), one.tags, False, "to write", True)
+                for file in inside
+            ),
+        ]
+
+    def _into_sidecar(self, one: ToWrite, sidecar: Sidecar) -> FileWrite:
+        file, is_new = _beside(one.path, sidecar.path), not sidecar.exists
+        return FileWrite(one.path, file, one.tags, is_new, "to write", why=sidecar.why)
+
+    def write(self, run: int, one: ToWrite) -> list[FileWrite]:
+        """Write all files of a photograph, with what stands there kept before.
 
         Raises
         ------
         SidecarError, InvalidInput
-            If it cannot be written; the file stands as it was.
+            If a file cannot be written; all of them stand as they were.
         """
         photograph = self._checked_photograph(one)
         self._tidy(photograph.parent)
-        plan = self.planned(one)
-        known = self._inside(one.photograph)
-        kept = _Kept(self.catalogue, run, one, plan.file)
+        plans = self.planned(one)
+        done: list[_Kept] = []
+        files = []
         try:
-            if self.exiftool is not None:
-                embedded = embed_tags(
-                    photograph, one.tags, self.exiftool, known=known, record=kept.photograph
-                )
-                added = embedded.added
-            else:
-                sidecar = target_path(self.catalogue, plan.file)
-                provenance = Provenance(str(run), self._confidences(one))
-                written = add_tags(sidecar, one.tags, provenance, known=known, record=kept.sidecar)
-                added = written.added
+            for plan in plans:
+                done.append(_Kept(self.catalogue, run, one, plan.file))
+                added = self._put(run, one, plan, done[-1])
+                files.append(replace(plan, state="written" if added else "there"))
         except (StorageError, InvalidInput) as error:
-            kept.end("failed", str(error))
+            done[-1].end("failed", str(error))
+            for kept in done[:-1]:
+                kept.take_back(self.exiftool)
             raise
-        kept.end("done")
-        if self.exiftool is None:
-            note_tags(self.catalogue, one.photograph, plan.file, self.numbers)
-        state = "written" if added else "there"
-        return FileWrite(one.path, plan.file, one.tags, plan.is_new, state)
+        for kept, file in zip(done, files, strict=True):
+            kept.end("done")
+            if not file.is_embedded:
+                note_tags(self.catalogue, one.photograph, file.file, self.numbers)
+        return files
+
+    def _put(self, run: int, one: ToWrite, plan: FileWrite, kept: _Kept) -> Added:
+        """Write one file; what was put in."""
+        path = target_path(self.catalogue, plan.file)
+        known = self._known(one.photograph, also_beside=plan.is_new)
+        if plan.is_embedded and self.exiftool is not None:
+            return embed_tags(
+                path, one.tags, self.exiftool, known=known, record=kept.photograph
+            ).added
+        return add_tags(
+            path,
+            one.tags,
+            Provenance(str(run), self._confidences(one)),
+            known=known,
+            record=kept.sidecar,
+            photograph=target_path(self.catalogue, one.path),
+        ).added
+
+    def half_done(self, interrupted: Iterable[PastWrite], others: set[int]) -> list[ToWrite]:
+        """Photographs with several files, of which a killed run may have written one only."""
+        paths = dict(
+            self.catalogue.rows("SELECT id, path FROM photographs WHERE gone IS NULL")
+            if interrupted
+            else ()
+        )
+        found = {
+            write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
+            for write in interrupted
+            if write.photograph in paths and write.photograph not in others
+        }
+        return [one for one in found.values() if len(self.planned(one)) > 1]
 
     def _checked_photograph(self, one: ToWrite) -> Path:
         """Return the path of the photograph, if it is the one that was decided on."""
@@ -232,13 +288,14 @@ class _Writer:
             self._tidied.add(folder)
             remove_scratch(folder)
 
-    def _inside(self, photograph: int) -> list[str]:
-        """Tags that the last scan found in the photograph itself."""
+    def _known(self, photograph: int, *, also_beside: bool) -> list[str]:
+        """Tags that the last scan found in the photograph itself, or also in its sidecars."""
         rows = self.catalogue.rows(
             "SELECT DISTINCT json_extract(place.value, '$[0]') FROM found f, "
-            "json_each(f.places) place WHERE f.photograph = ? "
-            "AND json_extract(place.value, '$[1]') = ''",
-            (photograph,),
+            "json_each(f.places) place WHERE f.photograph = ?1 "
+            "AND (json_extract(place.value, '$[1]') = '' "
+            "OR ?2 AND lower(json_extract(place.value, '$[1]')) LIKE '%.xmp')",
+            (photograph, also_beside),
         )
         return [word for (word,) in rows]
 
@@ -261,16 +318,27 @@ class _Kept:
     one: ToWrite
     file: str
     number: int | None = None
+    change: Change | Embedded | None = None
 
     def sidecar(self, change: Change) -> None:
-        self._plan(change.before, change.after_digest, change.added, None)
+        self.change = change
+        self._plan(change.before, change.after_digest, change.added, modified=change.modified)
 
     def photograph(self, change: Embedded) -> None:
+        self.change = change
         # the photograph itself stays beside: it is far too large for the catalogue
         before = change.before_digest.encode()
-        self._plan(before, change.after_digest, change.added, change.backup.name)
+        self._plan(before, change.after_digest, change.added, backup=change.backup.name)
 
-    def _plan(self, before: bytes | None, after: str, added: Added, backup: str | None) -> None:
+    def _plan(
+        self,
+        before: bytes | None,
+        after: str,
+        added: Added,
+        *,
+        backup: str | None = None,
+        modified: int | None = None,
+    ) -> None:
         self.end("failed", "another program wrote to it meanwhile; it was read again")
         self.number = plan_write(
             self.catalogue,
@@ -282,7 +350,23 @@ class _Kept:
             before=before,
             after=after,
             backup=backup,
+            modified=modified,
         )
+
+    def take_back(self, exiftool: ExifTool | None) -> None:
+        """Restore the file, because another file of the photograph could not be written."""
+        change = self.change
+        try:
+            if isinstance(change, Change):
+                restore(
+                    change.path, change.before, change.after_digest, change.added, change.modified
+                )
+            elif change is not None and exiftool is not None:
+                restore_embedded(change, exiftool)
+        except (StorageError, InvalidInput) as error:
+            self.end("done", str(error))  # so that it can be undone
+        else:
+            self.end("failed", "another file of the photograph could not be written")
 
     def end(self, state: str, note: str | None = None) -> None:
         """Mark what was planned, if anything was."""

@@ -26,6 +26,7 @@ def run(
     below: options.Below = None,
     of_run: options.RunOfSuggestions = None,
     folder: options.Folder = None,
+    types: options.FileType = None,
     everything: Annotated[
         bool, typer.Option("--all", help="All open suggestions, if no filter is given.")
     ] = False,
@@ -47,5 +48,5 @@ def run(
     """
     from tagkin.catalogue import ACCEPTED
 
-    filters = (photos, tags, at_least, below, of_run, folder, everything)
+    filters = (photos, tags, at_least, below, of_run, folder, types, everything)
     decide_on(ACCEPTED, *filters, note, dry_run, as_json, catalogue)

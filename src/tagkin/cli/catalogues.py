@@ -58,6 +58,7 @@ def filters_of(
     below: float | None,
     run: int | None,
     folder: Path | None,
+    types: Sequence[str] | None = None,
 ) -> Filters:
     """The filters that options say."""
     from tagkin.catalogue import Filters, past_run
@@ -71,6 +72,7 @@ def filters_of(
         run=run,
         folder=folder_in(catalogue, folder),
         photographs=tuple(paths_in(catalogue, photos or ())),
+        types=tuple(types or ()),
     )
 
 

@@ -28,6 +28,7 @@ def decide_on(
     below: float | None,
     run: int | None,
     folder: Path | None,
+    types: Sequence[str] | None,
     everything: bool,
     note: str | None,
     dry_run: bool,
@@ -40,11 +41,11 @@ def decide_on(
     command = "accept" if verdict == ACCEPTED else "reject"
     near = photos[0] if photos and catalogue is None and photos[0].exists() else None
     with opened(catalogue, command, write=not dry_run, near=near) as one:
-        filters = filters_of(one, photos, tags, at_least, below, run, folder)
+        filters = filters_of(one, photos, tags, at_least, below, run, folder, types)
         if filters.is_empty and not everything:
             raise typer.BadParameter(
                 f"say which suggestions to {command}: photographs, --tag, --at-least, --below, "
-                "--run, --folder; or --all."
+                "--run, --folder, --type; or --all."
             )
         decided = decide(one, verdict, filters, note=note, dry_run=dry_run)
         if as_json:

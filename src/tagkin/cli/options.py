@@ -24,6 +24,7 @@ __all__ = [
     "DryRun",
     "Exclude",
     "ExcludeFile",
+    "FileType",
     "Folder",
     "LeafOnly",
     "Merge",
@@ -162,6 +163,14 @@ Folder = Annotated[
         "--folder",
         metavar="DIR",
         help="Only photographs in this folder of the collection, and in those in it.",
+    ),
+]
+FileType = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type",
+        metavar="SUFFIX",
+        help="Only photographs of this file type, such as jpg, tif or raw; can be repeated.",
     ),
 ]
 Collection = Annotated[

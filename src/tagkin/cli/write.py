@@ -24,6 +24,7 @@ Examples:
   tagkin write --dry-run
   tagkin write
   tagkin write --tag beach --folder 2024 --sidecars img.xmp
+  tagkin write --type jpg --embed
 """
 _SHOWN = 20  # of a dry run
 
@@ -40,8 +41,9 @@ SidecarName = Annotated[
     typer.Option(
         "--sidecars",
         metavar="img.xmp|img.jpg.xmp",
-        help="How new sidecars are named. By default as most sidecars of the collection are, and "
-        "img.jpg.xmp where there are none. One that is there is used, whatever its name.",
+        help="How to name new sidecars. By default as most in the folder, else as most in the "
+        "collection, else img.jpg.xmp; photographs with and without RAW are counted apart. "
+        "Existing sidecars are used, whatever their name.",
     ),
 ]
 
@@ -53,13 +55,15 @@ def run(
     below: options.Below = None,
     of_run: options.RunOfSuggestions = None,
     folder: options.Folder = None,
+    types: options.FileType = None,
     sidecars: SidecarName = None,
     embed: Annotated[
         bool,
         typer.Option(
             "--embed",
             help="Write into the photographs themselves instead of sidecars, with exiftool, which "
-            "has to be installed. Each photograph as it was stays beside it as img.jpg_original.",
+            "has to be installed. The original is kept as img.jpg_original. RAW files other than "
+            "DNG get a sidecar.",
         ),
     ] = False,
     dry_run: options.DryRun = False,
@@ -70,10 +74,11 @@ def run(
 
     PHOTOS are photographs of the collection; without them, all are meant. Filters are those of
     tagkin accept. Tags are added to those that are there; everything else in a sidecar stays as it
-    is, and photographs are not touched. tagkin undo puts every byte back.
+    is, and photographs are not touched. If a photograph has several sidecars, each of them gets
+    the tags. tagkin undo puts every byte back.
 
-    A file that cannot be written is named and stays as it was; the others are written, and the
-    command ends with 1. A run that was interrupted is finished by the next one.
+    If a file cannot be written, the command names it, leaves all files of that photograph as they
+    were, writes the others, and ends with 1. The next run finishes an interrupted run.
     """
     from tagkin.catalogue import write_accepted
     from tagkin.collection.sidecars import Convention
@@ -81,7 +86,7 @@ def run(
     convention = None if sidecars is None else Convention(sidecars)
     near = photos[0] if photos and catalogue is None and photos[0].exists() else None
     with opened(catalogue, "write", write=not dry_run, near=near) as one:
-        filters = filters_of(one, photos, tags, at_least, below, of_run, folder)
+        filters = filters_of(one, photos, tags, at_least, below, of_run, folder, types)
         with progress_bar() as step:
             result = write_accepted(
                 one, filters, convention=convention, embed=embed, dry_run=dry_run, progress=step
@@ -91,7 +96,7 @@ def run(
         else:
             if dry_run:
                 _show(one, result)
-            say(_sentence(result, embed, dry_run))
+            say(_sentence(result, dry_run))
     for failure in result.failures:
         note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
     if result.failures:
@@ -119,7 +124,7 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
         return
     table = file_table("File", "", "Tags")
     for one in result.files[:_SHOWN]:
-        kind = "new" if one.is_new else ""
+        kind = f"new, {one.why}" if one.is_new else ""
         names = ", ".join(map(shown_tag, one.tags))
         table.add_row(shown(catalogue.absolute(one.file)), kind, names)
     show(table)
@@ -128,14 +133,16 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
     data().print()
 
 
-def _sentence(result: WriteRun, embed: bool, dry_run: bool) -> str:
+def _sentence(result: WriteRun, dry_run: bool) -> str:
     files = [one for one in result.files if one.state != "there"]
-    kind = "photograph" if embed else "sidecar"
     if not files and not result.failures:
         return "There is nothing to write: no accepted tag is missing in a file."
     if not files:
         return "Nothing was written."
-    what = f"{count(result.n_tags, 'tag')} into {count(len(files), kind)}"
+    n_photographs = sum(one.is_embedded for one in files)
+    counts = {"photograph": n_photographs, "sidecar": len(files) - n_photographs}
+    places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
+    what = f"{count(result.n_tags, 'tag')} into {places}"
     n_new = sum(one.is_new for one in files)
     what += f", {n_new:,} of them new" if n_new else ""
     if dry_run:

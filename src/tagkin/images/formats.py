@@ -20,10 +20,10 @@ from PIL import (
     features,
 )
 
-from tagkin.errors import UnreadableImage, pip_install
+from tagkin.errors import InvalidInput, UnreadableImage, pip_install
 from tagkin.images.raw import RAW, has_rawpy, is_raw_tiff, raw_suffixes
 
-__all__ = ["format_of", "format_of_file", "open_header", "suffixes"]
+__all__ = ["format_of", "format_of_file", "open_header", "suffixes", "suffixes_of_type"]
 
 
 _BITS_PER_SAMPLE, _PLANES = 258, 284  # tags of TIFF
@@ -75,6 +75,13 @@ _SUFFIXES = frozenset(
     )
 )
 
+_SAME_TYPE = (
+    (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
+    (".tif", ".tiff"),
+    (".png", ".apng"),
+    (".heic", ".heif", ".hif"),
+)
+
 _SIGNATURES = (
     (rb"\xff\xd8\xff", "JPEG"),
     (rb"\x89PNG\r\n\x1a\n", "PNG"),
@@ -119,6 +126,25 @@ def suffixes() -> frozenset[str]:
     heif = {".heic", ".heif", ".hif"} if _has_pillow_heif() else set()
     avif = {".avif"} if _has_avif() else set()
     return _SUFFIXES | heif | avif | (raw_suffixes() if has_rawpy() else set())
+
+
+def suffixes_of_type(name: str) -> list[str]:
+    """All suffixes of the type of files that a person names by one of them, or of ``raw`` files.
+
+    Raises
+    ------
+    InvalidInput
+        If photographs never have such a suffix.
+    """
+    suffix = f".{name.lower().removeprefix('.')}"
+    for group in _SAME_TYPE:
+        if suffix in group:
+            return list(group)
+    if suffix == ".raw":
+        return sorted(raw_suffixes())
+    if suffix in suffixes() | raw_suffixes():
+        return [suffix]
+    raise InvalidInput(f"{name!r} is not a type of photographs. Name one such as jpg, tif or raw.")
 
 
 def open_header(file: BinaryIO, found: str) -> ImageFile.ImageFile:

@@ -209,15 +209,58 @@ def test_what_is_not_xmp_is_refused(xml, reason):
             without_tags(xml.encode(), [("dc:subject", "sea")])
 
 
-def test_bytes_of_another_encoding():
-    declared = '<?xml version="1.0" encoding="ISO-8859-1"?>' + subjects("Österreich")
-    after, added = with_tags(declared.encode("latin-1"), ["Süden", "海"], RUN)
-    assert tags_of(after) == ["Österreich", "Süden", "海"]
-    assert b"S\xfcden" in after
-    assert b"&#28023;" in after
-    assert without_tags(after, added) == declared.encode("latin-1")
+def test_a_sidecar_in_another_encoding_becomes_utf_8():
+    """exiftool and exiv2 do not read other encodings as declared."""
+    xml = '<?xml version="1.0" encoding="{}"?>' + subjects("Österreich")
+    for encoding in ("ISO-8859-1", "windows-1252"):
+        after, added = with_tags(xml.format(encoding).encode(encoding), ["Süden", "海"], RUN)
+        assert after.startswith(b'<?xml version="1.0" encoding="UTF-8"?>')
+        assert tags_of(after) == ["Österreich", "Süden", "海"]
+        assert without_tags(after, added) == xml.format("UTF-8").encode()
     with pytest.raises(SidecarError, match="byte 491 is not UTF-8"):
         with_tags(subjects("Österreich").encode("latin-1"), ["sea"], RUN)
+
+
+def test_utf_8_that_declares_another_encoding_is_read_as_utf_8():
+    xml = '<?xml version="1.0" encoding="ISO-8859-1"?>' + subjects("Österreich")
+    assert tags_of(xml.encode()) == ["Österreich"]
+    after, _ = with_tags(xml.encode(), ["sea"], RUN)
+    assert tags_of(after) == ["Österreich", "sea"]
+
+
+def repeated(*properties):
+    """A packet in which several descriptions hold properties."""
+    inside = "".join(f'<rdf:Description rdf:about="">{p}</rdf:Description>' for p in properties)
+    return (
+        f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF {NAMESPACES}>{inside}</rdf:RDF></x:xmpmeta>'
+    )
+
+
+LISTS = "<dc:subject><rdf:Bag>{}</rdf:Bag></dc:subject>"
+
+
+@pytest.mark.parametrize("tag", ["sea", "animal|dog"])
+def test_a_property_in_several_descriptions_becomes_one_list(tag):
+    xml = repeated(
+        LISTS.format("<rdf:li>dog</rdf:li><rdf:li>R&amp;B</rdf:li>"),
+        "<dc:subject>cat</dc:subject><xmp:Rating>3</xmp:Rating>",
+        LISTS.format("<rdf:li>bird</rdf:li><rdf:li>dog</rdf:li>"),
+    ).replace("<xmp:Rating>", "<xmp:Rating xmlns:xmp='http://ns.adobe.com/xap/1.0/'>")
+    after, added = with_tags(xml.encode(), [tag], RUN)
+    assert after.count(b"<dc:subject>") == 1
+    words = ["dog", "R&B", "cat", "bird"]
+    assert field(after, "dc:subject") == [*words, *(["sea"] if tag == "sea" else [])]
+    assert b">3</xmp:Rating>" in after
+    assert set(tags_of(without_tags(after, added))) == set(words)
+
+
+def test_a_repeated_property_with_comments_stays():
+    xml = repeated(
+        LISTS.format("<rdf:li>dog</rdf:li>"), LISTS.format("<!-- mine --><rdf:li>cat</rdf:li>")
+    )
+    after, added = with_tags(xml.encode(), ["sea"], RUN)
+    assert b"<!-- mine --><rdf:li>cat</rdf:li>" in after
+    assert without_tags(after, added) == xml.encode()
 
 
 def test_entities_are_never_resolved(tmp_path):

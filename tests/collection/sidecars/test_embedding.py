@@ -17,6 +17,7 @@ from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.forking import needs_fork
 from tests.images.synthetic import picture, saved
 from tests.killing import counted, kill_everywhere, killing_at
+from tests.privileges import needs_root
 
 TAGS = ["nature|tree", "a=b <c> #d", "海", "شاطئ", "🐕"]
 
@@ -114,6 +115,19 @@ def test_where_somebody_wrote_since_only_our_tags_go(photo, exiftool):
     assert restore_embedded(written, exiftool).how == "kept"
     photo.unlink()
     assert restore_embedded(written, exiftool).how == "gone"
+
+
+@needs_exiftool
+@needs_root
+def test_root_leaves_a_photograph_to_its_owner(photo, exiftool):
+    os.chown(photo, 1234, 2345)
+    photo.chmod(0o640)
+    written = embed_tags(photo, ["sea"], exiftool)
+    for path in (photo, written.backup):
+        status = path.stat()
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (1234, 2345, 0o640)
+    restore_embedded(written, exiftool)
+    assert (photo.stat().st_uid, photo.stat().st_gid) == (1234, 2345)
 
 
 @needs_exiftool

@@ -1,21 +1,25 @@
-"""Which file is the sidecar of a photograph: the one that is there, and never a second one."""
+"""Which files are the sidecars of a photograph, and how a new one is named."""
 
 import pytest
 
-from tagkin.collection.sidecars import Convention, Provenance, Sidecar, add_tags, sidecar_for
-from tagkin.collection.sidecars import habit_of as habit
+from tagkin.collection.sidecars import Convention, Naming, Provenance, add_tags
 
 
 def touch(folder, *names):
+    folder.mkdir(exist_ok=True)
     for name in names:
         (folder / name).write_bytes(b"")
 
 
-@pytest.mark.parametrize("convention", list(Convention))
+def sidecars(naming, path):
+    return [(one.path.name, one.exists) for one in naming.sidecars(path)]
+
+
+@pytest.mark.parametrize("convention", [None, *Convention])
 @pytest.mark.parametrize("name", ["img.xmp", "img.jpg.xmp", "img.XMP", "img.jpg.XMP"])
 def test_whichever_is_there_is_used(convention, name, tmp_path):
     touch(tmp_path, "img.jpg", name)
-    assert sidecar_for(tmp_path / "img.jpg", convention) == Sidecar(tmp_path / name, exists=True)
+    assert sidecars(Naming((), convention), tmp_path / "img.jpg") == [(name, True)]
 
 
 @pytest.mark.parametrize("convention", list(Convention))
@@ -23,15 +27,31 @@ def test_a_second_one_is_never_made(convention, tmp_path):
     touch(tmp_path, "img.jpg")
     for tag in ("sea", "dog"):
         for other in Convention:
-            path = sidecar_for(tmp_path / "img.jpg", convention if tag == "sea" else other).path
-            add_tags(path, [tag], Provenance("1"))
+            naming = Naming((), convention if tag == "sea" else other)
+            (sidecar,) = naming.sidecars(tmp_path / "img.jpg")
+            add_tags(sidecar.path, [tag], Provenance("1"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["img.jpg", convention.value]
 
 
-def test_where_both_are_there_the_convention_says_which(tmp_path):
-    touch(tmp_path, "img.jpg", "img.xmp", "img.jpg.xmp")
-    for convention in Convention:
-        assert sidecar_for(tmp_path / "img.jpg", convention).path.name == convention.value
+@pytest.mark.parametrize("convention", [None, *Convention])
+def test_all_that_are_there_are_used(convention, tmp_path):
+    """Some programs read one of them, others the other."""
+    touch(tmp_path, "img.jpg", "img.xmp", "img.jpg.xmp", "img.CR2", "img.CR2.xmp")
+    assert sidecars(Naming((), convention), tmp_path / "img.jpg") == [
+        ("img.jpg.xmp", True),
+        ("img.xmp", True),
+        ("img.CR2.xmp", True),
+    ]
+
+
+def test_a_sidecar_of_two_photographs_is_left_alone(tmp_path):
+    touch(tmp_path, "img.jpg", "img.png", "img.xmp")
+    assert sidecars(Naming(), tmp_path / "img.jpg") == [("img.jpg.xmp", False)]
+    touch(tmp_path, "img.png.xmp")
+    assert sidecars(Naming(), tmp_path / "img.png") == [("img.png.xmp", True)]
+    touch(tmp_path, "img.cr2")  # it is that of the RAW file, which is one with img.jpg
+    assert sidecars(Naming(), tmp_path / "img.jpg") == [("img.xmp", True)]
+    assert sidecars(Naming(), tmp_path / "img.png") == [("img.png.xmp", True)]
 
 
 def test_new_ones(tmp_path):
@@ -45,14 +65,38 @@ def test_new_ones(tmp_path):
         ("gone.jpg", Convention.STEM, "gone.xmp"),
         ("no-suffix", Convention.STEM, "no-suffix.xmp"),
     ):
-        found = sidecar_for(tmp_path / name, convention)
-        assert found == Sidecar(tmp_path / expected, exists=False)
+        assert sidecars(Naming((), convention), tmp_path / name) == [(expected, False)]
 
 
-def test_the_habit_of_a_collection(tmp_path):
-    photographs = [tmp_path / f"{i}.jpg" for i in range(5)] + [tmp_path / "gone" / "a.jpg"]
-    assert habit(photographs) is habit([]) is Convention.FULL
-    touch(tmp_path, "0.xmp", "1.XMP", "2.jpg.xmp")
-    assert habit(photographs) is Convention.STEM
-    touch(tmp_path, "3.jpg.xmp", "4.jpg.XMP")
-    assert habit(photographs) is Convention.FULL
+def test_the_folder_then_the_collection_decides_for_each_kind(tmp_path):
+    jpegs, raws, mixed, empty = (tmp_path / name for name in ("jpegs", "raws", "mixed", "empty"))
+    touch(jpegs, "0.jpg", "0.jpg.xmp", "1.jpg", "1.jpg.XMP", "2.jpg", "2.xmp", "3.jpg", "3.arw")
+    touch(raws, *(f"{i}.arw" for i in range(9)), *(f"{i}.xmp" for i in range(8)))
+    touch(mixed, "0.jpg", "0.xmp", "1.jpg", "2.jpg", "2.arw", "2.arw.xmp", "3.jpg", "3.arw")
+    touch(empty, "0.jpg", "1.arw", "2.jpg", "2.png")
+    photographs = [*jpegs.glob("*.jpg"), *raws.glob("*.arw"), *mixed.glob("*.jpg")]
+    naming = Naming([*photographs, *empty.iterdir(), tmp_path / "gone" / "a.jpg"])
+
+    def named(path):
+        (sidecar,) = naming.sidecars(path)
+        return sidecar.path.name, sidecar.why
+
+    assert named(jpegs / "9.jpg") == ("9.jpg.xmp", "named as most non-RAW sidecars in this folder")
+    assert named(jpegs / "3.jpg") == ("3.xmp", "named as most RAW sidecars in this collection")
+    assert named(raws / "8.arw") == ("8.xmp", "named as most RAW sidecars in this folder")
+    assert named(mixed / "1.jpg") == ("1.xmp", "named as most non-RAW sidecars in this folder")
+    assert named(mixed / "3.jpg") == ("3.jpg.xmp", "named as most RAW sidecars in this folder")
+    # jpegs: two to one; mixed: one; without RAW they are even
+    assert named(empty / "0.jpg") == ("0.jpg.xmp", "default name")
+    assert named(empty / "1.arw") == ("1.xmp", "named as most RAW sidecars in this collection")
+    asked = Naming(photographs, Convention.STEM)
+    assert asked.sidecars(jpegs / "9.jpg")[0].why == "named as you asked"
+    assert asked.sidecars(empty / "2.jpg")[0].why == "2.png has the same name"
+
+
+def test_sidecars_of_raw_files(tmp_path):
+    touch(tmp_path, "img.jpg", "img.cr2", "two.cr2", "two.cr2.xmp")
+    naming = Naming()
+    assert naming.raw_files(tmp_path / "img.jpg") == [tmp_path / "img.cr2"]
+    assert [one.path.name for one in naming.raw_sidecars(tmp_path / "img.cr2")] == ["img.xmp"]
+    assert [one.path.name for one in naming.raw_sidecars(tmp_path / "two.cr2")] == ["two.cr2.xmp"]

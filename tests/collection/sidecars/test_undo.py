@@ -1,5 +1,7 @@
 """Writes taken back: every byte, or the tags alone where somebody else wrote since."""
 
+import os
+
 import pytest
 
 from tagkin.collection.sidecars import Provenance, add_tags, provenance_of, restore, tags_of
@@ -14,18 +16,23 @@ def write(path, *tags, run=RUN):
 
 
 def undo(written):
-    return restore(written.path, written.before, written.after_digest, written.added)
+    return restore(
+        written.path, written.before, written.after_digest, written.added, written.modified
+    )
 
 
 @pytest.mark.parametrize("form", PROGRAMS)
 def test_every_byte_is_back(form, tmp_path):
     path = tmp_path / "img.xmp"
     path.write_bytes(PROGRAMS[form])
+    os.utime(path, ns=(10**18, 10**18 + 1_000))
     written = write(path, "sea", "nature|tree")
     assert path.read_bytes() != PROGRAMS[form]
+    assert path.stat().st_mtime_ns > 10**18 + 1_000
     undone = undo(written)
     assert (undone.how, undone.is_exact) == ("restored", True)
     assert path.read_bytes() == PROGRAMS[form]
+    assert path.stat().st_mtime_ns == 10**18 + 1_000
     assert undo(written).how == "already"
 
 

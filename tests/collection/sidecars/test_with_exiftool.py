@@ -1,11 +1,14 @@
-"""What exiftool, the program that everybody trusts, says of sidecars that tagkin wrote."""
+"""What exiftool and exiv2, which other programs use, say of sidecars that tagkin wrote."""
 
 import json
+import shutil
+import subprocess
 
 import pytest
 
 from tagkin.collection.sidecars import Provenance, add_tags, restore, tags_of, with_tags
 from tests.collection.sidecars.forms import PROGRAMS
+from tests.collection.xmp_samples import subjects
 
 TAGS = [
     "place|Österreich|Wien",
@@ -92,3 +95,43 @@ def test_what_is_read_is_what_exiftool_reads(form, told, tmp_path):
     ends = {word.rsplit("|", 1)[-1] for word in levels} | {"darktable"}
     words |= {word for word in listed(found.get("XMP-dc:Subject")) if word not in ends}
     assert set(tags_of(path.read_bytes())) == words
+
+
+@pytest.fixture
+def exiv2():
+    """The tags in dc:subject, as exiv2 reads them."""
+    if shutil.which("exiv2") is None:
+        pytest.skip("exiv2 is not installed")
+
+    def asked(path):
+        command = ["exiv2", "-K", "Xmp.dc.subject", "-Pt", str(path)]
+        said = subprocess.run(command, capture_output=True, check=True).stdout
+        return said.decode().strip().split(", ")
+
+    return asked
+
+
+LATIN = ["ISO-8859-1", "windows-1252", "us-ascii"]
+
+
+@pytest.mark.parametrize("encoding", LATIN)
+def test_every_program_reads_a_sidecar_that_was_in_another_encoding(
+    encoding, told, exiv2, tmp_path
+):
+    path = tmp_path / "img.xmp"
+    word = "Koln" if encoding == "us-ascii" else "Köln"
+    xml = f'<?xml version="1.0" encoding="{encoding}"?>\n{subjects(word)}'
+    path.write_bytes(xml.encode(encoding))
+    add_tags(path, ["Zürich"], RUN)
+    assert told(path)["XMP-dc:Subject"] == [word, "Zürich"]
+    assert exiv2(path) == [word, "Zürich"]
+
+
+def test_every_program_reads_a_property_that_stood_twice(told, exiv2, tmp_path):
+    path = tmp_path / "img.xmp"
+    xml = subjects("dog")
+    start, end = xml.index("<rdf:Description"), xml.index("</rdf:RDF>")
+    path.write_text(xml[:end] + xml[start:end].replace("dog", "cat") + xml[end:])
+    add_tags(path, ["sea"], RUN)
+    assert told(path)["XMP-dc:Subject"] == ["dog", "cat", "sea"]
+    assert exiv2(path) == ["dog", "cat", "sea"]

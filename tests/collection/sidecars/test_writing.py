@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from tagkin.collection.sidecars import (
+    Naming,
     Provenance,
     add_tags,
     remove_scratch,
     restore,
-    sidecar_for,
     tags_of,
 )
 from tagkin.collection.sidecars import writing as module
@@ -20,7 +20,7 @@ from tagkin.images import content_digest
 from tests.collection.sidecars.forms import PROGRAMS
 from tests.collection.xmp_samples import subjects
 from tests.killing import failing_at, steps_of
-from tests.privileges import without_privileges
+from tests.privileges import needs_root, without_privileges
 
 RUN = Provenance("12", {"sea": 0.9})
 BEFORE = PROGRAMS["lightroom"]
@@ -52,7 +52,7 @@ def test_photographs_are_never_opened_for_writing_and_stay(tmp_path):
             opened.append((os.path.basename(arguments[0]), bool(arguments[2] & writes)))
 
     sys.addaudithook(watch)  # it cannot be taken off: `armed` is what ends it
-    written = add_tags(sidecar_for(photograph).path, ["sea"], RUN)
+    written = add_tags(Naming().sidecars(photograph)[0].path, ["sea"], RUN)
     restore(written.path, written.before, written.after_digest, written.added)
     armed = False
     assert any(writes for _, writes in opened)
@@ -259,3 +259,37 @@ def test_what_killed_writes_left_is_removed(tmp_path):
     assert remove_scratch(tmp_path) == 3
     assert sorted(contents(tmp_path)) == sorted(others)
     assert remove_scratch(tmp_path / "gone") == 0
+
+
+# --- whose file it is ---
+
+
+@needs_root
+def test_root_leaves_a_sidecar_to_its_owner(path):
+    os.chown(path, 1234, 2345)
+    path.chmod(0o640)
+    written = add_tags(path, ["sea"], RUN)
+    for _ in range(2):
+        status = path.stat()
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (1234, 2345, 0o640)
+        restore(path, written.before, written.after_digest, written.added)
+
+
+@needs_root
+def test_a_new_sidecar_that_root_writes_belongs_to_the_owner_of_the_photograph(tmp_path):
+    photograph = tmp_path / "img.jpg"
+    photograph.write_bytes(b"pixels")
+    os.chown(photograph, 1234, 2345)
+    path = Naming().sidecars(photograph)[0].path
+    add_tags(path, ["sea"], RUN, photograph=photograph)
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
+
+
+def test_extended_attributes_stay(path):
+    """File managers keep tags and ratings there."""
+    try:
+        os.setxattr(path, "user.xdg.tags", b"mine")
+    except (AttributeError, OSError):
+        pytest.skip("there are no extended attributes here")
+    add_tags(path, ["sea"], RUN)
+    assert os.getxattr(path, "user.xdg.tags") == b"mine"

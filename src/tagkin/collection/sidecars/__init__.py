@@ -21,7 +21,7 @@ from tagkin.collection.sidecars.embedding import (
 )
 from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
 from tagkin.collection.sidecars.fields import Provenance, WrittenTag
-from tagkin.collection.sidecars.names import Convention, Sidecar, habit_of, sidecar_for
+from tagkin.collection.sidecars.names import Convention, Naming, Sidecar
 from tagkin.collection.sidecars.undo import Restored, restore
 from tagkin.collection.sidecars.writing import Change, Written, add_tags, remove_scratch
 
@@ -31,6 +31,7 @@ __all__ = [
     "Convention",
     "Embedded",
     "ExifTool",
+    "Naming",
     "Provenance",
     "Restored",
     "Sidecar",
@@ -40,12 +41,10 @@ __all__ = [
     "check_exiftool",
     "drop_copy",
     "embed_tags",
-    "habit_of",
     "provenance_of",
     "remove_scratch",
     "restore",
     "restore_embedded",
-    "sidecar_for",
     "tags_of",
     "untag_copy",
     "with_tags",

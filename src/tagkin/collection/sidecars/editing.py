@@ -30,7 +30,7 @@ from tagkin.collection.sidecars.fields import (
     written_tags,
 )
 from tagkin.collection.sidecars.markup import Markup
-from tagkin.collection.sidecars.properties import Items, add_properties, remove_items
+from tagkin.collection.sidecars.properties import Items, add_properties, is_repeated, remove_items
 from tagkin.collection.xmp import (
     FIELDS,
     RDF,
@@ -114,7 +114,11 @@ def with_tags(
         field: missing_values(field, field_tags(markup.root, field), new, [*known, *there])
         for field in FIELDS
     }
-    items = [(field, _texts(markup, values[field])) for field in FIELDS if values[field]]
+    items = [
+        (field, _texts(markup, values[field]))
+        for field in FIELDS
+        if values[field] or is_repeated(markup, field)
+    ]
     if provenance is not None:
         items.append((PROVENANCE, _statements(markup, [provenance.of(tag) for tag in new])))
     add_properties(markup, items)

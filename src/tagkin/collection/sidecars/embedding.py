@@ -8,7 +8,6 @@ the same file, with every byte and its times.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import shutil
@@ -16,26 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.collection.levels import merged, tidy
 from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.exiftool import ExifTool, ExifToolError
 from tagkin.collection.sidecars.fields import (
     PROVENANCE,
     checked_tags,
-    going_values,
     has_tag,
-    missing_values,
 )
+from tagkin.collection.sidecars.inside import READING, Inside
 from tagkin.collection.sidecars.undo import Restored
 from tagkin.collection.sidecars.writing import PHOTOGRAPH, left_alone
-from tagkin.collection.xmp import FIELDS, Field
 from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import keep_copy, put_back, put_file, remove_file, scratch_name
 from tagkin.images.files import content_digest, read_bytes, why
 
 __all__ = ["Embedded", "drop_copy", "embed_tags", "restore_embedded", "untag_copy"]
-
-_GROUPS = {"dc": "XMP-dc", "lr": "XMP-lr", "digiKam": "XMP-digiKam"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ def embed_tags(
     known: Iterable[str] = (),
     record: Callable[[Embedded], None] | None = None,
 ) -> Embedded:
-    """Add tags to the XMP inside a photograph.
+    """Add tags to the XMP inside a photograph, and to its IPTC keywords if it has any.
 
     Parameters
     ----------
@@ -87,21 +81,18 @@ def embed_tags(
     """
     path = Path(path)
     before = _digest(path)
-    there = _fields(path, exiftool)
-    tags_there = merged(tag for one in there.values() for tag in one)
-    new = [tag for tag in checked_tags(tags) if not has_tag(tags_there, tag)]
+    there = _inside(path, exiftool)
+    new = [tag for tag in checked_tags(tags) if not has_tag(there.tags, tag)]
     if not new:
         return Embedded(path, path, before, before, ())
-    others = [*known, *tags_there]
-    added = [(f, v) for f in FIELDS for v in missing_values(f, there[f], new, others)]
+    added = there.missing(new, known)
     backup = _backup_for(path)
-    changes = [f"-{_name(field)}+={value}" for field, value in added]
-    with _changed(path, changes, exiftool) as scratch:
-        got = merged(tag for one in _fields(scratch, exiftool).values() for tag in one)
-        if not all(has_tag(got, tag) for tag in new):
+    with _changed(path, there.additions(added), exiftool) as scratch:
+        got = _inside(scratch, exiftool)
+        if not got.has(added) or not all(has_tag(got.tags, tag) for tag in new):
             raise left_alone(path, "exiftool did not write every tag")
         # which tags were written, for the undo; the photograph itself does not say so
-        said = tuple((f.name, v) for f, v in added) + tuple((PROVENANCE.name, t) for t in new)
+        said = added + tuple((PROVENANCE.name, t) for t in new)
         change = Embedded(path, backup, before, _digest(scratch), said)
         if record is not None:
             record(change)
@@ -248,33 +239,13 @@ def _changed(
             scratch.unlink()
 
 
-def _fields(path: Path, exiftool: ExifTool) -> dict[Field, list[str]]:
-    """The tags in each property of a photograph, as exiftool reads them."""
-    names = [f"-{_name(field)}" for field in FIELDS]
-    said = _said(exiftool, path, "-j", *names, str(path))
-    (found,) = json.loads(said, parse_float=str, parse_int=str)
-    there = {}
-    for field in FIELDS:
-        value = found.get(field.local[0].upper() + field.local[1:], [])
-        words = value if isinstance(value, list) else [value]
-        there[field] = [tag for tag in (tidy(field.read(str(word))) for word in words) if tag]
-    return there
+def _inside(path: Path, exiftool: ExifTool) -> Inside:
+    return Inside.of(_said(exiftool, path, *READING, str(path)))
 
 
 def _cut(path: Path, added: Added, exiftool: ExifTool) -> list[str]:
     """What exiftool is told to take out again, as far as it is there."""
-    there = _fields(path, exiftool)
-    going = going_values(there, added)
-    return [
-        f"-{_name(field)}-={word}"
-        for field in FIELDS
-        for word in going[field.name]
-        if tidy(field.read(word)) in there[field]
-    ]
-
-
-def _name(field: Field) -> str:
-    return f"{_GROUPS[field.prefix]}:{field.local[0].upper()}{field.local[1:]}"
+    return _inside(path, exiftool).removals(added)
 
 
 def _said(exiftool: ExifTool, path: Path, *arguments: str) -> str:

@@ -26,6 +26,7 @@ _TOKEN = re.compile(
 )
 _PAIRS = re.compile("[\U00010000-\U0010ffff]")
 _INDENT = re.compile(r"\r?\n[ \t]*\Z")
+_ENCODING = re.compile(r"""\A(<\?xml\s[^>]*?\bencoding\s*=\s*)(["'])([\w.-]+)\2""")
 
 
 @dataclass
@@ -142,13 +143,25 @@ class Markup:
         return bool(self._changes)
 
     def changed(self) -> bytes:
-        """The file with its changes; characters that its encoding lacks are written as numbers."""
+        """The file with its changes, in UTF-8 unless it is in UTF-16 or UTF-32.
+
+        exiftool and exiv2 do not read ISO-8859-1, windows-1252 and the like as declared.
+        """
         pieces, at = [], 0
         for start, end, text in sorted(self._changes, key=lambda change: change[:2]):
             pieces += [self.text[at:start], text]
             at = end
         pieces.append(self.text[at:])
-        return self.mark + "".join(pieces).encode(self.encoding, "xmlcharrefreplace")
+        text = "".join(pieces)
+        if self.mark:
+            return self.mark + text.encode(self.encoding)
+        return _ENCODING.sub(_as_utf8, text).encode("utf-8")
+
+
+def _as_utf8(declaration: re.Match[str]) -> str:
+    before, quote, name = declaration.groups()
+    is_utf8 = name.lower() in ("utf-8", "utf8")
+    return declaration[0] if is_utf8 else f"{before}{quote}UTF-8{quote}"
 
 
 def _spans_of(text: str) -> list[Span]:

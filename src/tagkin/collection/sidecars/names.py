@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +13,7 @@ from pathlib import Path
 from tagkin.images.formats import suffixes
 from tagkin.images.raw import raw_suffixes
 
-__all__ = ["Convention", "Sidecar", "habit_of", "sidecar_for", "sidecar_names", "sidecars_of"]
+__all__ = ["Convention", "Naming", "Sidecar", "sidecar_names", "sidecars_of"]
 
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 _SUFFIXES = (".xmp", ".XMP", ".Xmp")
@@ -35,6 +36,8 @@ class Sidecar:
 
     path: Path
     exists: bool
+    why: str = ""
+    """Why a new one has its name."""
 
 
 def sidecar_names(name: str) -> list[str]:
@@ -60,68 +63,139 @@ def sidecars_of(photograph: Path) -> list[Path]:
     return list(there.values())
 
 
-def sidecar_for(
-    photograph: str | os.PathLike[str], convention: Convention = Convention.FULL
-) -> Sidecar:
-    """The sidecar of a photograph: the one that is there, whatever it is called, or a new one.
+class Naming:
+    """Which files get the tags of a photograph, and how new sidecars are named.
+
+    A new sidecar is named as most sidecars in its folder, else as most in the collection. Only
+    sidecars of the same kind count: of photographs with a RAW file, or of the others.
 
     Parameters
     ----------
-    photograph : path
-    convention : Convention
-        How a new one is named. Where both kinds are there already, the one that is named so is
-        used. Where another photograph has the same stem, ``img.png`` beside ``img.jpg``, a new
-        one gets the full name: ``img.xmp`` would be the sidecar of both.
+    photographs : iterable of paths
+        The collection.
+    convention : Convention, optional
+        The name to use instead.
     """
-    photograph = Path(photograph)
-    there = sidecars_of(photograph)
-    if there:
-        wanted = [path for path in there if _convention_of(path, photograph) is convention]
-        return Sidecar((wanted or there)[0], exists=True)
-    if convention is Convention.STEM and not _shares_stem(photograph):
-        return Sidecar(photograph.with_name(f"{photograph.stem}.xmp"), exists=False)
-    return Sidecar(photograph.with_name(f"{photograph.name}.xmp"), exists=False)
+
+    def __init__(
+        self,
+        photographs: Iterable[str | os.PathLike[str]] = (),
+        convention: Convention | None = None,
+    ):
+        self.convention = convention
+        self._folders: dict[Path, _Folder] = {}
+        self._votes: Counter[tuple[Path | None, bool]] = Counter()  # more than 0: the full name
+        for photograph in () if convention else map(Path, photographs):
+            folder = self._folder(photograph.parent)
+            vote = folder.vote(photograph)
+            if vote:
+                kind = folder.is_raw(photograph)
+                self._votes[photograph.parent, kind] += vote
+                self._votes[None, kind] += vote
+
+    def sidecars(self, photograph: str | os.PathLike[str]) -> list[Sidecar]:
+        """The sidecars to write: all that are there, or else a new one.
+
+        If both ``img.jpg.xmp`` and ``img.xmp`` are there, some programs read the first and others
+        the second. A RAW file of the photograph may have sidecars of its own, which get the tags,
+        too. ``img.xmp`` is left alone if ``img.png`` beside ``img.jpg`` has it as well.
+        """
+        photograph = Path(photograph)
+        own = self._existing(photograph) or [self._new(photograph)]
+        others = [one for raw in self.raw_files(photograph) for one in self._existing(raw)]
+        return list({one.path: one for one in (*own, *others)}.values())
+
+    def raw_sidecars(self, raw: str | os.PathLike[str]) -> list[Sidecar]:
+        """The sidecars of a RAW file; a new one is named as Lightroom does if there is no habit."""
+        raw = Path(raw)
+        return self._existing(raw) or [self._new(raw, Convention.STEM)]
+
+    def raw_files(self, photograph: str | os.PathLike[str]) -> list[Path]:
+        """RAW files that are one photograph with this one."""
+        photograph = Path(photograph)
+        names = self._folder(photograph.parent).raw_files(photograph)
+        return [photograph.with_name(name) for name in names]
+
+    def _existing(self, photograph: Path) -> list[Sidecar]:
+        shared = self._other_photograph(photograph)
+        return [
+            Sidecar(path, exists=True)
+            for path in sidecars_of(photograph)
+            if not shared or _convention_of(path, photograph) is Convention.FULL
+        ]
+
+    def _new(self, photograph: Path, default: Convention = Convention.FULL) -> Sidecar:
+        convention, why = self._chosen(photograph, default)
+        other = self._other_photograph(photograph)
+        if convention is Convention.STEM and other:
+            convention, why = Convention.FULL, f"{other} has the same name"
+        name = photograph.name if convention is Convention.FULL else photograph.stem
+        return Sidecar(photograph.with_name(f"{name}.xmp"), exists=False, why=why)
+
+    def _chosen(self, photograph: Path, default: Convention) -> tuple[Convention, str]:
+        if self.convention is not None:
+            return self.convention, "named as you asked"
+        is_raw = self._folder(photograph.parent).is_raw(photograph)
+        kind = "RAW" if is_raw else "non-RAW"
+        for folder, place in ((photograph.parent, "folder"), (None, "collection")):
+            if votes := self._votes[folder, is_raw]:
+                convention = Convention.FULL if votes > 0 else Convention.STEM
+                return convention, f"named as most {kind} sidecars in this {place}"
+        return default, "default name"
+
+    def _other_photograph(self, photograph: Path) -> str | None:
+        """Another photograph that would have the same ``img.xmp``, unless it is RAW."""
+        if photograph.suffix.lower() in raw_suffixes() or self.raw_files(photograph):
+            return None
+        return self._folder(photograph.parent).other_photograph(photograph)
+
+    def _folder(self, path: Path) -> _Folder:
+        if path not in self._folders:
+            self._folders[path] = _Folder(path)
+        return self._folders[path]
 
 
-def habit_of(photographs: Iterable[str | os.PathLike[str]]) -> Convention:
-    """How most sidecars of a collection are named; the full name where there is no habit.
+class _Folder:
+    """The names in a folder, listed once."""
 
-    Every folder is listed once.
-    """
-    folders: dict[Path, set[str]] = {}
-    n_full = n_stem = 0
-    for photograph in map(Path, photographs):
-        names = folders.get(photograph.parent)
-        if names is None:
-            names = folders[photograph.parent] = _names_in(photograph.parent)
-        n_full += f"{photograph.name}.xmp".casefold() in names
-        n_stem += f"{photograph.stem}.xmp".casefold() in names
-    return Convention.STEM if n_stem > n_full else Convention.FULL
+    def __init__(self, path: Path):
+        try:
+            names = os.listdir(path)
+        except OSError:
+            names = []
+        self._names = {name.casefold() for name in names}
+        self._photographs: dict[str, list[str]] = {}
+        self._raw: dict[str, list[str]] = {}
+        raw, others = raw_suffixes(), suffixes() - raw_suffixes()
+        for name in sorted(names, key=str.casefold):
+            stem, suffix = os.path.splitext(name.casefold())
+            if suffix in raw:
+                self._raw.setdefault(stem, []).append(name)
+            elif suffix in others:
+                self._photographs.setdefault(stem, []).append(name)
 
+    def raw_files(self, photograph: Path) -> list[str]:
+        """RAW files of a photograph: the first one of their name."""
+        stem = photograph.stem.casefold()
+        first = next(iter(self._photographs.get(stem, ())), None)
+        return self._raw.get(stem, []) if photograph.name == first else []
 
-def _names_in(folder: Path) -> set[str]:
-    try:
-        return {name.casefold() for name in os.listdir(folder)}
-    except OSError:
-        return set()
+    def is_raw(self, photograph: Path) -> bool:
+        """Whether a photograph is a RAW file, or has one beside it."""
+        return photograph.suffix.lower() in raw_suffixes() or bool(self.raw_files(photograph))
+
+    def other_photograph(self, photograph: Path) -> str | None:
+        """Another photograph, not RAW, with the same stem."""
+        names = self._photographs.get(photograph.stem.casefold(), [])
+        others = [name for name in names if name != photograph.name]
+        return others[0] if photograph.name in names and others else None
+
+    def vote(self, photograph: Path) -> int:
+        """1 if its sidecars have the full name, -1 if they have the stem, else 0."""
+        full = [photograph.name, *self.raw_files(photograph)]
+        n_full = any(f"{name}.xmp".casefold() in self._names for name in full)
+        return n_full - (f"{photograph.stem}.xmp".casefold() in self._names)
 
 
 def _convention_of(sidecar: Path, photograph: Path) -> Convention:
     return Convention.STEM if sidecar.stem == photograph.stem else Convention.FULL
-
-
-def _shares_stem(photograph: Path) -> bool:
-    """Whether another photograph beside it has its stem; its raw file is the same photograph."""
-    others = suffixes() - raw_suffixes()
-    if photograph.suffix.lower() not in others:
-        return False
-    spelled = (suffix for other in others for suffix in (other, other.upper()))
-    beside = (photograph.with_suffix(suffix) for suffix in spelled)
-    return any(path.exists() and not _is_same(path, photograph) for path in beside)
-
-
-def _is_same(path: Path, photograph: Path) -> bool:
-    try:
-        return path.samefile(photograph)
-    except OSError:
-        return path.name == photograph.name

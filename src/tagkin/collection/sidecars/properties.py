@@ -9,10 +9,10 @@ from typing import Any
 from lxml import etree
 
 from tagkin.collection.sidecars.markup import Markup
-from tagkin.collection.xmp import RDF, Field, descriptions, items_of
+from tagkin.collection.xmp import RDF, Field, descriptions, items_of, value_of
 from tagkin.errors import SidecarError
 
-__all__ = ["Items", "add_properties", "remove_items"]
+__all__ = ["Items", "add_properties", "is_repeated", "remove_items"]
 
 Items = Callable[[str, str, str], list[str]]
 """Writes items, given the name of an item, a prefix for the namespace of the property, and the
@@ -34,17 +34,56 @@ def add_properties(markup: Markup, items: Sequence[tuple[Field, Items]]) -> None
     fresh: list[Callable[[str, str], str]] = []
     for field, write in items:
         found = _property(markup, field)
-        holder = next((d for d in descriptions(markup.root) if field.tag in d.attrib), None)
+        holders = [d for d in descriptions(markup.root) if field.tag in d.attrib]
         if found is not None:
-            _add_to(markup, found, field, write)
-        elif holder is not None:
-            start, end, raw = _attribute(markup, holder, field)
+            _add_to(markup, found, field, _gather(markup, found, holders, field, write))
+        elif holders:
+            start, end, raw = _attribute(markup, holders[0], field)
             markup.replace(start, end, "")
-            fresh.append(_new_property(home, field, write, raw))
+            others = _gather(markup, None, holders[1:], field, write)
+            fresh.append(_new_property(home, field, others, raw))
         else:
             fresh.append(_new_property(home, field, write))
     if fresh:
         _put_properties(markup, home, fresh)
+
+
+def is_repeated(markup: Markup, field: Field) -> bool:
+    """Whether a property stands in several places, which exiv2 and the programs on it refuse."""
+    places = [
+        [*d.findall(field.tag), *([d] if field.tag in d.attrib else [])]
+        for d in descriptions(markup.root)
+    ]
+    return sum(map(len, places)) > 1
+
+
+def _gather(
+    markup: Markup, found: Any, holders: Sequence[Any], field: Field, write: Items
+) -> Items:
+    """Take a property out of all places but one; its items there, and what `write` writes.
+
+    A list with comments stays where it is.
+    """
+    words: list[str] = []
+    for description in descriptions(markup.root):
+        for other in description.findall(field.tag):
+            items = items_of(other) or [other]
+            is_plain = not any(i.attrib or len(i) for i in items) and not other.attrib
+            if other is not found and is_plain and not _has_comments(other):
+                words += [value_of(item) for item in items]
+                markup.cut(other)
+    for holder in holders:
+        start, end, _ = _attribute(markup, holder, field)
+        markup.replace(start, end, "")
+        words.append(holder.attrib[field.tag])
+    there = {value_of(item) for item in items_of(found)} if found is not None else set()
+    moved = [word for word in dict.fromkeys(words) if word.strip() and word not in there]
+
+    def all_items(item: str, prefix: str, declaration: str) -> list[str]:
+        texts = [f"<{item}>{markup.escaped(word)}</{item}>" for word in moved]
+        return texts + write(item, prefix, declaration)
+
+    return all_items
 
 
 def _home(markup: Markup, fields: Sequence[Field]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.collection.sidecars.editing import without_tags
+from tagkin.collection.sidecars.editing import NEW, without_tags
 from tagkin.collection.sidecars.writing import left_alone, put_sidecar, read_sidecar
 from tagkin.errors import SidecarError
 from tagkin.filesystem import remove_file
@@ -55,11 +55,13 @@ def restore(
     before: bytes | None,
     after_digest: str,
     added: Iterable[tuple[str, str]],
+    modified: int | None = None,
 ) -> Restored:
     """Take back what `add_tags` wrote; its parameters are what that returned.
 
-    A sidecar that nobody wrote to since gets every byte back, or goes where there was none. Where
-    somebody did, only what was added is taken out. Called a second time it changes nothing.
+    A sidecar that nobody wrote to since gets every byte and its modification time back, or is
+    removed if there was none. Otherwise only what was added is taken out, and a sidecar that tagkin
+    made is removed when nothing is left in it. Called a second time it changes nothing.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def restore(
             if before is None:
                 if _removed(path, now):
                     return Restored(path, "removed")
-            elif put_sidecar(path, now, before):
+            elif put_sidecar(path, now, before, modified=modified):
                 return Restored(path, "restored")
             continue
         try:
@@ -86,7 +88,10 @@ def restore(
             raise left_alone(path, f"somebody changed it since, and {error}") from error
         if cleaned == now:
             return Restored(path, "kept")
-        if put_sidecar(path, now, cleaned):
+        if cleaned == NEW:  # another catalogue made it, and its tags are gone
+            if _removed(path, now):
+                return Restored(path, "removed")
+        elif put_sidecar(path, now, cleaned):
             return Restored(path, "untagged")
     raise left_alone(path, "another program keeps writing to it")
 

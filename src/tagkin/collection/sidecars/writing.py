@@ -42,12 +42,15 @@ class Change:
         What will stand there.
     added : tuple of pairs
         What is put in, as `tagkin.collection.sidecars.with_tags` says it.
+    modified : int or None
+        When what stands there was modified, in nanoseconds.
     """
 
     path: Path
     before: bytes | None
     after: bytes
     added: Added
+    modified: int | None = None
 
     @property
     def after_digest(self) -> str:
@@ -70,6 +73,8 @@ class Written:
         What was put in; empty where the sidecar had all the tags, and was not written.
     merged : bool
         Whether it was not as the scan had found it, and was read again.
+    modified : int or None
+        When what stood there was modified, in nanoseconds.
     """
 
     path: Path
@@ -77,6 +82,7 @@ class Written:
     after_digest: str
     added: Added
     merged: bool = False
+    modified: int | None = None
 
 
 def add_tags(
@@ -87,6 +93,7 @@ def add_tags(
     known: Iterable[str] = (),
     expected_digest: str | None = None,
     record: Callable[[Change], None] | None = None,
+    photograph: str | os.PathLike[str] | None = None,
 ) -> Written:
     """Add tags to a sidecar, or make it.
 
@@ -105,6 +112,8 @@ def add_tags(
     record : function of a Change, optional
         Called when everything is ready and before the file is touched, so that what stands there
         can be kept. Called again if the file had to be read again. What it raises ends the write.
+    photograph : path, optional
+        The photograph. A new sidecar that root writes gets its owner.
 
     Raises
     ------
@@ -115,7 +124,9 @@ def add_tags(
     """
     path = Path(path)
     tags, known = list(tags), list(known)
+    like = None if photograph is None else Path(photograph)
     for _ in range(_ATTEMPTS):
+        modified = _modified(path)
         before = read_sidecar(path)
         found = "" if before is None else content_digest(before)
         merged = expected_digest is not None and found != expected_digest
@@ -124,12 +135,12 @@ def add_tags(
         except SidecarError as error:
             raise left_alone(path, str(error)) from error
         if not added:
-            return Written(path, before, found, (), merged)
-        change = Change(path, before, after, added)
+            return Written(path, before, found, (), merged, modified)
+        change = Change(path, before, after, added, modified)
         if record is not None:
             record(change)
-        if put_sidecar(path, before, after):
-            return Written(path, before, change.after_digest, added, merged)
+        if put_sidecar(path, before, after, like=like):
+            return Written(path, before, change.after_digest, added, merged, modified)
     raise left_alone(path, "another program keeps writing to it")
 
 
@@ -145,8 +156,24 @@ def read_sidecar(path: Path) -> bytes | None:
         raise left_alone(path, str(error)) from error
 
 
-def put_sidecar(path: Path, before: bytes | None, after: bytes) -> bool:
+def _modified(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def put_sidecar(
+    path: Path,
+    before: bytes | None,
+    after: bytes,
+    *,
+    like: Path | None = None,
+    modified: int | None = None,
+) -> bool:
     """Write a sidecar in the place of what stood there; False if that is there no more.
+
+    `like` and `modified` are as in `tagkin.filesystem.put_file`.
 
     Raises
     ------
@@ -161,7 +188,7 @@ def put_sidecar(path: Path, before: bytes | None, after: bytes) -> bool:
     if os.path.exists(path) and not os.access(path, os.W_OK):
         raise left_alone(path, "it is protected from being written")
     try:
-        write_whole(path, after, check, follow_links=False)
+        write_whole(path, after, check, follow_links=False, like=like, modified=modified)
     except _Meanwhile:
         return False
     except OSError as error:

@@ -1,0 +1,155 @@
+"""A photograph with several files: every program that reads any of them sees its tags."""
+
+import json
+
+import pytest
+
+from tagkin.catalogue import ACCEPTED, Filters, decide, scan, undo_run, write_accepted
+from tagkin.collection import read_keywords
+from tagkin.collection.sidecars import ExifTool, tags_of
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tests.images.raw_writer import dng
+from tests.images.synthetic import picture, saved
+
+from .photographs import check_invariants, files, sidecar_text
+from .suggested import offer
+from .test_writing import times
+
+
+def accept(catalogue, **tags):
+    """Accept tags of photographs whose names are given without suffix."""
+    for name, tag in tags.items():
+        path = catalogue.value("SELECT path FROM photographs WHERE path LIKE ?", (f"{name}.%",))
+        offer(catalogue, {path: {tag: 0.9}})
+        decide(catalogue, ACCEPTED, Filters(tags=[tag], photographs=[path]))
+
+
+def written(result):
+    return {one.file: (one.is_new, one.is_embedded) for one in result.files}
+
+
+@pytest.fixture
+def both(folder, catalogue):
+    """b.jpg with a sidecar of either name, and two tags that are accepted."""
+    path = folder.root / "b.xmp"
+    path.write_text(sidecar_text(["harbour"]))
+    folder.age(path)
+    scan(catalogue)
+    accept(catalogue, b="animal|dog")
+    return path
+
+
+@needs_exiftool
+def test_both_sidecars_get_the_tags_and_their_bytes_back(both, folder, catalogue):
+    before, stamps = files(folder.root), times(folder.root)
+    assert written(write_accepted(catalogue)) == dict.fromkeys(
+        ("b.jpg.xmp", "b.xmp"), (False, False)
+    )
+    with ExifTool() as exiftool:
+        for path, other in ((both, "harbour"), (folder.root / "b.jpg.xmp", "beach")):
+            (said,) = json.loads(exiftool.run("-j", "-XMP:all", str(path)))
+            assert said["Subject"] == [other, "dog"]
+            assert said["HierarchicalSubject"] == [other, "animal|dog"]
+    assert write_accepted(catalogue).run is None
+    assert [one.how for one in undo_run(catalogue).files] == ["restored", "restored"]
+    assert (files(folder.root), times(folder.root)) == (before, stamps)
+    check_invariants(catalogue)
+
+
+def test_if_one_cannot_be_written_the_other_stays_as_it_was(both, folder, catalogue):
+    both.write_text("<broken")
+    before = files(folder.root)
+    result = write_accepted(catalogue)
+    assert (result.files, len(result.failures)) == ([], 1)
+    assert "b.xmp: it is not well-formed" in result.failures[0].reason
+    assert files(folder.root) == before
+    both.write_text(sidecar_text([]))
+    assert len(write_accepted(catalogue).files) == 2  # nothing was forgotten
+    assert tags_of(both.read_bytes()) == ["animal|dog"]
+
+
+def test_a_new_sidecar_repeats_the_tags_of_one_that_is_shared(folder, catalogue):
+    """Programs that find img.jpg.xmp look no further."""
+    folder.put("e.jpg", "e")
+    folder.put("e.png", "another")
+    (folder.root / "e.xmp").write_text(sidecar_text(["shared"]))
+    scan(catalogue)
+    path = catalogue.value("SELECT path FROM photographs WHERE path = 'e.jpg'")
+    offer(catalogue, {path: {"sea": 0.9}})
+    decide(catalogue, ACCEPTED, Filters(tags=["sea"], photographs=[path]))
+    assert written(write_accepted(catalogue)) == {"e.jpg.xmp": (True, False)}
+    assert tags_of((folder.root / "e.jpg.xmp").read_bytes()) == ["shared", "sea"]
+    assert tags_of((folder.root / "e.xmp").read_bytes()) == ["shared"]
+
+
+@pytest.fixture
+def pairs(folder, catalogue):
+    """A JPEG alone, with a RAW file, with a DNG file, and a RAW file alone, each with a tag."""
+    jpeg, raw = saved(picture(), "JPEG"), dng(picture()[..., 0].astype("uint16"), b"")
+    for name, data in (
+        ("lone.jpg", jpeg),
+        ("pair.jpg", jpeg + b"1"),
+        ("pair.CR2", b"II*\0raw"),
+        ("neg.jpg", jpeg + b"2"),
+        ("neg.dng", raw),
+        ("alone.nef", raw + b"3"),
+    ):
+        (folder.root / name).write_bytes(data)
+    scan(catalogue)
+    accept(catalogue, lone="sea", pair="dog", neg="beach", alone="holiday")
+    return folder.root
+
+
+@needs_exiftool
+def test_embedding_gives_raw_files_a_sidecar(pairs, catalogue):
+    pytest.importorskip("rawpy")
+    before, stamps = files(pairs), times(pairs)
+    result = write_accepted(catalogue, embed=True)
+    assert result.failures == []
+    assert written(result) == {
+        "alone.xmp": (True, False),
+        "lone.jpg": (False, True),
+        "neg.dng": (False, True),
+        "neg.jpg": (False, True),
+        "pair.jpg": (False, True),
+        "pair.xmp": (True, False),
+    }
+    for name, tag in (("lone", "sea"), ("pair", "dog"), ("neg", "beach")):
+        assert read_keywords(pairs / f"{name}.jpg") == [tag]
+    assert read_keywords(pairs / "neg.dng") == ["beach"]
+    assert read_keywords(pairs / "pair.CR2") == ["dog"]
+    assert read_keywords(pairs / "alone.nef") == ["holiday"]
+    assert (pairs / "pair.CR2").read_bytes() == before["pair.CR2"]
+    scan(catalogue)
+    assert write_accepted(catalogue, embed=True).run is None
+    undo_run(catalogue)
+    assert (files(pairs), times(pairs)) == (before, stamps)
+
+
+@needs_exiftool
+def test_files_of_a_pair_are_found_where_they_were_moved(pairs, folder, catalogue):
+    before = {name: data for name, data in files(pairs).items() if name.startswith("neg")}
+    (pairs / "pair.CR2.xmp").write_text(sidecar_text(["theirs"]))
+    before["pair.CR2.xmp"] = (pairs / "pair.CR2.xmp").read_bytes()
+    write_accepted(catalogue, embed=True)
+    for path in [*pairs.glob("neg*"), *pairs.glob("pair*")]:
+        path.rename(pairs / "2024" / path.name)
+    scan(catalogue)
+    assert undo_run(catalogue).failures == []
+    after = files(pairs / "2024")
+    assert {name: after[name] for name in before} == before
+
+
+def test_filtered_by_type(pairs, catalogue):
+    pytest.importorskip("rawpy")
+
+    def planned(*types):
+        return {
+            f.photograph
+            for f in write_accepted(catalogue, Filters(types=types), dry_run=True).files
+        }
+
+    assert planned("NEF") == {"alone.nef"}
+    assert planned("jpg", "tif") == {"lone.jpg", "pair.jpg", "neg.jpg"}
+    assert planned("raw") == {"alone.nef"}
+    assert planned("tif") == set()
