@@ -27,7 +27,7 @@ from tagkin.catalogue.decisions import (
 )
 from tagkin.catalogue.duplicates import Duplicates, near_duplicates
 from tagkin.catalogue.exchange import Imported, export_lines, import_lines
-from tagkin.catalogue.filters import Filters, tag_numbers
+from tagkin.catalogue.filters import Filters, content_of, tag_numbers
 from tagkin.catalogue.learning import (
     Carrying,
     SuggestRun,
@@ -129,6 +129,7 @@ __all__ = [
     "carried_tags",
     "change_tags",
     "complete_tag",
+    "content_of",
     "decide",
     "decide_batch",
     "decided_tags",

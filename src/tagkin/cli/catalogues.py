@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import relative, shown_text
+from tagkin.cli.output import note, relative, shown_text
 from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Filters
 
 __all__ = ["day", "filters_of", "folder_in", "opened", "paths_in", "tag_file_in"]
+
+_NAMED = 3
 
 
 def opened(
@@ -70,8 +72,27 @@ def filters_of(
         below=below,
         run=run,
         folder=folder_in(catalogue, folder),
-        photographs=tuple(paths_in(catalogue, photos or ())),
+        photographs=tuple(_usable(catalogue, paths_in(catalogue, photos or ()))),
     )
+
+
+def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
+    """Return the photographs that can be decided on, and name the others with the reason."""
+    from tagkin.catalogue import content_of
+
+    usable, problems = [], []
+    for path in paths:
+        try:
+            content_of(catalogue, path)
+        except InvalidInput as error:
+            problems.append(str(error))
+        else:
+            usable.append(path)
+    if problems and not usable:
+        raise InvalidInput(" ".join(problems[:_NAMED]))
+    for problem in problems:
+        note(problem)
+    return usable
 
 
 def tag_file_in(catalogue: Catalogue, tags: Path | None) -> str | None:

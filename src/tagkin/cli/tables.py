@@ -23,6 +23,7 @@ __all__ = [
     "file_table",
     "kin_text",
     "percent",
+    "photographs",
     "rule",
     "seconds",
     "show",
@@ -98,6 +99,16 @@ def kin_text(kin: Iterable[Kin]) -> str:
 def percent(share: float) -> str:
     """A share as a person reads it."""
     return "–" if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def photographs(n: int, n_files: int) -> str:
+    """Write how many photographs there are, and in how many files if some have copies.
+
+    >>> photographs(3, 3), photographs(1, 2)
+    ('3 photographs', '1 photograph (2 files)')
+    """
+    files = f" ({n_files:,} files)" if n_files > n else ""
+    return count(n, "photograph") + files
 
 
 def bar(share: float) -> str:
