@@ -53,6 +53,31 @@ def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
     assert lines(done(run("status", "--json")))[0]["root"] == str(tmp_path / "two")
 
 
+def test_a_catalogue_that_is_named_changes_no_default(run, tmp_path, monkeypatch):
+    make_photographs(tmp_path / "photos", n_each=1)
+    (first,) = lines(done(run("scan", "photos", "--json")))
+    done(run("accept", "photos/red-circle-0.jpg", "--tag", "mine"))
+    named = ("--catalogue", "other.sqlite")
+    assert run("scan", "photos", *named).stderr == ""
+    for command in ("status", "scan"):
+        said = run(command, "--json")
+        assert lines(done(said))[0]["catalogue"] == first["catalogue"]
+        assert "photos is in 2 catalogues. This is data/" in said.stderr
+        assert said.stderr.endswith("--catalogue names another: other.sqlite\n")
+        assert run(command, *named).stderr == ""
+    assert lines(done(run("status", "--json")))[0]["n_accepted"] == 1
+    # nor for a folder in the folder
+    make_photographs(tmp_path / "photos" / "inner", n_each=1)
+    done(run("scan", "photos/inner", "--catalogue", "inner.sqlite"))
+    monkeypatch.chdir(tmp_path / "photos" / "inner")
+    assert lines(done(run("status", "--json")))[0]["root"] == str(tmp_path / "photos")
+    # the first one of a folder is its own, wherever it is
+    monkeypatch.chdir(tmp_path)
+    make_photographs(tmp_path / "more", n_each=1)
+    done(run("scan", "more", "--catalogue", "more.sqlite"))
+    assert lines(done(run("scan", "more", "--json")))[0]["catalogue"] == "more.sqlite"
+
+
 @pytest.mark.parametrize("command", ["scan", "review"])
 def test_a_folder_without_photographs_leaves_no_catalogue(run, tmp_path, data_folder, command):
     make_photographs(tmp_path / "photos", n_each=1)

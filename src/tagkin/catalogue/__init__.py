@@ -38,7 +38,12 @@ from tagkin.catalogue.learning import (
     to_learn_from,
     train,
 )
-from tagkin.catalogue.locations import default_data_folder, find_catalogue, known_catalogues
+from tagkin.catalogue.locations import (
+    default_data_folder,
+    find_catalogue,
+    known_catalogues,
+    other_catalogues,
+)
 from tagkin.catalogue.lookup import (
     Pictured,
     complete_tag,
@@ -155,6 +160,7 @@ __all__ = [
     "open_catalogue",
     "open_for_scan",
     "open_for_tag",
+    "other_catalogues",
     "past_run",
     "pictured",
     "pictured_photographs",

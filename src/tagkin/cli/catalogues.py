@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.output import note, relative, shown_text
 from tagkin.errors import InvalidInput
+from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Filters
 
-__all__ = ["day", "filters_of", "folder_in", "opened", "paths_in", "tag_file_in"]
+__all__ = ["day", "filters_of", "folder_in", "opened", "paths_in", "tag_file_in", "tell_others"]
 
 _NAMED = 3
 
@@ -29,7 +30,23 @@ def opened(
     """The catalogue that a command means; see `tagkin.catalogue.find_catalogue`."""
     from tagkin.catalogue import open_catalogue
 
-    return open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
+    found = open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
+    tell_others(found, catalogue)
+    return found
+
+
+def tell_others(used: Catalogue, named: Path | None) -> None:
+    """Say which catalogue is used if nobody named it and others know the same folder."""
+    from tagkin.catalogue import other_catalogues
+
+    if named is not None:
+        return
+    if others := other_catalogues(used.root):
+        others_text = ", ".join(map(relative, others))
+        note(
+            f"{relative(used.root)} is in {count(1 + len(others), 'catalogue')}. This is "
+            f"{relative(used.path)}; --catalogue names another: {others_text}"
+        )
 
 
 def paths_in(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import tag_file_in
+from tagkin.cli.catalogues import tag_file_in, tell_others
 from tagkin.cli.output import data, json_line, note, relative, say, send, shown
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import report_problems
@@ -52,7 +52,8 @@ def run(
         typer.Option(
             "--catalogue",
             metavar="FILE",
-            help="Where the catalogue is, or is to be; by default in your folder for data.",
+            help="Catalogue file. Default: in your data folder. A folder that has another "
+            "catalogue keeps that as its own.",
         ),
     ] = None,
     dry_run: options.DryRun = False,
@@ -72,6 +73,7 @@ def run(
     from tagkin.catalogue import open_for_scan, scan
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
+        tell_others(opened, catalogue)
         found = scan(opened, tag_file_in(opened, tags), column, progress=step)
         facts_of = _facts(opened, found, dry_run)
     problems = report_problems(found.failures, verbose)
