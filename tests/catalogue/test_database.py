@@ -20,6 +20,7 @@ RELEASED = {
     "0001 photographs, tags, decisions, writes": "6b9c29f0676f4404",
     "0002 doubts": "d32e7add98ccf3fc",
     "0003 evidence beside kin": "76e48cc2916010aa",
+    "0004 untagged photographs by content": "0d26fb754d871aea",
 }
 
 
@@ -54,8 +55,16 @@ def at_schema(path, n: int) -> None:
     for table, row in {
         "collection": (1, "/photos", "{}"),
         "runs": (1, "scan", "2026-01-01", None, None, "{}", "{}", None),
-        "contents": (1, b"1" * 32, 0),
-        "photographs": (1, "a.jpg", 1, 10, 20, 30, None, None, 1, None, 0),
+        "contents (id, digest)": (1, b"1" * 32),
+        "photographs (id, path, content, size, mtime, inode, added)": (
+            1,
+            "a.jpg",
+            1,
+            10,
+            20,
+            30,
+            1,
+        ),
         "tags": (1, "beach", "beach", None, 0, None, 0, 0, 0, 0, 0.0),
         "found": (1, 1, '[["beach", ""]]'),
         "decisions": (1, 1, 1, 1, 1, "2026-01-01", 1, 0.5, KIN, None, None, 1),

@@ -77,7 +77,7 @@ from tagkin.catalogue.review import (
 )
 from tagkin.catalogue.runs import PastRun, history, last_undoable, past_run
 from tagkin.catalogue.scanning import Scan, scan
-from tagkin.catalogue.status import Status, status_of
+from tagkin.catalogue.status import Status, count_photographs, status_of
 from tagkin.catalogue.stored import stored_suggestions
 from tagkin.catalogue.suggestions import Suggested, put_suggestions
 from tagkin.catalogue.tags import TagCounts, TagsChanged, change_tags, list_tags, restore_tag
@@ -135,6 +135,7 @@ __all__ = [
     "change_tags",
     "complete_tag",
     "content_of",
+    "count_photographs",
     "decide",
     "decide_batch",
     "decided_tags",

@@ -88,18 +88,18 @@ def carried_tags(
     }
     rows = catalogue.rows(
         "SELECT c.id, c.digest, min(p.path) FROM photographs p JOIN contents c ON c.id = p.content "
-        f"WHERE p.gone IS NULL AND {in_folder('p.path', folder)} "
-        "GROUP BY c.id ORDER BY min(p.path)"
+        f"WHERE p.gone IS NULL AND (NOT ? OR c.n_tags = 0) AND {in_folder('p.path', folder)} "
+        "GROUP BY c.id ORDER BY min(p.path)",
+        (only_untagged,),
     )
     found = []
     for content, digest, path in rows:
         no = rejected.get(content, [])
         own = [name for name in tags.get(content, ()) if name not in no]
-        if not (only_untagged and own):
-            yes = [name for name in accepted.get(content, ()) if name in own]
-            partial = content in waiting and len(own) == len(yes) and bool(own or no)
-            file = catalogue.absolute(path)
-            found.append(Carrying(content, digest.hex(), file, own, no, yes, partial))
+        yes = [name for name in accepted.get(content, ()) if name in own]
+        partial = content in waiting and len(own) == len(yes) and bool(own or no)
+        file = catalogue.absolute(path)
+        found.append(Carrying(content, digest.hex(), file, own, no, yes, partial))
     return found
 
 

@@ -234,7 +234,7 @@ def search(
     conditions = ["p.gone IS NULL", "p.id > :after", in_folder("p.path", folder)]
     conditions += [_carries(other) for other in tags[1:]]
     if untagged:
-        conditions.append("p.n_tags = 0")
+        conditions.append("p.content IN (SELECT id FROM contents WHERE n_tags = 0)")
     if name:
         conditions.append("p.path LIKE CAST(:name AS TEXT) ESCAPE '!'")  # which knows no case
         values["name"] = sql_text("%" + re.sub("[!%_]", r"!\g<0>", name) + "%")

@@ -24,6 +24,7 @@ __all__ = [
     "kin_text",
     "percent",
     "photographs",
+    "photographs_text",
     "rule",
     "seconds",
     "show",
@@ -109,6 +110,16 @@ def photographs(n: int, n_files: int) -> str:
     """
     files = f" ({n_files:,} files)" if n_files > n else ""
     return count(n, "photograph") + files
+
+
+def photographs_text(n: int, n_files: int, n_untagged: int) -> str:
+    """Write how many photographs a collection has, as a fact under that name.
+
+    >>> photographs_text(3, 4, 1)
+    '3 (4 files), 1 of them without tags'
+    """
+    files = f" ({n_files:,} files)" if n_files > n else ""
+    return f"{n:,}{files}, {n_untagged:,} of them without tags"
 
 
 def bar(share: float) -> str:
