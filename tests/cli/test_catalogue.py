@@ -173,15 +173,40 @@ def test_a_tag_can_be_given_by_hand(on, world):
     assert 0 <= tags["red"]["quality"] <= 1
 
 
+def test_history_speaks_of_what_was_done(on, run, world, catalogue):
+    (did,) = on("accept", "--tag", "red", "--at-least", "0.5")
+    n, n_files = (len(did["decisions"]), len({one["file"] for one in did["decisions"]}))
+    on("undo")
+    first = world.photos / next(iter(world.tags_of))
+    on("reject", first, "--tag", "circle")
+    rows = done(run("history", "-n", 3, "--catalogue", catalogue)).splitlines()[2:]
+    told = [re.sub(r" +", " ", row).strip().partition(":")[2].partition(" ")[2] for row in rows]
+    run_number = did["run"]
+    assert told == [
+        f"Rejected 1 tag on 1 photograph ({first.name} --tag circle)",
+        f"Took back run {run_number}",
+        f"Accepted {n} tags on {n_files} photographs (--tag red --at-least 0.5); "
+        f"taken back by run {run_number + 1}",
+    ]
+
+
 def test_tags_are_changed(on, run, catalogue):
     (would,) = on("tags", "rename", "red", "scarlet", "--dry-run")
     assert (would["run"], would["into"]) == (None, "scarlet")
     on("tags", "rename", "red", "scarlet")
     on("tags", "merge", "green", "blue", "--into", "cold")
     on("tags", "forget", "circle")
-    said = run("history", "--catalogue", catalogue)
-    assert "tags circle" in said.stdout
-    assert "None" not in said.stdout
+    said = done(run("history", "--catalogue", catalogue))
+    assert re.search(r"(Today|Yesterday) \d\d:\d\d", said)
+    for text in (
+        "Forgot circle",
+        "Merged blue, green into cold",
+        "Renamed red to scarlet",
+        "Suggested ",
+        "Learned 5 tags from 21 photographs",
+        "Scanned 42 photographs: 42 new",
+    ):
+        assert text in said, text
     assert {tag["name"] for tag in on("tags", "list")} == {"scarlet", "cold", "square"}
     assert [tag["name"] for tag in on("tags", "list", "--forgotten")] == ["circle"]
     on("tags", "restore", "circle")

@@ -117,6 +117,19 @@ def test_audit_in_all_its_forms(run, world, tmp_path):
     assert run(*command, "--kind", "odd").exit_code == 2
 
 
+def test_an_audit_says_how_far_it_looked(run, world):
+    few = run("audit", "--model", world.model, "-n", 3)
+    shares = [int(share) for share in re.findall(r"(\d+) %  ", few.stdout)]
+    below = sum(share < 50 for share in shares)
+    assert (" of them with a confidence below 50 %" in few.stderr) == bool(below)
+    said = run("audit", "--model", world.model, "--kind", "wrong")
+    assert said.stdout == "", "these tags are all right"
+    assert said.stderr == (
+        "Looked at 42 tagged photographs: no tag seems wrong with a confidence of 50 % or more. "
+        "`tagkin audit -n 20` shows the 20 most likely.\n"
+    )
+
+
 def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_path):
     command = ("evaluate", world.fresh, "--model", world.model)
     said = run(*command, "--json", "--report", "quality.html", "--csv", "tags.csv")

@@ -75,7 +75,14 @@ from tagkin.catalogue.review import (
     suggestions_for,
     to_review,
 )
-from tagkin.catalogue.runs import PastRun, history, last_undoable, past_run
+from tagkin.catalogue.runs import (
+    Decisions,
+    PastRun,
+    count_decisions,
+    history,
+    last_undoable,
+    past_run,
+)
 from tagkin.catalogue.scanning import Scan, scan
 from tagkin.catalogue.status import Status, count_photographs, status_of
 from tagkin.catalogue.stored import stored_suggestions
@@ -102,6 +109,7 @@ __all__ = [
     "Carrying",
     "Catalogue",
     "Decided",
+    "Decisions",
     "Doubt",
     "Duplicates",
     "Explained",
@@ -135,6 +143,7 @@ __all__ = [
     "change_tags",
     "complete_tag",
     "content_of",
+    "count_decisions",
     "count_photographs",
     "decide",
     "decide_batch",

@@ -113,8 +113,8 @@ def _chosen(
     )
     files = _files_of(catalogue, filters, {content for content, *_ in rows})
     return [
-        OnTag(files[content][0], *row, files[content][1:])
-        for content, *row in rows
+        OnTag(files[content][0], tag, confidence, run, files[content][1:])
+        for content, tag, confidence, run in rows
         if content in files
     ]
 

@@ -123,9 +123,12 @@ def tag_file_in(catalogue: Catalogue, tags: Path | None) -> str | None:
 
 
 def day(moment: Any) -> str:
-    """A moment of the catalogue as a person here reads it."""
+    """Write a moment as a person here says it: Today 21:14, Yesterday 21:14, or with the date."""
     import datetime
 
     if moment is None:
         return "–"
-    return shown_text(datetime.datetime.fromisoformat(moment).astimezone().strftime("%F %H:%M"))
+    then = datetime.datetime.fromisoformat(moment).astimezone()
+    ago = datetime.datetime.now().astimezone().date() - then.date()
+    name = {0: "Today", 1: "Yesterday"}.get(ago.days, f"{then:%F}")
+    return shown_text(f"{name} {then:%H:%M}")
