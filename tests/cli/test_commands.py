@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import tagkin
@@ -141,6 +142,7 @@ def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_pa
         "tags_per_photograph",
         "semantic",
         "visual",
+        "by_default",
         "reached",
         "reliability",
         "tags",
@@ -156,6 +158,12 @@ def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_pa
     assert [one["wanted"] for one in found["reached"]] == [0.5, 0.7, 0.8, 0.9]
     assert {one["tag"] for one in found["tags"]} == {"red", "green", "blue", "circle", "square"}
     assert {one["support"] for one in found["tags"]} == {4, 6}
+    # what is a suggestion here is one there
+    asked = ("suggest", world.fresh, "--model", world.model, "--tags", "none", "--json")
+    for counted, how in ((found["by_default"], ()), (found["reached"][2], ("--precision", 0.8))):
+        each = [len(one["suggestions"]) for one in lines(run(*asked, *how).stdout)]
+        assert sum(each) == counted["suggestions"]
+        assert each.count(0) / len(each) == pytest.approx(counted["photographs_without"], abs=1e-5)
     rows = list(csv.DictReader((tmp_path / "tags.csv").open()))
     page = (tmp_path / "quality.html").read_text()
     order = [one["tag"] for one in found["tags"]]

@@ -29,6 +29,7 @@ __all__ = [
     "seconds",
     "show",
     "size",
+    "suggestions_text",
 ]
 
 _BAR = 10  # characters
@@ -120,6 +121,18 @@ def photographs_text(n: int, n_files: int, n_untagged: int) -> str:
     """
     files = f" ({n_files:,} files)" if n_files > n else ""
     return f"{n:,}{files}, {n_untagged:,} of them without tags"
+
+
+def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:
+    """Write how many suggestions there are, for how many of all photographs, and their worth.
+
+    >>> suggestions_text(5, 2, 3, 3.9)
+    '5 suggestions for 2 photographs of 3; about 4 of them right'
+    """
+    if not n:
+        return f"No suggestion for {count(n_all, 'photograph')}"
+    some = f"{count(n, 'suggestion')} for {count(n_with, 'photograph')} of {n_all:,}"
+    return f"{some}; about {expected:,.0f} of them right"
 
 
 def bar(share: float) -> str:
