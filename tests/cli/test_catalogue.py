@@ -114,12 +114,16 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     assert "nothing to accept" in said.stderr
 
 
-def test_a_filter_has_to_be_given(run, catalogue):
+def test_a_filter_has_to_be_given(run, world, catalogue):
     said = run("accept", "--catalogue", catalogue)
     assert said.exit_code == 2
     assert "--at-least" in said.stderr
     assert run("accept", "--run", "99", "--catalogue", catalogue).exit_code == 1
     assert run("accept", "--folder", "nowhere", "--catalogue", catalogue).exit_code == 1
+    # a mistake in the command decides nothing: here an option is taken for a photograph
+    photo = world.photos / next(iter(world.tags_of))
+    said = run("accept", "--catalogue", catalogue, "--", photo, world.photos / "--tag")
+    assert (said.exit_code, "--tag is not in the catalogue" in said.stderr) == (1, True)
     assert "Did you mean red" in run("accept", "--tag", "rad", "--catalogue", catalogue).stderr
 
 

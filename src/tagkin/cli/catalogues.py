@@ -94,7 +94,10 @@ def filters_of(
 
 
 def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
-    """Return the photographs that can be decided on, and name the others with the reason."""
+    """Return the photographs that can be decided on, and name the others with the reason.
+
+    A name that there is neither here nor in the catalogue is a mistake in the command.
+    """
     from tagkin.catalogue import content_of
 
     usable, problems = [], []
@@ -102,6 +105,8 @@ def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
         try:
             content_of(catalogue, path)
         except InvalidInput as error:
+            if not os.path.lexists(catalogue.absolute(path)):
+                raise
             problems.append(str(error))
         else:
             usable.append(path)
