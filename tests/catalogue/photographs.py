@@ -66,9 +66,11 @@ def check_invariants(catalogue: Catalogue) -> None:
         "decisions WHERE tag = t.id AND holds AND verdict = -1)",
         "contents.n_suggested": "SELECT id FROM contents c WHERE n_suggested <> "
         "(SELECT count(*) FROM suggestions WHERE content = c.id)",
-        "photographs.n_tags": "SELECT id FROM photographs p WHERE n_tags <> "
-        "(SELECT count(*) FROM found WHERE photograph = p.id) + (SELECT count(*) FROM decisions "
-        "WHERE content = p.content AND holds AND verdict = 1 AND p.gone IS NULL)",
+        "contents.n_tags": "SELECT id FROM contents c WHERE n_tags <> (SELECT count(*) FROM tags t "
+        "WHERE NOT forgotten AND NOT EXISTS (SELECT 1 FROM decisions WHERE content = c.id "
+        "AND tag = t.id AND holds AND verdict = -1) AND (EXISTS (SELECT 1 FROM decisions WHERE "
+        "content = c.id AND tag = t.id AND holds AND verdict = 1) OR EXISTS (SELECT 1 FROM found f "
+        "JOIN photographs p ON p.id = f.photograph WHERE p.content = c.id AND f.tag = t.id)))",
         "decided suggestions": "SELECT 1 FROM suggestions s JOIN decisions d USING (content, tag) "
         "WHERE d.holds AND d.verdict <> 0",
         "tags of what is gone": "SELECT 1 FROM found f JOIN photographs p ON p.id = f.photograph "

@@ -22,6 +22,7 @@ RELEASED = {
     "0002 doubts": "d32e7add98ccf3fc",
     "0003 evidence beside kin": "76e48cc2916010aa",
     "0004 modification times of sidecars": "8acc7cfd81e1e494",
+    "0005 untagged photographs by content": "0d26fb754d871aea",
 }
 
 
@@ -56,15 +57,24 @@ def at_schema(path, n: int) -> None:
     for table, row in {
         "collection": (1, "/photos", "{}"),
         "runs": (1, "scan", "2026-01-01", None, None, "{}", "{}", None),
-        "contents": (1, b"1" * 32, 0),
-        "photographs": (1, "a.jpg", 1, 10, 20, 30, None, None, 1, None, 0),
+        "contents (id, digest)": (1, b"1" * 32),
+        "photographs (id, path, content, size, mtime, inode, added)": (
+            1,
+            "a.jpg",
+            1,
+            10,
+            20,
+            30,
+            1,
+        ),
         "tags": (1, "beach", "beach", None, 0, None, 0, 0, 0, 0, 0.0),
         "found": (1, 1, '[["beach", ""]]'),
         "decisions": (1, 1, 1, 1, 1, "2026-01-01", 1, 0.5, KIN, None, None, 1),
         "writes": (1, 1, 1, "a.xmp", '["beach"]', "[]", None, b"2" * 32, None, "done", None, None),
     }.items():
-        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
-        row += (None,) * (len(columns) - len(row))  # those of later migrations
+        if "(" not in table:
+            columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            row += (None,) * (len(columns) - len(row))  # those of later migrations
         marks = ", ".join("?" * len(row))
         connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
     connection.close()

@@ -1,6 +1,8 @@
 """Suggestions are accepted, rejected and taken back; filters compose; nothing is asked twice."""
 
 import itertools
+import os
+import sys
 
 import pytest
 
@@ -8,17 +10,28 @@ from tagkin.catalogue import (
     ACCEPTED,
     REJECTED,
     Filters,
+    Suggested,
+    carried_tags,
+    content_of,
     decide,
     decide_batch,
     decided_tags,
     history,
     last_undoable,
+    put_suggestions,
+    search,
+    tags_to_write,
     take_back,
+    write_accepted,
 )
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants
 from .suggested import OFFERED, content, decisions, offer, open_suggestions
+
+needs_any_name = pytest.mark.skipif(
+    sys.platform in ("darwin", "win32"), reason="names are Unicode here"
+)
 
 
 def test_what_a_photograph_carries_is_not_suggested(catalogue):
@@ -121,6 +134,41 @@ def test_what_no_file_can_hold_is_not_accepted(catalogue, typed):
     with pytest.raises(InvalidInput, match=r"A tag has a name|no file can hold"):
         decide_batch(catalogue, [(content(catalogue, "a.jpg"), typed)])
     assert decisions(catalogue) == {}
+
+
+def test_copies_are_named_beside_the_photograph_that_is_asked_for(folder, catalogue, rescan):
+    folder.put("copies/d.jpg", "d")  # the same bytes as 2024/d.jpg
+    rescan()
+    offer(catalogue)
+    filters = Filters(folder="copies", at_least=0.9)
+    (would,) = decide(catalogue, ACCEPTED, filters, dry_run=True).each
+    assert (would.path, would.tag, would.copies) == ("copies/d.jpg", "beach", ["2024/d.jpg"])
+    assert list(decide(catalogue, ACCEPTED, filters).each) == [would]
+    both = Filters(photographs=["2024/d.jpg", "copies/d.jpg"], tags=["own"])
+    (own,) = decide(catalogue, ACCEPTED, both).each  # two files, one photograph
+    assert (own.path, own.copies) == ("2024/d.jpg", ["copies/d.jpg"])
+    check_invariants(catalogue)
+
+
+@needs_any_name
+def test_a_folder_whose_name_is_not_utf_8(folder, catalogue, rescan):
+    name = os.fsdecode(b"a\xff")
+    folder.put(f"{name}/e.jpg", "e")
+    folder.put("a/f.jpg", "f")
+    rescan()
+    path = f"{name}/e.jpg"
+    offer(catalogue, {"a/f.jpg": {"sea": 0.9}})
+    number = content_of(catalogue, path)
+    with catalogue.run("suggest") as run:
+        put_suggestions(catalogue, run.id, [(number, [Suggested("sea", 0.8, ())])])
+    assert [one.file for one in carried_tags(catalogue, folder=name)] == [catalogue.absolute(path)]
+    assert [found for _, found in search(catalogue, folder=name)] == [path]
+    assert [found for _, found in search(catalogue, name=name)] == [path]
+    filters = Filters(folder=name)
+    assert [one.path for one in decide(catalogue, ACCEPTED, filters).each] == [path]
+    assert [one.path for one in tags_to_write(catalogue, filters)] == [path]
+    (written,) = write_accepted(catalogue, filters).files
+    assert written.photograph == path
 
 
 def test_mistakes_are_named(catalogue):

@@ -2,7 +2,19 @@
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters, carried_tags, change_tags, decide, train
+from tagkin.catalogue import (
+    ACCEPTED,
+    REJECTED,
+    Filters,
+    carried_tags,
+    change_tags,
+    decide,
+    restore_tag,
+    search,
+    status_of,
+    take_back,
+    train,
+)
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants
@@ -31,6 +43,40 @@ def test_tags_are_those_found_and_accepted_and_not_rejected(catalogue):
     assert set(told(catalogue, only_untagged=True)) == {"2024/d.jpg"}
     change_tags(catalogue, "rename", ["beach"], "strand")
     assert told(catalogue)["b.jpg"][0] == {"strand", "holiday"}
+
+
+def test_untagged_means_one_thing(catalogue, folder, rescan):
+    """For the counts, for the search, and for learning."""
+
+    def untagged() -> set[str]:
+        check_invariants(catalogue)
+        there = [path for _, path in search(catalogue, untagged=True)]
+        firsts = set(told(catalogue, only_untagged=True))
+        assert firsts <= set(there)
+        assert status_of(catalogue).n_untagged == len(firsts)
+        assert {path for path, (tags, _) in told(catalogue).items() if not tags} == firsts
+        return firsts
+
+    assert untagged() == {"2024/d.jpg"}
+    folder.put("bare.jpg", "b")  # a copy of b.jpg, which has a sidecar
+    folder.put("copy of d.jpg", "d")
+    rescan()
+    assert untagged() == {"2024/d.jpg"}
+    found = status_of(catalogue)
+    assert (found.n_photographs, found.n_files) == (4, 6)
+    run = decide(catalogue, REJECTED, Filters(photographs=["b.jpg"], tags=["beach"])).run
+    assert untagged() == {"2024/d.jpg", "b.jpg"}
+    take_back(catalogue, run)
+    change_tags(catalogue, "forget", ["dog"])
+    assert untagged() == {"2024/d.jpg", "2024/c.jpg"}
+    restore_tag(catalogue, "dog")
+    decide(catalogue, ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["mine"]))
+    assert untagged() == set()
+    folder.put("a.jpg", "edited", [])
+    (folder.root / "b.jpg").unlink()
+    (folder.root / "b.jpg.xmp").unlink()
+    rescan()
+    assert untagged() == {"a.jpg", "bare.jpg"}
 
 
 def test_what_was_accepted_is_told_where_it_had_been_suggested(catalogue):

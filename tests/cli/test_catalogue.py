@@ -53,6 +53,31 @@ def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
     assert lines(done(run("status", "--json")))[0]["root"] == str(tmp_path / "two")
 
 
+def test_a_catalogue_that_is_named_changes_no_default(run, tmp_path, monkeypatch):
+    make_photographs(tmp_path / "photos", n_each=1)
+    (first,) = lines(done(run("scan", "photos", "--json")))
+    done(run("accept", "photos/red-circle-0.jpg", "--tag", "mine"))
+    named = ("--catalogue", "other.sqlite")
+    assert run("scan", "photos", *named).stderr == ""
+    for command in ("status", "scan"):
+        said = run(command, "--json")
+        assert lines(done(said))[0]["catalogue"] == first["catalogue"]
+        assert "photos is in 2 catalogues. This is data/" in said.stderr
+        assert said.stderr.endswith("--catalogue names another: other.sqlite\n")
+        assert run(command, *named).stderr == ""
+    assert lines(done(run("status", "--json")))[0]["n_accepted"] == 1
+    # nor for a folder in the folder
+    make_photographs(tmp_path / "photos" / "inner", n_each=1)
+    done(run("scan", "photos/inner", "--catalogue", "inner.sqlite"))
+    monkeypatch.chdir(tmp_path / "photos" / "inner")
+    assert lines(done(run("status", "--json")))[0]["root"] == str(tmp_path / "photos")
+    # the first one of a folder is its own, wherever it is
+    monkeypatch.chdir(tmp_path)
+    make_photographs(tmp_path / "more", n_each=1)
+    done(run("scan", "more", "--catalogue", "more.sqlite"))
+    assert lines(done(run("scan", "more", "--json")))[0]["catalogue"] == "more.sqlite"
+
+
 @pytest.mark.parametrize("command", ["scan", "review"])
 def test_a_folder_without_photographs_leaves_no_catalogue(run, tmp_path, data_folder, command):
     make_photographs(tmp_path / "photos", n_each=1)
@@ -89,12 +114,16 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     assert "nothing to accept" in said.stderr
 
 
-def test_a_filter_has_to_be_given(run, catalogue):
+def test_a_filter_has_to_be_given(run, world, catalogue):
     said = run("accept", "--catalogue", catalogue)
     assert said.exit_code == 2
     assert "--at-least" in said.stderr
     assert run("accept", "--run", "99", "--catalogue", catalogue).exit_code == 1
     assert run("accept", "--folder", "nowhere", "--catalogue", catalogue).exit_code == 1
+    # a mistake in the command decides nothing: here an option is taken for a photograph
+    photo = world.photos / next(iter(world.tags_of))
+    said = run("accept", "--catalogue", catalogue, "--", photo, world.photos / "--tag")
+    assert (said.exit_code, "--tag is not in the catalogue" in said.stderr) == (1, True)
     assert "Did you mean red" in run("accept", "--tag", "rad", "--catalogue", catalogue).stderr
 
 
@@ -148,15 +177,40 @@ def test_a_tag_can_be_given_by_hand(on, world):
     assert 0 <= tags["red"]["quality"] <= 1
 
 
+def test_history_speaks_of_what_was_done(on, run, world, catalogue):
+    (did,) = on("accept", "--tag", "red", "--at-least", "0.5")
+    n, n_files = (len(did["decisions"]), len({one["file"] for one in did["decisions"]}))
+    on("undo")
+    first = world.photos / next(iter(world.tags_of))
+    on("reject", first, "--tag", "circle")
+    rows = done(run("history", "-n", 3, "--catalogue", catalogue)).splitlines()[2:]
+    told = [re.sub(r" +", " ", row).strip().partition(":")[2].partition(" ")[2] for row in rows]
+    run_number = did["run"]
+    assert told == [
+        f"Rejected 1 tag on 1 photograph ({first.name} --tag circle)",
+        f"Took back run {run_number}",
+        f"Accepted {n} tags on {n_files} photographs (--tag red --at-least 0.5); "
+        f"taken back by run {run_number + 1}",
+    ]
+
+
 def test_tags_are_changed(on, run, catalogue):
     (would,) = on("tags", "rename", "red", "scarlet", "--dry-run")
     assert (would["run"], would["into"]) == (None, "scarlet")
     on("tags", "rename", "red", "scarlet")
     on("tags", "merge", "green", "blue", "--into", "cold")
     on("tags", "forget", "circle")
-    said = run("history", "--catalogue", catalogue)
-    assert "tags circle" in said.stdout
-    assert "None" not in said.stdout
+    said = done(run("history", "--catalogue", catalogue))
+    assert re.search(r"(Today|Yesterday) \d\d:\d\d", said)
+    for text in (
+        "Forgot circle",
+        "Merged blue, green into cold",
+        "Renamed red to scarlet",
+        "Suggested ",
+        "Learned 5 tags from 21 photographs",
+        "Scanned 42 photographs: 42 new",
+    ):
+        assert text in said, text
     assert {tag["name"] for tag in on("tags", "list")} == {"scarlet", "cold", "square"}
     assert [tag["name"] for tag in on("tags", "list", "--forgotten")] == ["circle"]
     on("tags", "restore", "circle")

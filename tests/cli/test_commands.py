@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import tagkin
@@ -117,6 +118,19 @@ def test_audit_in_all_its_forms(run, world, tmp_path):
     assert run(*command, "--kind", "odd").exit_code == 2
 
 
+def test_an_audit_says_how_far_it_looked(run, world):
+    few = run("audit", "--model", world.model, "-n", 3)
+    shares = [int(share) for share in re.findall(r"(\d+) %  ", few.stdout)]
+    below = sum(share < 50 for share in shares)
+    assert (" of them with a confidence below 50 %" in few.stderr) == bool(below)
+    said = run("audit", "--model", world.model, "--kind", "wrong")
+    assert said.stdout == "", "these tags are all right"
+    assert said.stderr == (
+        "Looked at 42 tagged photographs: no tag seems wrong with a confidence of 50 % or more. "
+        "`tagkin audit -n 20` shows the 20 most likely.\n"
+    )
+
+
 def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_path):
     command = ("evaluate", world.fresh, "--model", world.model)
     said = run(*command, "--json", "--report", "quality.html", "--csv", "tags.csv")
@@ -128,6 +142,7 @@ def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_pa
         "tags_per_photograph",
         "semantic",
         "visual",
+        "by_default",
         "reached",
         "reliability",
         "tags",
@@ -143,6 +158,12 @@ def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_pa
     assert [one["wanted"] for one in found["reached"]] == [0.5, 0.7, 0.8, 0.9]
     assert {one["tag"] for one in found["tags"]} == {"red", "green", "blue", "circle", "square"}
     assert {one["support"] for one in found["tags"]} == {4, 6}
+    # what is a suggestion here is one there
+    asked = ("suggest", world.fresh, "--model", world.model, "--tags", "none", "--json")
+    for counted, how in ((found["by_default"], ()), (found["reached"][2], ("--precision", 0.8))):
+        each = [len(one["suggestions"]) for one in lines(run(*asked, *how).stdout)]
+        assert sum(each) == counted["suggestions"]
+        assert each.count(0) / len(each) == pytest.approx(counted["photographs_without"], abs=1e-5)
     rows = list(csv.DictReader((tmp_path / "tags.csv").open()))
     page = (tmp_path / "quality.html").read_text()
     order = [one["tag"] for one in found["tags"]]

@@ -80,7 +80,8 @@ def test_sentences_for_people(run, photos, catalogue):
     assert "red-circle-1.xmp" in said.stdout
     assert "new, named as you asked" in " ".join(said.stdout.split())
     said = run("write", "--sidecars", "img.xmp", *where)
-    assert "of them new (run 5). `tagkin undo` takes it back." in said.stderr
+    assert said.stderr.startswith("Run 5: wrote ")
+    assert said.stderr.endswith("of them new. `tagkin undo` takes it back.\n")
     assert (photos / "red-circle-1.xmp").is_file()
     sidecar = photos / "red-circle-1.xmp"
     sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
@@ -117,6 +118,22 @@ def test_filtered_by_type(run, photos, catalogue):
     said = run("write", "--type", "doc", "--catalogue", catalogue)
     assert said.exit_code == 1
     assert "'doc' is not a type of photographs" in said.stderr
+
+
+def test_copies_are_said_before_they_are_written(run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    (photos / "copies").mkdir()
+    shutil.copy(photos / "red-circle-1.jpg", photos / "copies")
+    assert run("scan", *where).exit_code == 0
+    asked = ("accept", photos / "red-circle-1.jpg", "--tag", "mine", *where)
+    said = run(*asked, "--dry-run")
+    assert "copy/red-circle-1.jpg (and 1 copy)" in said.stdout
+    assert said.stderr == "1 tag on 1 photograph (2 files) would be accepted.\n"
+    assert run(*asked).stderr.endswith(": accepted 1 tag on 1 photograph (2 files).\n")
+    said = run("write", "--tag", "mine", "--dry-run", *where)
+    would = "2 tags into 2 sidecars, 2 of them new, for 1 photograph (2 files)"
+    assert said.stderr == f"Would write {would}.\n"
+    assert f"wrote {would}." in run("write", "--tag", "mine", *where).stderr
 
 
 def test_what_comes_next_is_what_is_left_to_do(run, photos, catalogue):

@@ -113,6 +113,11 @@ class Quality:
         return self.truth.nnz / self.truth.shape[0]
 
     @property
+    def by_default(self) -> Reached:
+        """What suggestions give if nothing is asked for: those with a confidence of .5 and more."""
+        return _reached(0.5, self.truth, self.confidences >= 0.5)
+
+    @property
     def reliability(self) -> ReliabilityCurve:
         """How many suggestions are right, against how sure they are."""
         return reliability_curve(self.truth, self.confidences, 10)

@@ -28,7 +28,7 @@ from tagkin.catalogue.decisions import (
 )
 from tagkin.catalogue.duplicates import Duplicates, near_duplicates
 from tagkin.catalogue.exchange import Imported, export_lines, import_lines
-from tagkin.catalogue.filters import Filters, tag_numbers
+from tagkin.catalogue.filters import Filters, content_of, tag_numbers
 from tagkin.catalogue.learning import (
     Carrying,
     SuggestRun,
@@ -39,7 +39,12 @@ from tagkin.catalogue.learning import (
     to_learn_from,
     train,
 )
-from tagkin.catalogue.locations import default_data_folder, find_catalogue, known_catalogues
+from tagkin.catalogue.locations import (
+    default_data_folder,
+    find_catalogue,
+    known_catalogues,
+    other_catalogues,
+)
 from tagkin.catalogue.lookup import (
     Pictured,
     complete_tag,
@@ -72,9 +77,16 @@ from tagkin.catalogue.review import (
     suggestions_for,
     to_review,
 )
-from tagkin.catalogue.runs import PastRun, history, last_undoable, past_run
+from tagkin.catalogue.runs import (
+    Decisions,
+    PastRun,
+    count_decisions,
+    history,
+    last_undoable,
+    past_run,
+)
 from tagkin.catalogue.scanning import Scan, scan
-from tagkin.catalogue.status import Status, status_of
+from tagkin.catalogue.status import Status, count_photographs, status_of
 from tagkin.catalogue.stored import stored_suggestions
 from tagkin.catalogue.suggestions import Suggested, put_suggestions
 from tagkin.catalogue.tags import TagCounts, TagsChanged, change_tags, list_tags, restore_tag
@@ -99,6 +111,7 @@ __all__ = [
     "Carrying",
     "Catalogue",
     "Decided",
+    "Decisions",
     "Doubt",
     "Duplicates",
     "Explained",
@@ -132,6 +145,9 @@ __all__ = [
     "carried_tags",
     "change_tags",
     "complete_tag",
+    "content_of",
+    "count_decisions",
+    "count_photographs",
     "decide",
     "decide_batch",
     "decided_tags",
@@ -157,6 +173,7 @@ __all__ = [
     "open_catalogue",
     "open_for_scan",
     "open_for_tag",
+    "other_catalogues",
     "past_run",
     "pictured",
     "pictured_photographs",

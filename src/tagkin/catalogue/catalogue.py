@@ -154,7 +154,8 @@ def open_for_scan(
     folder : path, optional
         Without it, the folder whose catalogue `path` is, or the only one that was scanned.
     path : path, optional
-        Where the catalogue is, or is to be.
+        Where the catalogue is, or is to be. A folder that has another catalogue keeps that as its
+        own.
     command : str, default "scan"
         What the writer is doing, for whoever comes second.
     dry_run : bool, default False
@@ -170,6 +171,7 @@ def open_for_scan(
     if not os.path.isdir(folder):
         raise InvalidInput(f"{folder} is not a folder. Check the path.")
     root = Path(os.path.realpath(folder))
+    is_named = path is not None
     path = path.absolute() if path is not None else _path_for(root)
     if not path.exists():
         from tagkin.catalogue.listing import check_listing, list_folder
@@ -179,7 +181,7 @@ def open_for_scan(
     try:
         _take_root(catalogue, root)
         if not dry_run:
-            locations.remember(root, path)
+            locations.remember(root, path, is_named=is_named)
     except BaseException:
         catalogue.close()
         raise

@@ -6,6 +6,7 @@ its place. So the history is whole, and every step can be taken back.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ class OnTag(NamedTuple):
     """None where nobody suggested it."""
     run: int | None
     """The run that suggested it."""
+    copies: Sequence[str] = ()
+    """Other files of the same content: the decision is on these, too."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,9 @@ def decide(
     condition, values = filters.conditions(catalogue, "s", new_tags=new_tags)
     pairs = _named_pairs(catalogue, verdict, filters)
     if dry_run:
-        return Decided(None, [*_chosen(catalogue, condition, values), *pairs])
+        return Decided(None, [*_chosen(catalogue, filters, condition, values), *pairs])
     with catalogue.transaction() as connection:
-        each = [*_chosen(catalogue, condition, values), *pairs]
+        each = [*_chosen(catalogue, filters, condition, values), *pairs]
         if not each:
             return Decided(None, [])
         with catalogue.run(_COMMANDS[verdict], filters.to_dict()) as run:
@@ -99,14 +102,36 @@ def decide(
     return Decided(run.id, each)
 
 
-def _chosen(catalogue: Catalogue, condition: str, values: list[Any]) -> list[OnTag]:
+def _chosen(
+    catalogue: Catalogue, filters: Filters, condition: str, values: list[Any]
+) -> list[OnTag]:
     rows = catalogue.rows(
-        "SELECT (SELECT min(path) FROM photographs WHERE content = s.content AND gone IS NULL), "
-        "t.name, s.confidence, s.run FROM suggestions s JOIN tags t ON t.id = s.tag "
+        "SELECT s.content, t.name, s.confidence, s.run "
+        "FROM suggestions s JOIN tags t ON t.id = s.tag "
         f"WHERE {condition} ORDER BY s.confidence DESC",
         values,
     )
-    return [OnTag(*row) for row in rows]
+    files = _files_of(catalogue, filters, {content for content, *_ in rows})
+    return [
+        OnTag(files[content][0], tag, confidence, run, files[content][1:])
+        for content, tag, confidence, run in rows
+        if content in files
+    ]
+
+
+def _files_of(
+    catalogue: Catalogue, filters: Filters, contents: Iterable[int]
+) -> dict[int, list[str]]:
+    """Return the files of each content by path, first those that the filters name."""
+    place, values = filters.places("p")
+    found: dict[int, list[str]] = {}
+    for content, path in catalogue.rows(
+        "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
+        f"AND p.content IN (SELECT value FROM json_each(?)) ORDER BY NOT ({place}), p.path",
+        (json.dumps(list(contents)), *values),
+    ):
+        found.setdefault(content, []).append(path)
+    return found
 
 
 def _take_suggestions(
@@ -146,8 +171,9 @@ def _named_pairs(catalogue: Catalogue, verdict: int, filters: Filters) -> list[O
     names: dict[str, str] = {}
     for name in (spelled(catalogue.row, typed) for typed in filters.tags):
         names.setdefault(normalize_tag(name), name)
-    for path in filters.photographs:
-        content = content_of(catalogue, path)
+    contents = {content_of(catalogue, path) for path in filters.photographs}
+    files = _files_of(catalogue, filters, contents)
+    for content, (path, *copies) in sorted(files.items(), key=lambda one: one[1]):
         for name in names.values():
             found = catalogue.row(
                 "SELECT EXISTS (SELECT 1 FROM suggestions WHERE content = ?1 AND tag = t.id), "
@@ -160,7 +186,7 @@ def _named_pairs(catalogue: Catalogue, verdict: int, filters: Filters) -> list[O
             is_suggested, held, is_found = found or (0, None, 0)
             is_news = held != verdict and not (is_found and verdict == ACCEPTED and not held)
             if not is_suggested and is_news:
-                pairs.append(OnTag(path, name, None, None))
+                pairs.append(OnTag(path, name, None, None, copies))
     return pairs
 
 

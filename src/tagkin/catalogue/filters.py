@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from tagkin.errors import InvalidInput, NotFound
 from tagkin.images.formats import suffixes_of_type
 from tagkin.labels import normalize_tag
 
-__all__ = ["Filters", "content_of", "tag_numbers"]
+__all__ = ["Filters", "content_of", "in_folder", "tag_numbers"]
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,11 @@ class Filters:
         if self.run is not None:
             parts.append(f"{name}.run = ?")
             values.append(self.run)
-        if self.folder is not None and self.folder.strip("/") not in ("", "."):
-            start = self.folder.strip("/")
+        if self.folder is not None:
             parts.append(
                 f"{name}.content IN (SELECT content FROM photographs "
-                "WHERE path > ? AND path < ? AND gone IS NULL)"
+                f"WHERE {in_folder('path', self.folder)} AND gone IS NULL)"
             )
-            values += [f"{start}/", f"{start}0"]  # 0 comes after /
         if self.photographs:
             parts.append(f"{name}.content IN (SELECT value FROM json_each(?))")
             contents = [content_of(catalogue, path) for path in self.photographs]
@@ -102,11 +101,7 @@ class Filters:
 
     def places(self, name: str) -> tuple[str, list[Any]]:
         """Folder, photographs and types as a condition on a table of photographs: no copies."""
-        parts, values = ["1"], list[Any]()
-        start = (self.folder or "").strip("/")
-        if start not in ("", "."):
-            parts.append(f"{name}.path > CAST(? AS TEXT) AND {name}.path < CAST(? AS TEXT)")
-            values += [sql_text(f"{start}/"), sql_text(f"{start}0")]
+        parts, values = [in_folder(f"{name}.path", self.folder)], list[Any]()
         if self.photographs:
             marks = ", ".join(["CAST(? AS TEXT)"] * len(self.photographs))
             parts.append(f"{name}.path IN ({marks})")
@@ -121,6 +116,19 @@ class Filters:
         """A condition on a table of photographs, and its values; LIKE knows no case."""
         patterns = [f"%{suffix}" for one in self.types for suffix in suffixes_of_type(one)]
         return "(" + " OR ".join([f"{name}.path LIKE ?"] * len(patterns)) + ")", patterns
+
+
+def in_folder(column: str, folder: str | None) -> str:
+    """Return a condition of SQL: the paths in a column lie in a folder or below it.
+
+    The folder is named from the root, and may have a name that is not UTF-8. Without a folder, all
+    paths pass.
+    """
+    start = (folder or "").strip("/")
+    if start in ("", "."):
+        return "1"
+    low, high = (os.fsencode(start + end).hex() for end in "/0")  # 0 comes after /
+    return f"({column} > CAST(x'{low}' AS TEXT) AND {column} < CAST(x'{high}' AS TEXT))"
 
 
 def tag_numbers(
@@ -149,12 +157,10 @@ def content_of(catalogue: Catalogue, path: str) -> int:
     """The content of a photograph that is there, by its path from the root."""
     found = catalogue.row(
         "SELECT content, problem FROM photographs WHERE path = CAST(? AS TEXT) AND gone IS NULL",
-        (path.encode("utf-8", "surrogateescape"),),
+        (sql_text(path),),
     )
     if found is None:
-        raise NotFound(
-            f"{path} is not in the catalogue. Photographs that are new are found by `tagkin scan`."
-        )
+        raise NotFound(f"{path} is not in the catalogue. Run `tagkin scan` to add it.")
     if found[0] is None:
         raise InvalidInput(f"{path} could not be read by the last scan: {found[1]}.")
     return int(found[0])

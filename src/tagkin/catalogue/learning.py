@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.decisions import ACCEPTED, REJECTED, decided_tags
 from tagkin.catalogue.evidence import pack_evidence
+from tagkin.catalogue.filters import in_folder
 from tagkin.catalogue.found import TagNumbers
 from tagkin.catalogue.suggestions import Suggested, put_suggestions
 from tagkin.collection import Collection, Progress
@@ -86,22 +86,20 @@ def carried_tags(
             "SELECT DISTINCT content FROM suggestions WHERE confidence >= ?", (_LIKELY,)
         )
     }
-    start = (folder or "").strip("/")
     rows = catalogue.rows(
         "SELECT c.id, c.digest, min(p.path) FROM photographs p JOIN contents c ON c.id = p.content "
-        "WHERE p.gone IS NULL AND (?1 = '' OR (p.path > ?1 || '/' AND p.path < ?1 || '0')) "
+        f"WHERE p.gone IS NULL AND (NOT ? OR c.n_tags = 0) AND {in_folder('p.path', folder)} "
         "GROUP BY c.id ORDER BY min(p.path)",
-        (start,),
+        (only_untagged,),
     )
     found = []
     for content, digest, path in rows:
         no = rejected.get(content, [])
         own = [name for name in tags.get(content, ()) if name not in no]
-        if not (only_untagged and own):
-            yes = [name for name in accepted.get(content, ()) if name in own]
-            partial = content in waiting and len(own) == len(yes) and bool(own or no)
-            file = catalogue.absolute(path)
-            found.append(Carrying(content, digest.hex(), file, own, no, yes, partial))
+        yes = [name for name in accepted.get(content, ()) if name in own]
+        partial = content in waiting and len(own) == len(yes) and bool(own or no)
+        file = catalogue.absolute(path)
+        found.append(Carrying(content, digest.hex(), file, own, no, yes, partial))
     return found
 
 
@@ -362,7 +360,7 @@ def teach(annotator: Annotator, every: Sequence[Carrying]) -> int:
     """Let an annotator know tags that changed since it was fitted, without a new fit.
 
     Accepted tags count at once: their photographs are kin that carry them. Those that lost their
-    tags are kin that carry none.
+    tags are kin that carry none. A photograph that cannot be read teaches nothing.
 
     Returns
     -------
@@ -374,21 +372,21 @@ def teach(annotator: Annotator, every: Sequence[Carrying]) -> int:
     def learned(one: Carrying) -> set[str]:
         return set(annotator.tags_[known[one.digest]]) if one.digest in known else set()
 
-    changed = [
-        one
-        for one in every
-        if learned(one) != set(one.tags) and (not one.tags or os.path.exists(one.file))
-    ]
+    changed = [one for one in every if learned(one) != set(one.tags)]
+    seen = annotator.look([one.file for one in changed if one.tags])
+    readable = set(seen.files)
+    changed = [one for one in changed if not one.tags or one.file in readable]
     if changed and all(one.digest in known for one in changed):
         # a tag that is quite new needs photographs that are new, or a new fit
         some = _with_column(annotator, {tag for one in changed for tag in one.tags})
         changed = [one._replace(tags=[t for t in one.tags if t in some]) for one in changed]
         changed = [one for one in changed if learned(one) != set(one.tags)]
-    if tagged := [one for one in changed if one.tags]:
+    if tagged := {one.file: one for one in changed if one.tags}:
+        rows = [tagged.get(file) for file in seen.files]
         annotator.add(
-            [one.file for one in tagged],
-            [one.tags for one in tagged],
-            rejected=[one.rejected for one in tagged],
+            seen,
+            [one and one.tags for one in rows],
+            rejected=[one and one.rejected for one in rows],
         )
     if bare := [known[one.digest] for one in changed if not one.tags]:
         _untag(annotator, bare)

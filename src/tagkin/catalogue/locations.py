@@ -12,7 +12,14 @@ from platformdirs import user_data_dir
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.filesystem import make_private_folder, write_whole
 
-__all__ = ["catalogue_of", "default_data_folder", "find_catalogue", "known_catalogues", "remember"]
+__all__ = [
+    "catalogue_of",
+    "default_data_folder",
+    "find_catalogue",
+    "known_catalogues",
+    "other_catalogues",
+    "remember",
+]
 
 _NAMED = 5  # collections in a message
 
@@ -34,23 +41,48 @@ def default_data_folder() -> Path:
 
 def known_catalogues() -> dict[Path, Path]:
     """Folders of photographs that were scanned, and the catalogue of each that is still there."""
+    return _known()[0]
+
+
+def other_catalogues(root: Path) -> list[Path]:
+    """Catalogues that know a folder and are used only where ``--catalogue`` names them."""
+    return [path for path, other in _known()[1].items() if other == root]
+
+
+def _known() -> tuple[dict[Path, Path], dict[Path, Path]]:
+    """Return the catalogue of each folder, and the folder of each further catalogue."""
     try:
         kept = json.loads(_memory().read_bytes().decode("utf-8"))
-        pairs = {Path(root): Path(path) for root, path in kept["collections"].items()}
+        used = {Path(root): Path(path) for root, path in kept["collections"].items()}
+        others = {Path(path): Path(root) for path, root in kept.get("others", {}).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}  # nothing is remembered, or nothing that can be used
-    return {root: path for root, path in pairs.items() if os.path.isfile(path)}
+        return {}, {}  # nothing is remembered, or nothing that can be used
+    return (
+        {root: path for root, path in used.items() if os.path.isfile(path)},
+        {path: root for path, root in others.items() if os.path.isfile(path)},
+    )
 
 
-def remember(root: Path, catalogue: Path) -> None:
-    """Keep which catalogue a folder has; each of the two belongs to one of the other."""
-    known = {r: c for r, c in known_catalogues().items() if c != catalogue and r != root}
-    known[root] = catalogue
+def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
+    """Keep which catalogue a folder has; each of the two belongs to one of the other.
+
+    A catalogue that was named with ``--catalogue`` does not take the place of another one.
+    """
+    used, others = _known()
+    others.pop(catalogue, None)
+    used = {r: c for r, c in used.items() if c != catalogue}
+    if is_named and any(folder in used for folder in (root, *root.parents)):
+        others[catalogue] = root
+    else:
+        used[root] = catalogue
+    kept = {
+        "collections": {str(r): str(c) for r, c in used.items()},
+        "others": {str(c): str(r) for c, r in others.items()},
+    }
     path = _memory()
-    text = json.dumps({"collections": {str(r): str(c) for r, c in known.items()}}, indent=1)
     try:
         make_private_folder(path.parent)
-        write_whole(path, text.encode("utf-8"), private=True)
+        write_whole(path, json.dumps(kept, indent=1).encode("utf-8"), private=True)
     except OSError as error:
         raise StorageError(
             f"Which catalogue belongs to {root} cannot be kept in {path}: {error.strerror}. Name "

@@ -204,11 +204,80 @@ ALTER TABLE writes ADD COLUMN modified INTEGER  -- when what stood there was, in
     CHECK (modified IS NULL OR typeof(modified) = 'integer');
 """
 
+# A photograph is untagged if it carries no tag: none in the files of it or of a copy, and none that
+# was accepted. Tags that were rejected for it, or forgotten, do not count. `contents.n_tags` is the
+# one place that says so.
+_RECOUNT = """
+    UPDATE contents SET n_tags = (
+        SELECT count(*) FROM (
+            SELECT f.tag FROM photographs p JOIN found f ON f.photograph = p.id
+                WHERE p.content = contents.id
+            UNION SELECT tag FROM decisions
+                WHERE content = contents.id AND holds AND verdict = 1
+        ) o JOIN tags t ON t.id = o.tag WHERE NOT t.forgotten AND NOT EXISTS (
+            SELECT 1 FROM decisions
+            WHERE content = contents.id AND tag = o.tag AND holds AND verdict = -1
+        )
+    ) WHERE id IN ({});
+"""
+_ITS_CONTENT = "SELECT content FROM photographs WHERE id = {}.photograph"
+_ON_TAG = (
+    "SELECT p.content FROM found f JOIN photographs p ON p.id = f.photograph WHERE f.tag = NEW.id "
+    "UNION SELECT content FROM decisions WHERE tag = NEW.id AND holds"
+)
+_UNTAGGED = f"""
+ALTER TABLE contents ADD COLUMN n_tags INTEGER NOT NULL DEFAULT 0;
+DROP TRIGGER found_added;
+CREATE TRIGGER found_added AFTER INSERT ON found BEGIN
+    UPDATE tags SET n_found = n_found + 1 WHERE id = NEW.tag;
+    {_RECOUNT.format(_ITS_CONTENT.format("NEW"))}
+END;
+DROP TRIGGER found_removed;
+CREATE TRIGGER found_removed AFTER DELETE ON found BEGIN
+    UPDATE tags SET n_found = n_found - 1 WHERE id = OLD.tag;
+    {_RECOUNT.format(_ITS_CONTENT.format("OLD"))}
+END;
+DROP TRIGGER decision_added;
+CREATE TRIGGER decision_added AFTER INSERT ON decisions WHEN NEW.holds BEGIN
+    UPDATE tags SET n_accepted = n_accepted + (NEW.verdict = 1),
+        n_rejected = n_rejected + (NEW.verdict = -1) WHERE id = NEW.tag;
+    {_RECOUNT.format("NEW.content")}
+END;
+DROP TRIGGER decision_ended;
+CREATE TRIGGER decision_ended AFTER UPDATE OF holds ON decisions
+WHEN OLD.holds AND NOT NEW.holds BEGIN
+    UPDATE tags SET n_accepted = n_accepted - (OLD.verdict = 1),
+        n_rejected = n_rejected - (OLD.verdict = -1) WHERE id = OLD.tag;
+    {_RECOUNT.format("OLD.content")}
+END;
+DROP TRIGGER decision_holds_again;
+CREATE TRIGGER decision_holds_again AFTER UPDATE OF holds ON decisions
+WHEN NEW.holds AND NOT OLD.holds BEGIN
+    UPDATE tags SET n_accepted = n_accepted + (NEW.verdict = 1),
+        n_rejected = n_rejected + (NEW.verdict = -1) WHERE id = NEW.tag;
+    {_RECOUNT.format("NEW.content")}
+END;
+DROP TRIGGER photograph_added;
+DROP TRIGGER photograph_changed;
+CREATE TRIGGER photograph_changed AFTER UPDATE OF content ON photographs BEGIN
+    {_RECOUNT.format("OLD.content, NEW.content")}
+END;
+CREATE TRIGGER tag_forgotten AFTER UPDATE OF forgotten ON tags
+WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
+    {_RECOUNT.format(_ON_TAG)}
+END;
+DROP INDEX photographs_untagged;
+ALTER TABLE photographs DROP COLUMN n_tags;
+CREATE INDEX contents_untagged ON contents (id) WHERE n_tags = 0;
+{_RECOUNT.format("SELECT id FROM contents")}
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 photographs, tags, decisions, writes", _FIRST),
     ("0002 doubts", _DOUBTS),
     ("0003 evidence beside kin", _EVIDENCE),
     ("0004 modification times of sidecars", _MODIFIED),
+    ("0005 untagged photographs by content", _UNTAGGED),
 )
 
 

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.batches import TOGETHER, accepted_together
 from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.database import sql_text
 from tagkin.catalogue.evidence import unpack_evidence
+from tagkin.catalogue.filters import in_folder
 
 __all__ = [
     "Doubt",
@@ -231,16 +233,13 @@ def search(
         The number of the last photograph of the part before.
     """
     values: dict[str, Any] = {"after": after, "n": n}
-    conditions = ["p.gone IS NULL", "p.id > :after"]
+    conditions = ["p.gone IS NULL", "p.id > :after", in_folder("p.path", folder)]
     conditions += [_carries(other) for other in tags[1:]]
     if untagged:
-        conditions.append("p.n_tags = 0")
-    if start := (folder or "").strip("/"):
-        conditions.append("p.path > :start AND p.path < :end")
-        values |= {"start": f"{start}/", "end": f"{start}0"}
+        conditions.append("p.content IN (SELECT id FROM contents WHERE n_tags = 0)")
     if name:
-        conditions.append("p.path LIKE :name ESCAPE '!'")  # which knows no case
-        values["name"] = "%" + re.sub("[!%_]", r"!\g<0>", name) + "%"
+        conditions.append("p.path LIKE CAST(:name AS TEXT) ESCAPE '!'")  # which knows no case
+        values["name"] = sql_text("%" + re.sub("[!%_]", r"!\g<0>", name) + "%")
     rest = " AND ".join(conditions)
     query = f"SELECT p.id FROM photographs p WHERE {rest}"
     if tags:

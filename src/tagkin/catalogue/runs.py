@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.texts import from_text
 from tagkin.errors import NotFound
 
-__all__ = ["PastRun", "history", "last_undoable", "past_run"]
+__all__ = ["Decisions", "PastRun", "count_decisions", "history", "last_undoable", "past_run"]
 
 _COLUMNS = (
     "r.id, r.what, r.started_at, r.ended_at, r.model, r.parameters, r.outcome, r.undoes, "
@@ -60,6 +62,24 @@ def past_run(catalogue: Catalogue, number: int) -> PastRun:
     if row is None:
         raise NotFound(f"There is no run {number}. `tagkin history` lists them.")
     return _past(row)
+
+
+class Decisions(NamedTuple):
+    """How much a run decided, whether it still holds or not."""
+
+    n_accepted: int
+    n_rejected: int
+    n_photographs: int
+
+
+def count_decisions(catalogue: Catalogue, runs: Sequence[int]) -> dict[int, Decisions]:
+    """Count the decisions of each run that made some."""
+    rows = catalogue.rows(
+        "SELECT run, sum(verdict > 0), sum(verdict < 0), count(DISTINCT content) FROM decisions "
+        "WHERE run IN (SELECT value FROM json_each(?)) GROUP BY run",
+        (json.dumps(list(runs)),),
+    )
+    return {run: Decisions(*counts) for run, *counts in rows}
 
 
 def last_undoable(catalogue: Catalogue) -> PastRun | None:

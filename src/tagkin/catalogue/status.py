@@ -13,7 +13,7 @@ from tagkin.catalogue.runs import PastRun
 from tagkin.catalogue.runs import history as runs_of
 from tagkin.catalogue.writes import tags_to_write, unfinished_writes
 
-__all__ = ["Status", "status_of"]
+__all__ = ["Status", "count_photographs", "status_of"]
 
 # on photographs that there are, or were: those on what one was before it was edited are copied
 _DECIDED = (
@@ -30,7 +30,11 @@ class Status:
     catalogue: str
     n_bytes: int
     n_photographs: int
+    """Copies of a photograph count as one."""
+    n_files: int
+    """Photographs with all their copies."""
     n_untagged: int
+    """Photographs that carry no tag."""
     n_problems: int
     """Photographs, or sidecars of them, that the last scan could not read."""
     n_gone: int
@@ -60,9 +64,28 @@ class Status:
         return asdict(self)
 
 
+def count_photographs(catalogue: Catalogue) -> dict[str, int]:
+    """Count photographs, their files, and those that are untagged.
+
+    A photograph is untagged if it carries no tag: none in its files or in those of a copy, and none
+    that you accepted. Tags that you rejected for it, or forgot, do not count. One that could not be
+    read is neither.
+    """
+    n_photographs, n_unread, n_untagged = catalogue.rows(
+        "SELECT count(*), (SELECT count(*) FROM photographs WHERE content IS NULL AND gone IS NULL)"
+        ", coalesce(sum(n_tags = 0), 0) FROM contents c WHERE EXISTS "
+        "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)"
+    )[0]
+    return {
+        "n_photographs": n_photographs + n_unread,
+        "n_files": progress(catalogue).n_photographs,
+        "n_untagged": n_untagged,
+    }
+
+
 def status_of(catalogue: Catalogue) -> Status:
     """How a collection stands."""
-    now = progress(catalogue)
+    now, counts = progress(catalogue), count_photographs(catalogue)
     last: dict[str, PastRun] = {}
     for run in runs_of(catalogue):
         if run.ended_at is not None:
@@ -73,8 +96,7 @@ def status_of(catalogue: Catalogue) -> Status:
         root=str(catalogue.root),
         catalogue=str(catalogue.path),
         n_bytes=_size(catalogue.path),
-        n_photographs=now.n_photographs,
-        n_untagged=catalogue.value(count + "gone IS NULL AND n_tags = 0"),
+        **counts,
         n_problems=catalogue.value(count + "gone IS NULL AND problem IS NOT NULL"),
         n_gone=catalogue.value(count + "gone IS NOT NULL"),
         n_tags=catalogue.value(

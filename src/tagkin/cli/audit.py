@@ -40,6 +40,7 @@ Examples:
   tagkin audit --kind wrong
 """
 _SHOWN = 250  # findings in a report: with more, the page grows slow
+_LIKELY = 0.5  # confidence of findings that are listed unless a number is asked for
 
 
 class Kind(StrEnum):
@@ -107,7 +108,7 @@ def run(
             found = annotator.audit(n, kind=wanted)
         if report is not None:
             step("Writing the report", 0, 1)
-            _write(annotator, found, report)
+            _write(annotator, found, wanted, report)
     report_missing(_named(found))
     if as_json:
         for one in found:
@@ -115,7 +116,7 @@ def run(
     elif as_csv:
         send(_csv(found, verbatim))
     else:
-        _show(found)
+        _show(found, len(annotator.files_), wanted)
     if report is not None:
         say(f"Report: {shown(report)}")
 
@@ -138,7 +139,7 @@ def _csv(found: list[Finding], verbatim: bool) -> str:
     return csv_text(["file_name", "tag", "kind", "confidence", "kin"], rows, verbatim=verbatim)
 
 
-def _show(found: list[Finding]) -> None:
+def _show(found: list[Finding], n_photographs: int, kind: str | None) -> None:
     table = file_table("Photograph", "Tag", "Issue", "Confidence", "Kin")
     for one in found:
         colour = "red" if one.kind == "wrong" else "green"
@@ -152,12 +153,20 @@ def _show(found: list[Finding]) -> None:
     if found:
         show(table)
         data().print()
-    say(_summary(found))
+    say(_summary(found, n_photographs, kind))
 
 
-def _summary(found: list[Finding]) -> str:
+def _summary(found: list[Finding], n_photographs: int, kind: str | None) -> str:
     if not found:
-        return "No tag seems wrong, and none seems to be missing."
+        seems = {
+            "wrong": "no tag seems wrong",
+            "missing": "no tag seems to be missing",
+            None: "no tag seems wrong, and none seems to be missing",
+        }[kind]
+        return (
+            f"Looked at {count(n_photographs, 'tagged photograph')}: {seems} with a confidence of "
+            f"{percent(_LIKELY)} or more. `tagkin audit -n 20` shows the 20 most likely."
+        )
     n_wrong = sum(one.kind == "wrong" for one in found)
     parts = []
     if n_wrong:
@@ -165,13 +174,16 @@ def _summary(found: list[Finding]) -> str:
     if n_missing := len(found) - n_wrong:
         parts.append(f"{count(n_missing, 'tag seems', 'tags seem')} to be missing")
     n_files = len({one.file for one in found})
-    return f"{' and '.join(parts)}, on {count(n_files, 'photograph', 'photographs')}."
+    text = f"{' and '.join(parts)}, on {count(n_files, 'photograph')}."
+    if n_doubtful := sum(one.confidence < _LIKELY for one in found):
+        text += f" {n_doubtful:,} of them with a confidence below {percent(_LIKELY)}."
+    return text
 
 
-def _write(annotator: Annotator, found: list[Finding], path: Path) -> None:
+def _write(annotator: Annotator, found: list[Finding], kind: str | None, path: Path) -> None:
     from tagkin.pages import Report, write_report
 
-    notes = [_summary(found)]
+    notes = [_summary(found, len(annotator.files_), kind)]
     if len(found) > _SHOWN:
         notes.append(f"The {_SHOWN} most likely are shown; --csv lists all.")
     if missing := missing_text(_named(found[:_SHOWN])):

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import relative, shown_text
+from tagkin.cli.output import note, relative, shown_text
 from tagkin.errors import InvalidInput
+from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Filters
 
-__all__ = ["day", "filters_of", "folder_in", "opened", "paths_in", "tag_file_in"]
+__all__ = ["day", "filters_of", "folder_in", "opened", "paths_in", "tag_file_in", "tell_others"]
+
+_NAMED = 3
 
 
 def opened(
@@ -27,7 +30,23 @@ def opened(
     """The catalogue that a command means; see `tagkin.catalogue.find_catalogue`."""
     from tagkin.catalogue import open_catalogue
 
-    return open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
+    found = open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
+    tell_others(found, catalogue)
+    return found
+
+
+def tell_others(used: Catalogue, named: Path | None) -> None:
+    """Say which catalogue is used if nobody named it and others know the same folder."""
+    from tagkin.catalogue import other_catalogues
+
+    if named is not None:
+        return
+    if others := other_catalogues(used.root):
+        others_text = ", ".join(map(relative, others))
+        note(
+            f"{relative(used.root)} is in {count(1 + len(others), 'catalogue')}. This is "
+            f"{relative(used.path)}; --catalogue names another: {others_text}"
+        )
 
 
 def paths_in(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:
@@ -71,9 +90,33 @@ def filters_of(
         below=below,
         run=run,
         folder=folder_in(catalogue, folder),
-        photographs=tuple(paths_in(catalogue, photos or ())),
+        photographs=tuple(_usable(catalogue, paths_in(catalogue, photos or ()))),
         types=tuple(types or ()),
     )
+
+
+def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
+    """Return the photographs that can be decided on, and name the others with the reason.
+
+    A name that there is neither here nor in the catalogue is a mistake in the command.
+    """
+    from tagkin.catalogue import content_of
+
+    usable, problems = [], []
+    for path in paths:
+        try:
+            content_of(catalogue, path)
+        except InvalidInput as error:
+            if not os.path.lexists(catalogue.absolute(path)):
+                raise
+            problems.append(str(error))
+        else:
+            usable.append(path)
+    if problems and not usable:
+        raise InvalidInput(" ".join(problems[:_NAMED]))
+    for problem in problems:
+        note(problem)
+    return usable
 
 
 def tag_file_in(catalogue: Catalogue, tags: Path | None) -> str | None:
@@ -87,9 +130,12 @@ def tag_file_in(catalogue: Catalogue, tags: Path | None) -> str | None:
 
 
 def day(moment: Any) -> str:
-    """A moment of the catalogue as a person here reads it."""
+    """Write a moment as a person here says it: Today 21:14, Yesterday 21:14, or with the date."""
     import datetime
 
     if moment is None:
         return "–"
-    return shown_text(datetime.datetime.fromisoformat(moment).astimezone().strftime("%F %H:%M"))
+    then = datetime.datetime.fromisoformat(moment).astimezone()
+    ago = datetime.datetime.now().astimezone().date() - then.date()
+    name = {0: "Today", 1: "Yesterday"}.get(ago.days, f"{then:%F}")
+    return shown_text(f"{name} {then:%H:%M}")

@@ -10,7 +10,7 @@ import typer
 
 from tagkin.cli.catalogues import filters_of, opened
 from tagkin.cli.output import data, json_line, relative, say, send, shown, shown_tag
-from tagkin.cli.tables import count, file_table, percent, show
+from tagkin.cli.tables import count, file_table, percent, photographs, show
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Decided
@@ -66,6 +66,7 @@ def _document(catalogue: Catalogue, decided: Decided, dry_run: bool) -> dict[str
                 "tag": one.tag,
                 "confidence": one.confidence,
                 "suggested_by": one.run,
+                "copies": [relative(catalogue.absolute(path)) for path in one.copies],
             }
             for one in decided.each
         ],
@@ -79,7 +80,10 @@ def _show(catalogue: Catalogue, decided: Decided) -> None:
     for one in decided.each[:_SHOWN]:
         sure = "–" if one.confidence is None else percent(one.confidence)
         run = "–" if one.run is None else str(one.run)
-        table.add_row(shown(catalogue.absolute(one.path)), shown_tag(one.tag), sure, run)
+        name = shown(catalogue.absolute(one.path))
+        if one.copies:
+            name += f" (and {count(len(one.copies), 'copy', 'copies')})"
+        table.add_row(name, shown_tag(one.tag), sure, run)
     show(table)
     if len(decided) > _SHOWN:
         data().print(f"and {len(decided) - _SHOWN:,} more (--json lists them all)")
@@ -88,9 +92,9 @@ def _show(catalogue: Catalogue, decided: Decided) -> None:
 
 def _sentence(decided: Decided, command: str, dry_run: bool) -> str:
     if not decided.each:
-        return f"There is nothing to {command}: no open suggestion is meant."
-    n_files = len({one.path for one in decided.each})
-    what = f"{count(len(decided), 'tag')} on {count(n_files, 'photograph')}"
+        return f"There is nothing to {command}: no open suggestion matches."
+    n_files = {one.path: 1 + len(one.copies) for one in decided.each}
+    what = f"{count(len(decided), 'tag')} on {photographs(len(n_files), sum(n_files.values()))}"
     if dry_run:
         return f"{what} would be {command}ed."
-    return f"{command.capitalize()}ed {what} (run {decided.run})."
+    return f"Run {decided.run}: {command}ed {what}."

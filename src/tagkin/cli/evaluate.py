@@ -26,7 +26,7 @@ from tagkin.cli.sources import (
 from tagkin.features.registry import BACKBONES
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, Quality
+    from tagkin.annotator import Annotator, Quality, Reached
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -159,17 +159,8 @@ def _plain(quality: Quality) -> dict[str, Any]:
         "tags_per_photograph": quality.tags_per_photograph,
         "semantic": _figures(quality.semantic),
         "visual": _figures(quality.visual) or None,
-        "reached": [
-            {
-                "wanted": one.wanted,
-                "precision": one.precision,
-                "recall": one.recall,
-                "suggestions": one.n_suggestions,
-                "suggestions_per_photograph": one.per_photograph,
-                "photographs_without": one.without,
-            }
-            for one in quality.reached
-        ],
+        "by_default": _reached(quality.by_default),
+        "reached": [{"wanted": one.wanted} | _reached(one) for one in quality.reached],
         "reliability": [
             {"confidence": float(said), "right": float(right), "pairs": int(n)}
             for said, right, n in zip(*curve, strict=True)
@@ -182,6 +173,16 @@ def _plain(quality: Quality) -> dict[str, Any]:
                 strict=True,
             )
         ],
+    }
+
+
+def _reached(one: Reached) -> dict[str, float]:
+    return {
+        "precision": one.precision,
+        "recall": one.recall,
+        "suggestions": one.n_suggestions,
+        "suggestions_per_photograph": one.per_photograph,
+        "photographs_without": one.without,
     }
 
 

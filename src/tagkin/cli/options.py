@@ -118,7 +118,7 @@ Catalogue = Annotated[
     typer.Option(
         "--catalogue",
         metavar="FILE",
-        help="The catalogue; without it, that of the current folder, or the only one there is.",
+        help="Catalogue file. Default: the current folder's, or the only one there is.",
     ),
 ]
 DryRun = Annotated[

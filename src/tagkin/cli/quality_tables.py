@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["show_quality"]
 
 _EACH = 8  # of the first tags, and of the last
+_COUNTED = "Suggestions as tagkin suggest makes and counts them, of tags that were held out."
 _ORDER = (
     "Tags are ordered by their average precision, damped: drawn towards the mean of all tags as if "
     "each were on ten photographs more."
@@ -32,7 +33,7 @@ def show_quality(quality: Quality) -> None:
         "average."
     )
     compared = [(_compared(quality, group), group.note) for group in MEASURES]
-    for table, note in (*compared, (_reached(quality), ""), (_tag_by_tag(quality), _ORDER)):
+    for table, note in (*compared, (_reached(quality), _COUNTED), (_tag_by_tag(quality), _ORDER)):
         console.print()
         console.print(table)
         if note:
@@ -66,9 +67,11 @@ def _reached(quality: Quality) -> Table:
         "Per photograph",
         "No suggestion",
     )
-    for one in quality.reached:
+    rows = {"nothing (confidence of 50 %)": quality.by_default}
+    rows |= {percent(one.wanted): one for one in quality.reached}
+    for wanted, one in rows.items():
         table.add_row(
-            percent(one.wanted),
+            wanted,
             f"{one.n_suggestions:,}",
             percent(one.precision),
             percent(one.recall),

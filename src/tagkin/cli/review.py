@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import tag_file_in
+from tagkin.cli.catalogues import tag_file_in, tell_others
 from tagkin.cli.output import json_line, note, relative, say, send, shown
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import report_problems, use_cache
@@ -187,6 +187,7 @@ def _prepared(
     with progress_bar() as step:
         catalogue = open_for_scan(folder, path, command="review")
         try:
+            tell_others(catalogue, path)
             found = scan(catalogue, tag_file_in(catalogue, tags), column, progress=step)
             failures = [*found.failures, *_suggested(catalogue, vocabulary, step)]
         except BaseException:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import tag_file_in
+from tagkin.cli.catalogues import tag_file_in, tell_others
 from tagkin.cli.output import data, json_line, note, relative, say, send, shown
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import report_problems
-from tagkin.cli.tables import count, facts
+from tagkin.cli.tables import count, facts, photographs_text
 from tagkin.errors import pip_install
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def run(
         typer.Option(
             "--catalogue",
             metavar="FILE",
-            help="Where the catalogue is, or is to be; by default in your folder for data.",
+            help="Catalogue file. Default: in your data folder. A folder that has another "
+            "catalogue keeps that as its own.",
         ),
     ] = None,
     dry_run: options.DryRun = False,
@@ -72,6 +73,7 @@ def run(
     from tagkin.catalogue import open_for_scan, scan
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
+        tell_others(opened, catalogue)
         found = scan(opened, tag_file_in(opened, tags), column, progress=step)
         facts_of = _facts(opened, found, dry_run)
     problems = report_problems(found.failures, verbose)
@@ -85,15 +87,17 @@ def run(
 
 
 def _facts(catalogue: Catalogue, found: Scan, dry_run: bool) -> dict[str, Any]:
+    from tagkin.catalogue import count_photographs
+
+    counts = count_photographs(catalogue)
     return {
         "folder": relative(catalogue.root),
         "catalogue": relative(catalogue.path),
         "run": None if dry_run else found.run,
         "dry_run": dry_run,
-        "photographs": found.n_photographs,
-        "untagged": catalogue.value(
-            "SELECT count(*) FROM photographs WHERE gone IS NULL AND n_tags = 0"
-        ),
+        "photographs": counts["n_photographs"],
+        "files": counts["n_files"],
+        "untagged": counts["n_untagged"],
         "tags": catalogue.value("SELECT count(*) FROM tags WHERE n_found > 0"),
         "unchanged": found.n_unchanged,
         "added": found.added,
@@ -131,7 +135,7 @@ def _show(told: dict[str, Any], found: Scan) -> None:
     changes = [f"{len(some):,} {name}" for name, some in kinds.items() if some]
     rows = [
         ("Folder", shown(told["folder"])),
-        ("Photographs", f"{told['photographs']:,}, {told['untagged']:,} of them without tags"),
+        ("Photographs", photographs_text(told["photographs"], told["files"], told["untagged"])),
         ("Changes", ", ".join(changes) or "none"),
         ("Tags", f"{told['tags']:,}"),
         ("Catalogue", shown(told["catalogue"])),

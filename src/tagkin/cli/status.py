@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, opened
 from tagkin.cli.output import data, json_line, relative, send, shown
-from tagkin.cli.tables import facts, size
+from tagkin.cli.tables import count, facts, photographs_text, size
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Status
@@ -38,12 +38,12 @@ def run(as_json: options.AsJson = False, catalogue: options.Catalogue = None) ->
 
 
 def _rows(found: Status) -> list[tuple[str, str]]:
-    photographs = f"{found.n_photographs:,}, {found.n_untagged:,} of them without tags"
+    of_photographs = photographs_text(found.n_photographs, found.n_files, found.n_untagged)
     if found.n_problems:
-        photographs += f", {found.n_problems:,} with something that could not be read"
+        of_photographs += f", {found.n_problems:,} with something that could not be read"
     rows = [
         ("Folder", shown(found.root)),
-        ("Photographs", photographs),
+        ("Photographs", of_photographs),
         ("Tags", f"{found.n_tags:,}"),
         ("Model", f"{found.model[:12] if found.model else 'none yet'}"),
         (
@@ -52,7 +52,7 @@ def _rows(found: Status) -> list[tuple[str, str]]:
             f"{found.expected:,.0f} are right",
         ),
         ("Decisions", f"{found.n_accepted:,} accepted, {found.n_rejected:,} rejected"),
-        ("To write", f"tags for {found.n_to_write:,} photographs"),
+        ("To write", f"tags for {count(found.n_to_write, 'file')}"),
         ("Catalogue", f"{shown(found.catalogue)} ({size(found.n_bytes)})"),
     ]
     if found.last_scan is not None:

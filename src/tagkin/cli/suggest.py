@@ -31,7 +31,7 @@ from tagkin.cli.sources import (
     report_problems,
     use_cache,
 )
-from tagkin.cli.tables import count, file_table, kin_text, percent, show
+from tagkin.cli.tables import count, file_table, kin_text, percent, show, suggestions_text
 from tagkin.cli.vocabularies import words_of
 from tagkin.cli.with_catalogue import model_of_catalogue, refuse_options, suggest_in_catalogue
 from tagkin.progress import Progress
@@ -278,8 +278,6 @@ def _show(suggested: list[PhotoSuggestions], with_kin: bool) -> None:
 
 
 def _summary(suggested: list[PhotoSuggestions]) -> str:
-    n = sum(len(one.suggestions) for one in suggested)
-    return (
-        f"{count(n, 'suggestion', 'suggestions')} for "
-        f"{count(len(suggested), 'photograph', 'photographs')}."
-    )
+    every = [s.confidence for one in suggested for s in one.suggestions]
+    n_with = sum(bool(one.suggestions) for one in suggested)
+    return f"{suggestions_text(len(every), n_with, len(suggested), sum(every))}."

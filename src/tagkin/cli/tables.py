@@ -23,10 +23,13 @@ __all__ = [
     "file_table",
     "kin_text",
     "percent",
+    "photographs",
+    "photographs_text",
     "rule",
     "seconds",
     "show",
     "size",
+    "suggestions_text",
 ]
 
 _BAR = 10  # characters
@@ -98,6 +101,38 @@ def kin_text(kin: Iterable[Kin]) -> str:
 def percent(share: float) -> str:
     """A share as a person reads it."""
     return "–" if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def photographs(n: int, n_files: int) -> str:
+    """Write how many photographs there are, and in how many files if some have copies.
+
+    >>> photographs(3, 3), photographs(1, 2)
+    ('3 photographs', '1 photograph (2 files)')
+    """
+    files = f" ({n_files:,} files)" if n_files > n else ""
+    return count(n, "photograph") + files
+
+
+def photographs_text(n: int, n_files: int, n_untagged: int) -> str:
+    """Write how many photographs a collection has, as a fact under that name.
+
+    >>> photographs_text(3, 4, 1)
+    '3 (4 files), 1 of them without tags'
+    """
+    files = f" ({n_files:,} files)" if n_files > n else ""
+    return f"{n:,}{files}, {n_untagged:,} of them without tags"
+
+
+def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:
+    """Write how many suggestions there are, for how many of all photographs, and their worth.
+
+    >>> suggestions_text(5, 2, 3, 3.9)
+    '5 suggestions for 2 photographs of 3; about 4 of them right'
+    """
+    if not n:
+        return f"No suggestion for {count(n_all, 'photograph')}"
+    some = f"{count(n, 'suggestion')} for {count(n_with, 'photograph')} of {n_all:,}"
+    return f"{some}; about {expected:,.0f} of them right"
 
 
 def bar(share: float) -> str:

@@ -15,7 +15,7 @@ from tagkin.cli.catalogues import day, folder_in, opened, paths_in
 from tagkin.cli.output import data, json_line, relative, say, send, shown, shown_tag, shown_text
 from tagkin.cli.progress import progress_bar
 from tagkin.cli.sources import report_problems
-from tagkin.cli.tables import count, facts, percent, seconds
+from tagkin.cli.tables import count, facts, percent, seconds, suggestions_text
 from tagkin.progress import Progress
 from tagkin.wording import shares_text
 
@@ -237,11 +237,8 @@ def suggest_in_catalogue(
         return
     console = data()
     run = "" if dry_run else f" (run {found.run})"
-    console.print(
-        f"[green]{count(found.n_suggestions, 'suggestion')} for "
-        f"{count(found.n_with, 'photograph')} of {found.n_photographs:,}{run}; about "
-        f"{expected:,.0f} are right.[/green]"
-    )
+    text = suggestions_text(found.n_suggestions, found.n_with, found.n_photographs, expected)
+    console.print(f"[green]{text}{run}.[/green]")
     if found.n_taught:
         changed = count(found.n_taught, "photograph")
         console.print(f"Tags of {changed} that changed since the last training count already.")

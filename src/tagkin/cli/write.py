@@ -12,7 +12,7 @@ from tagkin.cli.catalogues import filters_of, opened
 from tagkin.cli.guard import FAILED
 from tagkin.cli.output import data, json_line, note, relative, say, send, shown, shown_tag
 from tagkin.cli.progress import progress_bar
-from tagkin.cli.tables import count, file_table, show
+from tagkin.cli.tables import count, file_table, photographs, show
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, WriteRun
@@ -96,7 +96,7 @@ def run(
         else:
             if dry_run:
                 _show(one, result)
-            say(_sentence(result, dry_run))
+            say(_sentence(one, result, dry_run))
     for failure in result.failures:
         note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
     if result.failures:
@@ -133,7 +133,9 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
     data().print()
 
 
-def _sentence(result: WriteRun, dry_run: bool) -> str:
+def _sentence(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
+    from tagkin.catalogue import content_of
+
     files = [one for one in result.files if one.state != "there"]
     if not files and not result.failures:
         return "There is nothing to write: no accepted tag is missing in a file."
@@ -145,6 +147,10 @@ def _sentence(result: WriteRun, dry_run: bool) -> str:
     what = f"{count(result.n_tags, 'tag')} into {places}"
     n_new = sum(one.is_new for one in files)
     what += f", {n_new:,} of them new" if n_new else ""
+    paths = {one.photograph for one in files}
+    contents = {content_of(catalogue, path) for path in paths}
+    if len(contents) < len(paths):
+        what += f", for {photographs(len(contents), len(paths))}"
     if dry_run:
         return f"Would write {what}."
-    return f"Wrote {what} (run {result.run}). `tagkin undo` takes it back."
+    return f"Run {result.run}: wrote {what}. `tagkin undo` takes it back."
