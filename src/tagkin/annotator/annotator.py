@@ -38,7 +38,7 @@ from tagkin.annotator.suggestions import (
     TagSuggestion,
 )
 from tagkin.annotator.unseen_tags import UnseenTags, Wanted
-from tagkin.arrays import begun, check_integer
+from tagkin.arrays import check_integer, start_in_thread
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
@@ -263,7 +263,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         from tagkin.annotator.series import find_series
 
         step("Finding series", 0, 1)
-        labels = begun(lambda: self.learnable(rows))
+        labels = start_in_thread(lambda: self.learnable(rows))
         series = find_series(seen.files, seen.features, n_folds(len(seen.files)))
         return labels(), series
 

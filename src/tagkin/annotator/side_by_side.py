@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import TypeVar
 
-from tagkin.arrays import begun, blas_threads, results_of
+from tagkin.arrays import blas_threads, run_tasks, start_in_thread
 
 __all__ = ["beside", "fit_at_once", "one_thread_beside", "outcomes", "pay_beside"]
 
@@ -30,7 +30,7 @@ def pay_beside(n_images: int) -> bool:
 def outcomes(tasks: Sequence[Callable[[], T]], n_images: int) -> Iterator[T]:
     """What each task returns, in their order; all at once, unless of so many images."""
     if fit_at_once(n_images):
-        return results_of(tasks)
+        return run_tasks(tasks)
     return (task() for task in tasks)
 
 
@@ -39,7 +39,7 @@ def beside(task: Callable[[], T], n_images: int) -> Callable[[], T]:
 
     Work on few of them is Python's rather than NumPy's, and threads wait for each other.
     """
-    return begun(task) if pay_beside(n_images) else cache(task)
+    return start_in_thread(task) if pay_beside(n_images) else cache(task)
 
 
 def one_thread_beside(n_images: int) -> AbstractContextManager[None]:
