@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,7 +38,8 @@ from tagkin.wording import count, denoising_text
 
 if TYPE_CHECKING:  # what learns and measures is imported where that is done
     from tagkin.annotator import quality
-    from tagkin.annotator.learning import Recipe
+    from tagkin.annotator.problem import Problem
+    from tagkin.annotator.recipe import Recipe
 
 __all__ = ["FeatureAnnotator"]
 
@@ -185,29 +187,19 @@ class FeatureAnnotator(FeatureScores):
         scores for the labels on most images. Rarer labels then have what is usual among those,
         nothing is denoised, and `audit` is about that part.
         """
-        from tagkin.annotator.learning import check_enough, learn, n_folds
-        from tagkin.annotator.tuning import tuned
+        from tagkin.annotator.learning import learn
+        from tagkin.annotator.problem import check_enough
+        from tagkin.annotator.tuning import tune
 
         step, recipe = progress or silent, self._recipe()
         features, labels = self._read(X, y)
         check_enough(labels.Y)
-        refused = self._rejected(rejected, labels)
-        found = groups_of(features, groups, n_folds(features.shape[0]))
-        together = holdable(found)
+        problem, found = self._problem(features, labels, groups, rejected)
+        refused = problem.rejected
         if self.tune:
-            recipe = tuned(features, labels.Y, recipe, self.random_state, step, together, refused)
-        naming = self._naming(labels)
-        learned = learn(
-            features,
-            labels.Y,
-            recipe,
-            self.random_state,
-            step,
-            together,
-            refused,
-            naming,
-            self._decisions(accepted, refused, rejected_alone, said, labels),
-        )
+            recipe = tune(problem, recipe, step)
+        decisions = self._decisions(accepted, refused, rejected_alone, said, labels)
+        learned = learn(replace(problem, decisions=decisions), recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
         self.groups_, self.unsaid_ = found, learned.unsaid
@@ -274,6 +266,19 @@ class FeatureAnnotator(FeatureScores):
         vocabulary = Vocabulary(2) if self.vocabulary is None else clone(self.vocabulary)
         return features, read_labels(y, features.shape[0], vocabulary)
 
+    def _problem(
+        self, features: Any, labels: Labels, groups: Array | None, rejected: Any
+    ) -> tuple[Problem, np.ndarray]:
+        """What there is to learn from, and the group of each image (N,)."""
+        from tagkin.annotator.problem import Problem, n_folds
+
+        found = groups_of(features, groups, n_folds(features.shape[0]))
+        refused, naming = self._rejected(rejected, labels), self._naming(labels)
+        problem = Problem(
+            features, labels.Y, holdable(found), refused, naming, seed=self.random_state
+        )
+        return problem, found
+
     def _rejected(self, rejected: Any, labels: Labels) -> scipy.sparse.csr_array | None:
         """What was rejected for the images (N×D), less what they carry; None where nothing was."""
         if rejected is None:
@@ -317,7 +322,7 @@ class FeatureAnnotator(FeatureScores):
         return Naming.of(self.prior, labels.classes() if named else None)
 
     def _recipe(self) -> Recipe:
-        from tagkin.annotator.learning import usual_recipe
+        from tagkin.annotator.recipe import usual_recipe
 
         return usual_recipe(self.space, self.method, self.denoise, self.random_state)
 
@@ -418,23 +423,11 @@ class FeatureAnnotator(FeatureScores):
         Each fold is held out in turn; nothing of this estimator changes. Nothing is tuned, either.
         """
         from tagkin.annotator import quality
-        from tagkin.annotator.learning import n_folds
 
         features, labels = self._read(X, y)
+        problem, _ = self._problem(features, labels, groups, rejected)
         names, step = list(labels.classes()), progress or silent
-        refused, recipe = self._rejected(rejected, labels), self._recipe()
-        together = holdable(groups_of(features, groups, n_folds(features.shape[0])))
-        return quality.cross_validated(
-            features,
-            labels.Y,
-            names,
-            recipe,
-            self.random_state,
-            step,
-            together,
-            refused,
-            self._naming(labels),
-        )
+        return quality.cross_validate(problem, self._recipe(), names, step)
 
     def evaluate(self, X: Array, y: Any, *, visual_scores: Any = None) -> quality.Quality:
         """How good this estimator's suggestions are for labelled images that it has not seen.
