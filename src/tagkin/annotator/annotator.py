@@ -329,8 +329,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         check_integer("n_kin", n_kin, 0)
         rule_for(self.calibrator_, n, threshold, precision)  # refused before looking, not after
         words = self._unseen(vocabulary)
-        # models of version 0.1 do not say where their tags came from
-        carried = tags_now(photographs, getattr(self, "tags_from_", "given"))
+        carried = tags_now(photographs, self.tags_from_)
         seen = self._met(self._readable(photographs, progress))
         known = self._rows_of(seen.digests)
         own = [

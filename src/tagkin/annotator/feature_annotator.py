@@ -23,7 +23,7 @@ from tagkin.annotator.label_input import (
     rejections,
     without,
 )
-from tagkin.annotator.naming import LearnedNames, Naming, counted_names
+from tagkin.annotator.naming import LearnedNames, Naming
 from tagkin.annotator.progress import Progress, silent
 from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
@@ -92,7 +92,7 @@ class FeatureAnnotator(FeatureScores):
     held_out_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
-        How often labels are wrong and missing, for `audit`. Models of 0.1 have none.
+        How often labels are wrong and missing, for `audit`.
     blend_ : float
         How much the labels were denoised for the space.
     rejected_ : CSR array of shape (N, D)
@@ -236,12 +236,11 @@ class FeatureAnnotator(FeatureScores):
         features = self._checked(X)
         numbers = self._known(known, features.shape[0])
         self._keep(*extended(self, features, y, numbers, rejected))
-        if unsaid := self._unsaid():
-            self.unsaid_ = unsaid.extended(self.method_.n_labels_)
-        if hasattr(self, "groups_"):  # not in models of 0.1
-            n_more = self.method_.labels_.shape[0] - len(self.groups_)
-            fresh = self.groups_.max() + 1 + np.arange(n_more)
-            self.groups_ = np.concatenate([self.groups_, fresh])
+        if self.unsaid_ is not None:
+            self.unsaid_ = self.unsaid_.extended(self.method_.n_labels_)
+        n_more = self.method_.labels_.shape[0] - len(self.groups_)
+        fresh = self.groups_.max() + 1 + np.arange(n_more)
+        self.groups_ = np.concatenate([self.groups_, fresh])
         return self
 
     def _keep(
@@ -404,9 +403,8 @@ class FeatureAnnotator(FeatureScores):
         """
         self._check_fitted()
         names = self.classes_.tolist()
-        errors = getattr(self, "errors_", None)
         return findings(
-            self.held_out_, errors, self.method_, names, n, kind, n_support, self.refused()
+            self.held_out_, self.errors_, self.method_, names, n, kind, n_support, self.rejected_
         )
 
     def cross_validate(
@@ -457,14 +455,14 @@ class FeatureAnnotator(FeatureScores):
         self._check_fitted()
         n, n_labels = self.method_.labels_.shape
         learned = f"{count(n, 'labelled image')} and {count(n_labels, 'label')}"
-        together = series_text(getattr(self, "groups_", None), "image", "groups")
+        together = series_text(self.groups_, "image", "groups")
         return [
             f"Learned from {learned}. Denoised: {denoising_text(self.blend_)}.",
             *([f"Held out together: {together}."] if together else ()),
             *(() if self.vocabulary_ is None else self.vocabulary_.describe()[1:]),
             *self.space_.describe(),
             *self.method_.describe(),
-            *(names.describe() if (names := counted_names(self)) else ()),
+            *(() if self.names_ is None else self.names_.describe()),
             *self.calibrator_.describe(),
-            *(unsaid.describe() if (unsaid := self._unsaid()) else ()),
+            *(() if self.unsaid_ is None else self.unsaid_.describe()),
         ]

@@ -16,7 +16,7 @@ from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.names import Meanings, NamePrior, NameTable, NameWeights
 from tagkin.wording import count
 
-__all__ = ["LearnedNames", "Naming", "confidences_by_name", "counted_names"]
+__all__ = ["LearnedNames", "Naming", "confidences_by_name"]
 
 _COUNTS = 0.05  # a weight that changes something
 
@@ -128,11 +128,6 @@ class Naming:
         common = NameWeights().fit(scores, by_name, Y, table.kinds)
         weights = NameWeights().fit(scores[others], by_name[others], Y[others], table.kinds)
         return common.with_slopes_of(weights).combine(scores, by_name)
-
-
-def counted_names(estimator: Any) -> LearnedNames | None:
-    """What an estimator has learned of names; models from before names counted have nothing."""
-    return getattr(estimator, "names_", None)
 
 
 def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.ndarray:
