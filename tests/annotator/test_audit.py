@@ -4,7 +4,7 @@ import scipy.sparse
 from sklearn.metrics import roc_auc_score
 
 from tagkin import Annotator
-from tagkin.annotator.audit import ASSUMED, doubts
+from tagkin.annotator.audit import doubts
 from tagkin.calibration import LabelErrors
 from tagkin.errors import InvalidInput
 
@@ -27,24 +27,6 @@ def test_doubts_are_those_of_bayes():
         seen_if_it_belongs, seen_if_not = (1 - e, a) if Y[i, t] else (e, 1 - a)
         belongs = q * seen_if_it_belongs / (q * seen_if_it_belongs + (1 - q) * seen_if_not)
         assert found == pytest.approx(1 - belongs if Y[i, t] else belongs)
-
-
-def test_a_model_without_learned_shares_takes_a_twentieth_to_be_wrong_and_to_be_missing():
-    """Against the posterior written out entry by entry."""
-    rng = np.random.default_rng(0)
-    Y = rng.random((50, 4)) < [0.1, 0.3, 0.5, 0.8]
-    P = rng.uniform(0.05, 0.9, (50, 4))
-    rows, columns, doubt = doubts(scipy.sparse.csr_array(P), scipy.sparse.csr_array(Y * 1.0))
-    share = Y.mean(axis=0)
-    for i, t, found in zip(rows, columns, doubt, strict=True):
-        if not Y[i, t]:
-            q = P[i, t] / (1 - ASSUMED)
-            assert found == pytest.approx(q * ASSUMED / (q * ASSUMED + 1 - q))
-            continue
-        # densities of looking like this among photographs with and without the tag
-        given_there, given_not = P[i, t] / share[t], (1 - P[i, t]) / (1 - share[t])
-        wrong = ASSUMED * given_not
-        assert found == pytest.approx(wrong / (wrong + (1 - ASSUMED) * given_there))
 
 
 def test_a_tag_on_all_photographs_is_not_doubted_for_that():

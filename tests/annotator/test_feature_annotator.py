@@ -22,7 +22,6 @@ from tagkin import (
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tests.conftest import assert_same, needs_torch
-from tests.hardening.crafting import Crafted
 
 from .conftest import NAMES, SPACE, N, seen, voting
 
@@ -312,25 +311,6 @@ def test_on_a_device_it_takes_tensors_and_says_the_same(by_tags, X, tmp_path):
     ):
         confidences = [one.confidence for one in expected]
         assert [one.confidence for one in found] == pytest.approx(confidences, abs=1e-4)
-
-
-def test_a_model_that_kept_all_at_the_annotator_loads(fitted, synthetic, X, tmp_path):
-    """As models were stored before there was an estimator in them."""
-    folder = fitted.save(tmp_path / "model")
-    crafted = Crafted(folder)
-    state = crafted.document["content"]["state"]
-    held = state.pop("estimator_")
-    held = held["state"] | held["apart"]
-    for name in ("blend_", "calibrator_", "held_out_", "method_", "space_", "tags_", "vocabulary_"):
-        state[name] = held[name]
-    loaded = Annotator.load(crafted.write_version_1(folder))
-    new = seen(X[300:], first=300)
-    assert loaded.suggest(new) == fitted.suggest(new)
-    assert loaded.estimator_.get_params()["denoise"] is True
-    loaded.add(seen(X[300:305], first=300), synthetic.tags[300:305])
-    assert len(loaded.tags_) == 305
-    again = Annotator.load(loaded.save(tmp_path / "again"))
-    assert again.tags_ == loaded.tags_
 
 
 # --- what cannot be learned from ---------------------------------------------------------

@@ -5,7 +5,6 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -16,7 +15,6 @@ from tagkin.images import content_digest
 
 from .conftest import SPACE, SyntheticPhotographs, seen
 
-OLD_MODEL = Path(__file__).parent / "model-0.1"
 N = 12
 
 
@@ -256,24 +254,6 @@ def test_digests_come_from_the_cache_where_a_file_stayed_as_it_was(tmp_path):
         assert digest_of(str(path)) == "0" * 64
     assert digest_reader(None)(str(path)) == content_digest(b"content")
     assert digest_reader(None)(str(tmp_path / "gone.png")) is None
-
-
-# --- models of 0.1 -----------------------------------------------------------------------
-
-
-def test_a_model_of_the_first_version_loads_and_loses_its_whole_paths(tmp_path):
-    loaded = tagkin.load(OLD_MODEL)
-    assert loaded.files_[0] == "2019/0000.jpg"
-    assert loaded.paths_[-1] == os.path.join(os.sep, "home", "jane", "Pictures", "2020", "0023.jpg")
-    names = loaded.vocabulary_.names_
-    assert {"dog", "animal", "animal|dog"} <= set(names)  # as it was learned
-    synthetic = SyntheticPhotographs(24, d=8)
-    assert len(loaded.similar(seen(synthetic.X[:1]), 3)[0]) == 3
-    found = loaded.suggest(seen(synthetic.X, first=100), n=2)
-    assert all(np.isfinite(s.confidence) for one in found for s in one.suggestions)
-    folder = loaded.save(tmp_path / "model")
-    assert "jane" not in (folder / "model.json").read_text()
-    assert loaded.describe() == tagkin.load(folder).describe()
 
 
 def test_what_was_fitted_without_a_cache_leaves_no_trace_when_it_is_stored(tmp_path, home, cache):

@@ -7,8 +7,7 @@ import pytest
 
 import tagkin
 from tagkin import Annotator, FeatureAnnotator
-from tagkin.annotator import sampling
-from tagkin.annotator.sampling import Part
+from tagkin.annotator.problem import Part
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
 from tagkin.lexicons import WordNet, WordVectors
@@ -77,7 +76,10 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     """Senses are told by all images; labels without scores have the weights of their kind."""
     X, tags = data
     columns = np.array([0, 1, 2])  # cat, dog, jersey
-    monkeypatch.setattr(sampling, "part_of", lambda Y, memory=None: Part(100, columns, 64))
+    monkeypatch.setattr(
+        "tagkin.annotator.learning.choose_part",
+        lambda problem: Part.sample(problem, 100, columns, 64),
+    )
     found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags)
     monkeypatch.undo()
     by_all = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags)

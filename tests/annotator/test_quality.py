@@ -4,8 +4,10 @@ import scipy.sparse
 
 from tagkin import Annotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.learning import Recipe, scores_by_fold, usual_recipe
-from tagkin.annotator.quality import cross_validated, held_out
+from tagkin.annotator.hold_out import Trial, hold_out
+from tagkin.annotator.problem import Part, Problem
+from tagkin.annotator.quality import cross_validate, held_out
+from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE, VOTING, SyntheticPhotographs, seen
@@ -46,19 +48,20 @@ def test_cross_validation_compares_with_kin_visual_scores():
     X = synthetic.X.astype(np.float32)
     recipe = usual_recipe(SPACE, None, False, 0)
     steps: list[tuple] = []
-    found = cross_validated(X, Y, NAMES, recipe, 0, lambda *at: steps.append(at))
+    problem = Problem(X, Y)
+    found = cross_validate(problem, recipe, NAMES, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
-    assert found.semantic == evaluate(Y, scores_by_fold(X, Y, recipe, 0))
+    assert found.semantic == evaluate(Y, hold_out(problem, recipe, Part.whole(problem)).scores)
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
     assert "5-fold" in found.how
     assert list(found.labels.names) == NAMES
 
 
 def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch):
-    def found(X, Y, recipe, random_state, step, groups, rejected):
+    def found(problem, recipe, step):
         return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
 
-    monkeypatch.setattr("tagkin.annotator.tuning.tuned", found)
+    monkeypatch.setattr("tagkin.annotator.tuning.tune", found)
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
     annotator = Annotator(tune=True).fit(known, synthetic.tags[:100])
     monkeypatch.setattr(
@@ -105,13 +108,13 @@ def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
     plain, denoised = right.copy(), right.copy()
     plain[half], denoised[other] = wrong[half], wrong[other]
 
-    def scores(X, Y, recipe, *rest):
+    def hold_out(problem, recipe, *rest):
         looks = recipe.space is None
-        return right if looks else plain if recipe.denoiser is None else denoised
+        return Trial(recipe, right if looks else plain if recipe.denoiser is None else denoised)
 
-    monkeypatch.setattr(quality, "scores_by_fold", scores)
+    monkeypatch.setattr(quality, "hold_out", hold_out)
     recipe = usual_recipe(None, None, True, 0)
-    found = cross_validated(np.ones((300, 2)), Y, NAMES, recipe, 0, lambda *at: None)
+    found = cross_validate(Problem(np.ones((300, 2)), Y), recipe, NAMES)
     assert found.semantic == evaluate(Y, wrong)
     assert found.visual == evaluate(Y, right)
 

@@ -16,9 +16,11 @@ from tagkin import (
     Vocabulary,
 )
 from tagkin.annotator.deciding import Decisions
-from tagkin.annotator.learning import Recipe
+from tagkin.annotator.fold_spaces import fit_space
+from tagkin.annotator.problem import Problem
+from tagkin.annotator.recipe import Recipe
 from tagkin.annotator.suggesting import scored
-from tagkin.annotator.tuning import tuned
+from tagkin.annotator.tuning import tune
 from tagkin.calibration import UnsaidLabels
 from tagkin.errors import InvalidInput
 
@@ -140,7 +142,7 @@ def test_tuning_hears_of_rejections(plain, synthetic, X):
     recipe = Recipe(SemanticSpace(), Refitted(10))
     labels = plain.method_.labels_[:60]
     no = plain.vocabulary_.transform(rejected[:60])
-    tuned(X[:60], labels, recipe, 0, rejected=no)
+    tune(Problem(X[:60], labels, rejected=no), recipe)
     whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
     assert len(heard) > 3
     for y, told in heard:
@@ -238,8 +240,8 @@ def test_denoising_brings_no_rejected_label_back(X, Y):
 
     recipe = Recipe(Noted(), NeighborVoting(5), TagDenoiser(blend=1.0))
     R = scipy.sparse.csr_array((Y[:50].toarray() == 0).astype(np.float32))
-    recipe.fit(X[:50], Y[:50])
-    recipe.fit(X[:50], Y[:50], R)
+    fit_space(Problem(X[:50], Y[:50]), recipe)
+    fit_space(Problem(X[:50], Y[:50], rejected=R), recipe)
     free, held = (one.toarray() > 0 for one in given)
     carried = Y[:50].toarray() > 0
     assert (free & ~carried).any()

@@ -8,16 +8,16 @@ import scipy.sparse
 
 import tagkin
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
-from tagkin.annotator import sampling, tuning
+from tagkin.annotator import problem as problems
 from tagkin.annotator.deciding import Decisions
-from tagkin.annotator.learning import learn, usual_recipe
-from tagkin.annotator.sampling import Part, check_memory, part_of
+from tagkin.annotator.learning import learn
+from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
+from tagkin.annotator.recipe import usual_recipe
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import memory_at_hand
 from tagkin.names import NameWeights
-from tagkin.progress import silent
 from tagkin.transfer.mixture import Mixture
 
 N, D, FREQUENT = 600, 24, 12
@@ -34,8 +34,8 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def part():
-    return Part(300, np.arange(0, D, 2), n_dimensions=64)
+def part(data):
+    return Part.sample(Problem(data[0][:N], data[1][:N]), 300, np.arange(0, D, 2), 64)
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,15 @@ def both(data, part):
     """What is learned by a part of the scores, and by all of them."""
     X, Y = data[0][:N], data[1][:N]
     recipe = usual_recipe(None, None, False, 0)
-    nothing = None, None, None, None
-    return (
-        sampling.learn_by_part(X, Y, recipe, 0, silent, *nothing, part),
-        learn(X, Y, recipe, 0, silent),
-    )
+    return learn(Problem(X, Y), recipe, part=part), learn(Problem(X, Y), recipe)
+
+
+def part_of(Y, memory=None):
+    return choose_part(Problem(np.zeros((Y.shape[0], 1)), Y), memory)
+
+
+def holds_all(part):
+    return part.columns is None
 
 
 def probabilities(learned, X):
@@ -66,8 +70,8 @@ def frequencies(counts, n=100):
 
 def test_all_scores_are_held_where_they_fit():
     Y = frequencies([50, 20, 5, 2, 1])
-    assert part_of(Y, memory=32 * 500) is None
-    assert part_of(Y, memory=32 * 499) is not None
+    assert holds_all(part_of(Y, memory=32 * 500))
+    assert not holds_all(part_of(Y, memory=32 * 499))
 
 
 def test_the_part_fits_and_has_the_labels_on_most_images():
@@ -76,8 +80,8 @@ def test_the_part_fits_and_has_the_labels_on_most_images():
     Y = frequencies(counts, n=3000)
     memory = 64 * 2**20
     found = part_of(Y, memory)
-    assert 32 * found.n_images * len(found.columns) <= memory // 4
-    assert found.n_images == 1000
+    assert 32 * len(found.rows) * len(found.columns) <= memory // 4
+    assert len(found.rows) == 1000
     assert len(found.columns) == memory // 128 // 1000
     assert counts[found.columns].min() >= np.delete(counts, found.columns).max()
     assert (np.diff(found.columns) > 0).all()
@@ -89,14 +93,15 @@ def test_a_hundred_thousand_images_with_twenty_thousand_labels_in_four_gigabytes
     columns = np.arange(n) % 20_000
     Y = scipy.sparse.csr_array((np.ones(n), (np.arange(n), columns)), shape=(n, 20_000))
     found = part_of(Y, memory)
-    assert found.n_images == 16_384
+    assert len(found.rows) == 16_384
     assert 1500 < len(found.columns) < 2100
     assert 3 * 4 * n * found.n_dimensions <= memory // 5
 
 
 def test_a_fold_holds_out_so_many_and_no_group_twice():
     groups = np.repeat(np.arange(100), 5)
-    (fold,) = Part(120, np.arange(2), 64).folds(np.zeros((500, 2)), groups, 0)
+    problem = Problem(np.zeros((500, 1)), np.zeros((500, 2)), groups)
+    (fold,) = Part.sample(problem, 120, np.arange(2), 64).folds
     assert len(fold.held_out) == 120
     assert len(np.unique(fold.held_out)) == 120
     assert not set(groups[fold.held_out]) & set(groups[fold.known])
@@ -104,13 +109,15 @@ def test_a_fold_holds_out_so_many_and_no_group_twice():
 
 def test_of_many_images_as_many_are_held_out_as_fit():
     """A sixth of 100,000 is a few more than 16,384: those few are left out, not half of them."""
-    (fold,) = Part(16_384, np.arange(2), 64).folds(np.zeros((100_000, 2)), None, 0)
+    problem = Problem(np.zeros((100_000, 1)), np.zeros((100_000, 2)))
+    (fold,) = Part.sample(problem, 16_384, np.arange(2), 64).folds
     assert len(fold.held_out) == 16_384
     assert not set(fold.held_out) & set(fold.known)
 
 
 def test_all_images_are_held_out_in_turn_where_they_fit():
-    folds = Part(500, np.arange(2), 64).folds(np.zeros((500, 2)), None, 0)
+    problem = Problem(np.zeros((500, 1)), np.zeros((500, 2)))
+    folds = Part.sample(problem, 500, np.arange(2), 64).folds
     assert len(folds) == 5
     assert sorted(np.concatenate([fold.held_out for fold in folds])) == list(range(500))
 
@@ -120,11 +127,11 @@ def test_very_many_labels_have_scores_for_the_most_frequent_whatever_the_memory(
     counts = np.full(most + len(rare), 2)
     counts[rare] = 1
     found = part_of(frequencies(counts), memory=10**9)
-    assert found.n_images == 100
+    assert len(found.rows) == 100
     np.testing.assert_array_equal(found.columns, np.delete(np.arange(len(counts)), rare))
-    assert part_of(frequencies(counts[:most]), memory=10**9) is None
+    assert holds_all(part_of(frequencies(counts[:most]), memory=10**9))
     some = part_of(frequencies(counts), memory=32 * 100 * most - 1)
-    assert some.n_images < 100
+    assert len(some.rows) < 100
 
 
 def test_what_needs_all_scores_is_refused_before_the_work():
@@ -151,8 +158,8 @@ def test_a_hundred_thousand_labels_end_in_a_sentence():
 def test_the_memory_at_hand_counts():
     n = memory_at_hand() // 32 // 1000 + 1
     Y = scipy.sparse.csr_array((n, 1000), dtype=np.float32)
-    assert part_of(Y) is not None
-    assert part_of(Y[: n // 2]) is None
+    assert not holds_all(part_of(Y))
+    assert holds_all(part_of(Y[: n // 2]))
 
 
 # --- what is learned ---------------------------------------------------------------------
@@ -196,8 +203,8 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     """By hand, with a method that has nothing to learn."""
     X, Y = data[0][:N], data[1][:N]
     recipe = usual_recipe(SemanticSpace(), NeighborVoting(20), False, 0)
-    learned = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, part)
-    (fold,) = part.folds(Y, None, 0)
+    learned = learn(Problem(X, Y), recipe, part=part)
+    (fold,) = part.folds
     few = Y[:, part.columns]
     space = SemanticSpace().fit(X[fold.known], few[fold.known])
     method = NeighborVoting(20).fit(space.transform(X[fold.known]), few[fold.known])
@@ -214,36 +221,28 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
     """The same folds, the same scores."""
     X, Y = data[0][:200], data[1][:200]
     recipe = usual_recipe(None, method, False, 0)
-    whole = Part(200, np.arange(D), n_dimensions=4096)
-    by_part = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, whole)
-    plain = learn(X, Y, recipe, 0, silent)
+    whole = Part.sample(Problem(X, Y), 200, np.arange(D), n_dimensions=4096)
+    by_part = learn(Problem(X, Y), recipe, part=whole)
+    plain = learn(Problem(X, Y), recipe)
     P = [probabilities(one, data[0][N : N + 50]) for one in (by_part, plain)]
     np.testing.assert_allclose(P[0], P[1], rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(by_part.held_out.toarray(), plain.held_out.toarray(), atol=1e-6)
 
 
-def test_below_the_limits_nothing_changes(data, monkeypatch):
-    """No part is taken as long as limits are not reached: the same steps, up to rounding."""
-    X, Y = data[0][:80], data[1][:80]
-    recipe = usual_recipe(SemanticSpace(), None, True, 0)
-    far = learn(X, Y, recipe, 0, silent, memory=10**15)
-    monkeypatch.setattr(sampling, "_MOST_OWN", D)
-    enough = 32 * 80 * D
-    assert sampling.part_of(Y, enough) is None
-    assert sampling.part_of(Y, enough - 1) is not None
-    near = learn(X, Y, recipe, 0, silent, memory=enough)
-    np.testing.assert_allclose(probabilities(near, X), probabilities(far, X), rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(near.held_out.toarray(), far.held_out.toarray(), atol=1e-7)
-    assert near.blend == far.blend
-    limited = learn(X, Y, recipe, 0, silent, memory=enough - 1)
-    assert limited.calibrator.n_images_ < near.calibrator.n_images_ == 80
+def test_a_limit_that_is_not_reached_leaves_all_scores(monkeypatch):
+    Y = frequencies([20] * D, n=80)
+    monkeypatch.setattr(problems, "_MOST_OWN", D)
+    assert holds_all(part_of(Y, 32 * 80 * D))
+    assert not holds_all(part_of(Y, 32 * 80 * D - 1))
+    monkeypatch.setattr(problems, "_MOST_OWN", D - 1)
+    assert len(part_of(Y, 32 * 80 * D).columns) == D - 1
 
 
 def test_labels_beyond_the_limit_get_what_is_usual(data, both):
     X, Y = data[0][:N], data[1][:N]
-    part = Part(N, np.arange(0, D, 2), n_dimensions=4096)
+    part = Part.sample(Problem(X, Y), N, np.arange(0, D, 2), n_dimensions=4096)
     recipe = usual_recipe(None, NeighborVoting(20), True, 0)
-    learned = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, part)
+    learned = learn(Problem(X, Y), recipe, part=part)
     slopes = learned.calibrator.slopes_
     np.testing.assert_allclose(slopes[1::2], np.median(slopes[::2]))
     assert set(np.flatnonzero(np.diff(learned.held_out.indptr))) == set(range(N))
@@ -252,9 +251,9 @@ def test_labels_beyond_the_limit_get_what_is_usual(data, both):
 
 def test_the_space_has_no_more_dimensions_than_fit(data, both):
     X, Y = data[0][:300], data[1][:300]
-    narrow = Part(100, np.arange(0, D, 2), n_dimensions=5)
+    narrow = Part.sample(Problem(X, Y), 100, np.arange(0, D, 2), n_dimensions=5)
     recipe = usual_recipe(None, NeighborVoting(20), False, 0)
-    learned = sampling.learn_by_part(X, Y, recipe, 0, silent, None, None, None, None, narrow)
+    learned = learn(Problem(X, Y), recipe, part=narrow)
     assert learned.space.n_components_ == 5
     assert learned.space.text_view_.n_labels_ == D
     assert both[0].space.n_components_ == D
@@ -262,7 +261,7 @@ def test_the_space_has_no_more_dimensions_than_fit(data, both):
 
 def test_images_held_out_are_judged(data, both, part):
     found, Y = both[0].held_out, data[1][:N]
-    rows = part.folds(Y, None, 0)[0].held_out
+    rows = part.rows
     assert found.shape == (N, D)
     assert set(np.flatnonzero(np.diff(found.indptr))) == set(rows)
     assert set(found.indices) <= set(part.columns)
@@ -278,9 +277,10 @@ def test_decisions_of_held_out_images_count(data, part):
     accepted = scipy.sparse.csr_array((rng.random(Y.shape) < 0.3) * Y.toarray())
     rejected = scipy.sparse.csr_array(((rng.random(Y.shape) < 0.01) & (Y.toarray() == 0)) * 1.0)
     recipe = usual_recipe(None, None, False, 0)
-    given = None, rejected, None, Decisions(accepted, rejected, X[:40], rejected[:40])
-    learned = sampling.learn_by_part(X, Y, recipe, 0, silent, *given, part)
-    rows = part.folds(Y, None, 0)[0].held_out
+    decisions = Decisions(accepted, rejected, X[:40], rejected[:40])
+    problem = Problem(X, Y, rejected=rejected, decisions=decisions)
+    learned = learn(problem, recipe, part=part)
+    rows = part.rows
     assert learned.unsaid.n_accepted_ == accepted[rows][:, part.columns].nnz
     n_rejected = rejected[rows][:, part.columns].nnz + rejected[:40][:, part.columns].nnz
     assert learned.unsaid.n_rejected_ == n_rejected
@@ -290,23 +290,19 @@ def test_decisions_of_held_out_images_count(data, part):
     assert learned.method.rejected_.nnz == rejected.nnz
 
 
-def test_tuning_looks_at_the_part(data, part, monkeypatch):
-    X, Y = data[0][:N], data[1][:N]
-    monkeypatch.setattr(tuning, "part_of", lambda Y, memory=None: part)
-    seen = []
-    monkeypatch.setattr(
-        "tagkin.annotator.tuning.grid_search",
-        lambda pipeline, X, Y, grid, **rest: (
-            seen.append((X.shape, Y.shape)) or type("Found", (), {"parameters": {}})
-        ),
-    )
-    tuning.tuned(X, Y, usual_recipe(None, NeighborVoting(20), False, 0), 0, groups=np.arange(N))
-    assert seen == [((300, 32), (300, FREQUENT))]
+def test_tuning_looks_at_what_fits():
+    Y = frequencies(np.arange(1, 201), n=300)
+    problem = Problem(np.zeros((300, 7)), Y, groups=np.arange(300) // 2, rejected=Y)
+    few = sample_for_tuning(problem, memory=10**6)
+    assert few.X.shape == (100, 7)
+    assert few.Y.shape == few.rejected.shape == (100, 10**6 // 128 // 100)
+    assert few.groups.shape == (100,)
+    assert sample_for_tuning(problem, memory=10**9).Y.shape == Y.shape
 
 
 def test_an_annotator_is_stored_suggests_audits_and_goes_on(data, part, monkeypatch, tmp_path):
     X, Y = data
-    monkeypatch.setattr(sampling, "part_of", lambda Y, memory=None: part)
+    monkeypatch.setattr("tagkin.annotator.learning.choose_part", lambda problem: part)
     FeatureAnnotator().fit(X[:N], Y[:N]).save(tmp_path / "model")
     found = tagkin.load(tmp_path / "model")
     again = found.suggest(X[N : N + 20], threshold=0.3)

@@ -14,7 +14,6 @@ from tagkin import SemanticSpace, arrays
 from tagkin.arrays import (
     blas_threads,
     blas_threads_for,
-    factoring,
     one_thread,
     operations,
     threads,
@@ -226,9 +225,9 @@ def test_products_and_factors_ask_by_their_size(asked):
     asked.clear()
     arrays.eigh(S)
     arrays.pivoted_cholesky(S, 1e-9)
-    assert asked == [20 * 20 * 16] * 2  # few rows at a time
-    asked.clear()
     L = arrays.cholesky(S)
+    assert asked == [20 * 20 * 16] * 3  # few rows at a time
+    asked.clear()
     arrays.solve_triangular(L, A.T)
     assert asked == [20 * 20 * 30 // 2]
     assert arrays.matmul(np.ones((0, 3)), np.ones((3, 2))).shape == (0, 2)
@@ -238,42 +237,17 @@ def test_products_and_factors_ask_by_their_size(asked):
 def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
     """Its steps are short: with more, threads wait longer for each other than they work."""
     seen = []
-    for module, name in ((factoring, "factor_lower"), (np.linalg, "eigh")):
-        function = getattr(module, name)
+    for name, factor in (("cholesky", np.linalg.cholesky), ("eigh", np.linalg.eigh)):
 
-        def watched(A, function=function):
+        def watch(A, function=factor):
             seen.append(in_use())
             return function(A)
 
-        monkeypatch.setattr(module, name, watched)
+        monkeypatch.setattr(np.linalg, name, watch)
     A = np.eye(1000)
     arrays.cholesky(A)
     arrays.eigh(A[:300, :300])
     assert seen == [{1}, {1}]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 8, 9, 23, 60])
-def test_a_factor_by_several_threads_is_the_factor(n, dtype, four, monkeypatch):
-    monkeypatch.setattr(threads, "ENOUGH", 1)
-    monkeypatch.setattr(factoring, "_SMALLEST", 8)
-    monkeypatch.setattr(factoring, "_TILE", 4)
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, n))
-    A = (X @ X.T + n * np.eye(n)).astype(dtype)
-    given = np.tril(A) + np.triu(np.full_like(A, np.nan), 1)
-    L = np.asarray(arrays.cholesky(given, lower_only=True))
-    expected = np.linalg.cholesky(A.astype(np.float64))
-    np.testing.assert_allclose(
-        np.tril(L), expected, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-12
-    )
-    assert np.isnan(L[np.triu_indices(n, 1)]).all()  # nobody reads or writes there
-    # every time: each tile is the work of one thread, whichever it is, on the same numbers
-    np.testing.assert_array_equal(L, arrays.cholesky(given, lower_only=True))
-    for row in {0, n // 2, n - 1}:  # wherever a direction is missing
-        broken = A.copy()
-        broken[row, row] = -1
-        assert arrays.cholesky(broken) is None
 
 
 # --- the same answers ----------------------------------------------------------------------
@@ -341,13 +315,13 @@ def test_results_come_in_their_order_whichever_is_ready_first(n_threads):
         return 2
 
     with threadpool_limits(n_threads, "blas"), arrays.memory_budget(300):
-        found = list(arrays.results_of([first, second, lambda: 3]))
+        found = list(arrays.run_tasks([first, second, lambda: 3]))
     assert found == [1, 2, 3]
     assert budgets == [150 if n_threads == 2 else 300]
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_what_is_begun_goes_on_beside(n_threads):
+def test_a_started_task_runs_in_another_thread(n_threads):
     """Also where a limit is in force, as while others are at work; with one thread it waits."""
     done = threading.Event()
 
@@ -357,7 +331,7 @@ def test_what_is_begun_goes_on_beside(n_threads):
         return object()
 
     with threadpool_limits(n_threads, "blas"), blas_threads(1):
-        wait = arrays.begun(task)
+        wait = arrays.start_in_thread(task)
         assert done.wait(60 if n_threads == 2 else 0.01) == (n_threads == 2)
         assert wait() is wait()
 
@@ -365,25 +339,23 @@ def test_what_is_begun_goes_on_beside(n_threads):
         raise RuntimeError("as it should")
 
     with threadpool_limits(n_threads, "blas"):
-        wait = arrays.begun(fails)
+        wait = arrays.start_in_thread(fails)
         with pytest.raises(RuntimeError, match="as it should"):
             wait()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("pays", [True, False])
-def test_every_other_task_is_for_a_second_thread(n_threads, pays):
-    """Also where a limit is in force; where there are two threads, and it pays."""
+def test_parallel_tasks_get_one_thread_of_blas_each(n_threads):
+    together = threading.Barrier(n_threads)
 
     def task(number):
-        assert in_use_by_all() <= {1}
-        return number, threading.get_ident()
+        together.wait(60)  # all threads are at work at the same time
+        assert n_threads == 1 or in_use_by_all() <= {1}
+        return number
 
-    with threadpool_limits(n_threads, "blas"), blas_threads(1):
-        found = arrays.in_two_threads([partial(task, number) for number in range(5)], pays)
-    assert [number for number, _ in found] == list(range(5))
-    here = [thread == threading.get_ident() for _, thread in found]
-    assert here == ([True, False] * 3 if pays and n_threads == 2 else [True] * 6)[:5]
+    with threadpool_limits(n_threads, "blas"):
+        assert arrays.run_parallel([partial(task, number) for number in range(4)]) == [0, 1, 2, 3]
+        assert arrays.run_parallel([]) == []
 
 
 def test_an_error_of_a_task_comes_out():
@@ -392,7 +364,7 @@ def test_an_error_of_a_task_comes_out():
 
     with threadpool_limits(2, "blas"):
         before = [info["num_threads"] for info in threadpool_info()]
-        found = arrays.results_of([lambda: 1, fails, lambda: 3])
+        found = arrays.run_tasks([lambda: 1, fails, lambda: 3])
         assert next(found) == 1
         with pytest.raises(RuntimeError, match="as it should"):
             next(found)

@@ -83,20 +83,3 @@ def test_a_database_that_is_not_ours_is_left_as_it_is(tmp_path, statements, sent
         with pytest.raises(StorageError, match=sentence):
             ask()
     assert database(tmp_path).read_bytes() == before
-
-
-def test_a_cache_of_the_first_version_is_told_and_cleared(tmp_path):
-    old = tmp_path / "features" / "abc"
-    for file in (old / "1.ledger", old / "1.7.float32", tmp_path / "contents" / "2.ledger"):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(bytes(100))
-    (tmp_path / "features" / "mine.txt").write_text("mine")
-    with pytest.warns(UserWarning, match=r"older version of tagkin .* `tagkin cache clear`"):
-        fill(tmp_path, [1])
-    fill(tmp_path, [2])  # once is enough
-    with FeatureCache(tmp_path) as cache:
-        assert held(cache, range(3)) == {1, 2}
-        assert cache.clear().n_entries == 2
-        assert held(cache, range(3)) == set()
-    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
-    assert left == {"features", os.path.join("features", "mine.txt"), "features.sqlite"}

@@ -64,36 +64,6 @@ class Crafted:
         (folder / "model.json").write_text(json.dumps(self.document))
         return folder
 
-    def write_version_1(self, folder: Path) -> Path:
-        """As versions before 0.2 wrote it: one file of arrays, and nothing apart."""
-        arrays = self.arrays() | (self.arrays("apart") if "apart" in self.files else {})
-        data = safetensors.numpy.save(arrays)
-        document = {
-            "format": "tagkin-model",
-            "format_version": 1,
-            "tagkin_version": "0.1.0",
-            "arrays_sha256": hashlib.sha256(data).hexdigest(),
-            "content": _nothing_apart(self.document["content"]),
-        }
-        document["content_sha256"] = content_sha256(document)
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.iterdir():
-            old.unlink()
-        (folder / "arrays.safetensors").write_bytes(data)
-        (folder / "model.json").write_text(json.dumps(document))
-        return folder
-
-
-def _nothing_apart(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_nothing_apart(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    found = {key: _nothing_apart(one) for key, one in value.items()}
-    if "$class" in found:
-        found["state"] |= found.pop("apart", {})
-    return found
-
 
 def rewrite(folder: Path, change: Callable[[Document], Any]) -> None:
     """Edit a model's document and mend its checksum, as someone with bad intent would."""

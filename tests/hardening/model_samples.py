@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from tagkin import (
     Annotator,
@@ -87,7 +88,9 @@ _MAKERS = {
     "landmark-map": lambda: LandmarkMap(n_landmarks=10).fit(X),
     "linear": lambda: LinearSVM().fit(X, Y),
     "named": _with_names,
-    "pipeline": lambda: make_pipeline(SemanticSpace(n_landmarks=9), NeighborVoting(9)).fit(X, Y),
+    "pipeline": lambda: make_pipeline(
+        StandardScaler(), SemanticSpace(n_landmarks=9), NeighborVoting(9)
+    ).fit(X, Y),
     "readout": lambda: LogisticReadout().fit(X, Y),
     "ridge": lambda: RidgeTransfer().fit(X, Y),
     "space": lambda: SemanticSpace().fit(X, Y),

@@ -103,11 +103,6 @@ def test_models_as_they_were_saved_are_of_use(kind, tmp_path):
     assert check_folder(copy.deepcopy(saved(kind)).write(tmp_path / "model")) == "used"
 
 
-@pytest.mark.parametrize("kind", ["annotator", "space", "voting"])
-def test_models_of_the_format_before_are_of_use(kind, tmp_path):
-    assert check_folder(copy.deepcopy(saved(kind)).write_version_1(tmp_path / "model")) == "used"
-
-
 # --- what once ended by a signal, or in a traceback ---
 
 

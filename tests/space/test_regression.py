@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tagkin.kernels import arc_cosine_kernel
-from tagkin.space.regression import DependentLandmarks, Root, from_kernel, from_moments
+from tagkin.space.regression import Root, from_kernel, from_moments
 from tests.conftest import make_collection
 from tests.dense import dense_space
 
@@ -99,16 +99,6 @@ def test_directions_that_no_label_takes_are_left_out(as_array):
     values, vectors = np.linalg.eigh(G)
     vectors = vectors[:, -3:] / np.sqrt(values[-3:] + 0.5)
     np.testing.assert_allclose(halves.T @ halves, vectors @ vectors.T, atol=1e-12)
-
-
-def test_landmarks_that_depend_on_each_other_are_refused_where_that_is_asked(as_array):
-    K, _ = problem()
-    twice = np.concatenate([np.arange(len(K)), [0]])
-    half = centred(K)
-    Root.of_visual(as_array(half.T @ half), as_array(K), 0.5, rounding=1e-9)
-    squares, gram = (half.T @ half)[np.ix_(twice, twice)], K[np.ix_(twice, twice)]
-    with pytest.raises(DependentLandmarks):
-        Root.of_visual(as_array(squares), as_array(gram), 0.5, rounding=1e-9)
 
 
 @pytest.mark.parametrize("smallest", [1e-2, 1e-12])  # the latter is nothing in float32

@@ -37,7 +37,7 @@ from tagkin.annotator.suggestions import (
     TagSuggestion,
 )
 from tagkin.annotator.unseen_tags import UnseenTags, Wanted
-from tagkin.arrays import begun, check_integer
+from tagkin.arrays import check_integer
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
@@ -259,17 +259,16 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
 
     def _labels_and_series(self, rows: list[list[str]], seen: Extraction, step: Progress) -> Any:
         """The tags that can be learned, and the series that are held out as a whole."""
-        from tagkin.annotator.learning import n_folds  # what suggests does not need it
+        from tagkin.annotator.problem import n_folds  # what suggests does not need it
         from tagkin.annotator.series import find_series
 
         step("Finding series", 0, 1)
-        labels = begun(lambda: self.learnable(rows))
         series = find_series(seen.files, seen.features, n_folds(len(seen.files)))
-        return labels(), series
+        return self.learnable(rows), series
 
     def learnable(self, rows: list[list[str]]) -> Labels:
         """What can be learned of photographs' tags, refused in words of photographs and tags."""
-        from tagkin.annotator.learning import check_enough
+        from tagkin.annotator.problem import check_enough
 
         labels = read_labels(rows, len(rows), clone(self._estimator().vocabulary))
         check_enough(labels.Y, "tagged photographs", "tag")
@@ -330,8 +329,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         check_integer("n_kin", n_kin, 0)
         rule_for(self.calibrator_, n, threshold, precision)  # refused before looking, not after
         words = self._unseen(vocabulary)
-        # models of version 0.1 do not say where their tags came from
-        carried = tags_now(photographs, getattr(self, "tags_from_", "given"))
+        carried = tags_now(photographs, self.tags_from_)
         seen = self._met(self._readable(photographs, progress))
         known = self._rows_of(seen.digests)
         own = [

@@ -17,12 +17,9 @@ from tagkin.transfer import NeighborTransfer
 
 __all__ = ["doubts", "findings"]
 
-# Share of labels taken to be wrong, and share taken to be missing, where nothing was learned.
-ASSUMED = 0.05
-
 
 def doubts(
-    held_out: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors | None = None
+    held_out: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How probable it is that each label there is wrong, and each label not there is missing.
 
@@ -33,9 +30,8 @@ def doubts(
         not known.
     Y : CSR array of shape (N, D)
         The labels that are there.
-    errors : LabelErrors, optional
-        The rates a and e of wrong and of missing labels. Without them (models of 0.1), 5 % of the
-        labels are taken to be wrong and 5 % to be missing.
+    errors : LabelErrors
+        The rates a and e of wrong and of missing labels.
 
     Returns
     -------
@@ -48,28 +44,15 @@ def doubts(
     entries = held_out.tocoo()
     there = np.asarray(Y[entries.row, entries.col]).ravel() > 0
     q = np.clip(entries.data.astype(np.float64), 1e-30, 1 - 1e-9)
-    if errors is None:
-        a, e = _assumed_rates(Y)
-        q = np.where(there, q, np.minimum(q / (1 - e), 1 - 1e-9))
-        rates = np.where(there, a[entries.col], 0.0), np.where(there, 0.0, e)
-    else:
-        wrong, missing = to_numpy(errors.wrong_rates_), to_numpy(errors.missing_rates_)
-        rates = wrong[entries.col], missing[entries.col]
+    wrong, missing = to_numpy(errors.wrong_rates_), to_numpy(errors.missing_rates_)
+    rates = wrong[entries.col], missing[entries.col]
     doubt = np.where(there, probability_wrong(q, *rates), probability_missing(q, *rates))
     return entries.row, entries.col, doubt
 
 
-def _assumed_rates(Y: scipy.sparse.csr_array) -> tuple[np.ndarray, float]:
-    """Rates of wrong labels (D,), so that none is doubted for being rare, and of missing ones."""
-    n, counts = Y.shape[0], np.diff(Y.tocsc().indptr)
-    # where all carry a label nobody tells what it is to be without it: as if one more were
-    share = np.clip(counts / n, 1e-9, n / (n + 1))
-    return ASSUMED / (1 - ASSUMED) * share / (1 - share), ASSUMED
-
-
 def findings(
     held_out: scipy.sparse.csr_array,
-    errors: LabelErrors | None,
+    errors: LabelErrors,
     method: NeighborTransfer,
     names: Sequence[Any],
     n: int | None,

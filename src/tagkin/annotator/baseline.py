@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagkin.annotator.learning import Recipe
+from tagkin.annotator.hold_out import fit_method
 from tagkin.annotator.photographs import subset
+from tagkin.annotator.problem import Problem
 from tagkin.arrays import to_numpy
 from tagkin.progress import Progress
 
@@ -27,5 +28,5 @@ def visual_scores(annotator: Annotator, features: np.ndarray, progress: Progress
         return None
     seen, there = subset(known, np.flatnonzero(rows >= 0)), rows[rows >= 0]
     labels = annotator.method_.labels_[there]
-    _, method = Recipe(None, annotator.method_).fit(seen.features, labels)
+    method = fit_method(annotator.method_, seen.features, Problem(seen.features, labels))
     return to_numpy(method.decision_function(features))

@@ -18,7 +18,7 @@ from tagkin.annotator.label_input import (
     with_rows,
     without,
 )
-from tagkin.annotator.naming import LearnedNames, counted_names
+from tagkin.annotator.naming import LearnedNames
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, checked_names, widened
 from tagkin.calibration import LabelCalibrator
@@ -80,7 +80,7 @@ def extended(
         )
     held_out = estimator.held_out_.copy()
     held_out.resize(labels.Y.shape)
-    before = estimator.refused().copy()
+    before = estimator.rejected_.copy()
     before.resize(n_known, labels.Y.shape[1])
     given = rows_of(before, known) if rejected is None else rejections(rejected, n, labels)
     refused = without(with_rows(before, given, known), labels.Y)
@@ -88,7 +88,7 @@ def extended(
         method.relabel(labels.Y, rejected=refused)
     else:
         method.relabel(labels.Y)
-    names = counted_names(estimator)
+    names = estimator.names_
     if names is not None:
         names = names.extended(estimator.prior, labels.classes())
     calibrator = deepcopy(estimator.calibrator_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +23,7 @@ from tagkin.annotator.label_input import (
     rejections,
     without,
 )
-from tagkin.annotator.naming import LearnedNames, Naming, counted_names
+from tagkin.annotator.naming import LearnedNames, Naming
 from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
 from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
@@ -37,7 +38,8 @@ from tagkin.wording import count, denoising_text
 
 if TYPE_CHECKING:  # what learns and measures is imported where that is done
     from tagkin.annotator import quality
-    from tagkin.annotator.learning import Recipe
+    from tagkin.annotator.problem import Problem
+    from tagkin.annotator.recipe import Recipe
 
 __all__ = ["FeatureAnnotator"]
 
@@ -90,7 +92,7 @@ class FeatureAnnotator(FeatureScores):
     held_out_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
-        How often labels are wrong and missing, for `audit`. Models of 0.1 have none.
+        How often labels are wrong and missing, for `audit`.
     blend_ : float
         How much the labels were denoised for the space.
     rejected_ : CSR array of shape (N, D)
@@ -185,29 +187,19 @@ class FeatureAnnotator(FeatureScores):
         scores for the labels on most images. Rarer labels then have what is usual among those,
         nothing is denoised, and `audit` is about that part.
         """
-        from tagkin.annotator.learning import check_enough, learn, n_folds
-        from tagkin.annotator.tuning import tuned
+        from tagkin.annotator.learning import learn
+        from tagkin.annotator.problem import check_enough
+        from tagkin.annotator.tuning import tune
 
         step, recipe = progress or silent, self._recipe()
         features, labels = self._read(X, y)
         check_enough(labels.Y)
-        refused = self._rejected(rejected, labels)
-        found = groups_of(features, groups, n_folds(features.shape[0]))
-        together = holdable(found)
+        problem, found = self._problem(features, labels, groups, rejected)
+        refused = problem.rejected
         if self.tune:
-            recipe = tuned(features, labels.Y, recipe, self.random_state, step, together, refused)
-        naming = self._naming(labels)
-        learned = learn(
-            features,
-            labels.Y,
-            recipe,
-            self.random_state,
-            step,
-            together,
-            refused,
-            naming,
-            self._decisions(accepted, refused, rejected_alone, said, labels),
-        )
+            recipe = tune(problem, recipe, step)
+        decisions = self._decisions(accepted, refused, rejected_alone, said, labels)
+        learned = learn(replace(problem, decisions=decisions), recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
         self.groups_, self.unsaid_ = found, learned.unsaid
@@ -244,12 +236,11 @@ class FeatureAnnotator(FeatureScores):
         features = self._checked(X)
         numbers = self._known(known, features.shape[0])
         self._keep(*extended(self, features, y, numbers, rejected))
-        if unsaid := self._unsaid():
-            self.unsaid_ = unsaid.extended(self.method_.n_labels_)
-        if hasattr(self, "groups_"):  # not in models of 0.1
-            n_more = self.method_.labels_.shape[0] - len(self.groups_)
-            fresh = self.groups_.max() + 1 + np.arange(n_more)
-            self.groups_ = np.concatenate([self.groups_, fresh])
+        if self.unsaid_ is not None:
+            self.unsaid_ = self.unsaid_.extended(self.method_.n_labels_)
+        n_more = self.method_.labels_.shape[0] - len(self.groups_)
+        fresh = self.groups_.max() + 1 + np.arange(n_more)
+        self.groups_ = np.concatenate([self.groups_, fresh])
         return self
 
     def _keep(
@@ -273,6 +264,19 @@ class FeatureAnnotator(FeatureScores):
         features = check_features(X, min_rows=2)
         vocabulary = Vocabulary(2) if self.vocabulary is None else clone(self.vocabulary)
         return features, read_labels(y, features.shape[0], vocabulary)
+
+    def _problem(
+        self, features: Any, labels: Labels, groups: Array | None, rejected: Any
+    ) -> tuple[Problem, np.ndarray]:
+        """What there is to learn from, and the group of each image (N,)."""
+        from tagkin.annotator.problem import Problem, n_folds
+
+        found = groups_of(features, groups, n_folds(features.shape[0]))
+        refused, naming = self._rejected(rejected, labels), self._naming(labels)
+        problem = Problem(
+            features, labels.Y, holdable(found), refused, naming, seed=self.random_state
+        )
+        return problem, found
 
     def _rejected(self, rejected: Any, labels: Labels) -> scipy.sparse.csr_array | None:
         """What was rejected for the images (N×D), less what they carry; None where nothing was."""
@@ -317,7 +321,7 @@ class FeatureAnnotator(FeatureScores):
         return Naming.of(self.prior, labels.classes() if named else None)
 
     def _recipe(self) -> Recipe:
-        from tagkin.annotator.learning import usual_recipe
+        from tagkin.annotator.recipe import usual_recipe
 
         return usual_recipe(self.space, self.method, self.denoise, self.random_state)
 
@@ -399,9 +403,8 @@ class FeatureAnnotator(FeatureScores):
         """
         self._check_fitted()
         names = self.classes_.tolist()
-        errors = getattr(self, "errors_", None)
         return findings(
-            self.held_out_, errors, self.method_, names, n, kind, n_support, self.refused()
+            self.held_out_, self.errors_, self.method_, names, n, kind, n_support, self.rejected_
         )
 
     def cross_validate(
@@ -418,23 +421,11 @@ class FeatureAnnotator(FeatureScores):
         Each fold is held out in turn; nothing of this estimator changes. Nothing is tuned, either.
         """
         from tagkin.annotator import quality
-        from tagkin.annotator.learning import n_folds
 
         features, labels = self._read(X, y)
+        problem, _ = self._problem(features, labels, groups, rejected)
         names, step = list(labels.classes()), progress or silent
-        refused, recipe = self._rejected(rejected, labels), self._recipe()
-        together = holdable(groups_of(features, groups, n_folds(features.shape[0])))
-        return quality.cross_validated(
-            features,
-            labels.Y,
-            names,
-            recipe,
-            self.random_state,
-            step,
-            together,
-            refused,
-            self._naming(labels),
-        )
+        return quality.cross_validate(problem, self._recipe(), names, step)
 
     def evaluate(self, X: Array, y: Any, *, visual_scores: Any = None) -> quality.Quality:
         """How good this estimator's suggestions are for labelled images that it has not seen.
@@ -464,14 +455,14 @@ class FeatureAnnotator(FeatureScores):
         self._check_fitted()
         n, n_labels = self.method_.labels_.shape
         learned = f"{count(n, 'labelled image')} and {count(n_labels, 'label')}"
-        together = series_text(getattr(self, "groups_", None), "image", "groups")
+        together = series_text(self.groups_, "image", "groups")
         return [
             f"Learned from {learned}. Denoised: {denoising_text(self.blend_)}.",
             *([f"Held out together: {together}."] if together else ()),
             *(() if self.vocabulary_ is None else self.vocabulary_.describe()[1:]),
             *self.space_.describe(),
             *self.method_.describe(),
-            *(names.describe() if (names := counted_names(self)) else ()),
+            *(() if self.names_ is None else self.names_.describe()),
             *self.calibrator_.describe(),
-            *(unsaid.describe() if (unsaid := self._unsaid()) else ()),
+            *(() if self.unsaid_ is None else self.unsaid_.describe()),
         ]

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin.annotator.label_input import Labels, indicator_of, rejections, rows_of
-from tagkin.annotator.naming import LearnedNames, counted_names
+from tagkin.annotator.naming import LearnedNames
 from tagkin.annotator.suggesting import similar_to, without_itself
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
@@ -41,6 +41,7 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
     column_names_: np.ndarray | None
     blend_: float
     rejected_: scipy.sparse.csr_array
+    groups_: np.ndarray
     names_: LearnedNames | None
     prior: NamePrior | None
 
@@ -52,14 +53,13 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
 
     def _learned(self) -> Labels:
         """The labels that were learned from, and what they are called."""
-        names = getattr(self, "column_names_", None)  # not in models that had no such estimator
-        return Labels(self.method_.labels_, names, self.vocabulary_)
+        return Labels(self.method_.labels_, self.column_names_, self.vocabulary_)
 
     def decision_function(self, X: Array) -> np.ndarray:
         """Score of every label for every image, shape (n, D); `predict_proba` is calibrated."""
         features = self._checked(X)
         scores = to_numpy(self.method_.decision_function(self.space_.transform(features)))
-        names = counted_names(self)
+        names = self.names_
         return scores if names is None else names.combined(self.prior, features, scores)
 
     def predict_proba(self, X: Array) -> np.ndarray:
@@ -77,13 +77,9 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
         given. It matters where a person has accepted and rejected labels that nobody had said.
         """
         P = to_numpy(self.calibrator_.predict_proba(scores))
-        unsaid = self._unsaid()
-        if unsaid is None:
+        if self.unsaid_ is None:
             return P
-        return unsaid.predict_proba(P, np.zeros(len(P), dtype=bool) if said is None else said)
-
-    def _unsaid(self) -> UnsaidLabels | None:
-        return getattr(self, "unsaid_", None)  # not in models of before it was learned
+        return self.unsaid_.predict_proba(P, np.zeros(len(P), dtype=bool) if said is None else said)
 
     def predict(self, X: Array, threshold: float | Array = 0.5) -> np.ndarray:
         """1 where a label's probability reaches the threshold, else 0; int array (n, D).
@@ -175,7 +171,7 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
             own = rows_of(self.method_.labels_, known)
         else:
             own = indicator_of(carried, n, self._learned())
-        refused = rows_of(self.refused(), known)
+        refused = rows_of(self.rejected_, known)
         if rejected is not None:
             refused = refused + rejections(rejected, n, self._learned())
         return scipy.sparse.csr_array(own + refused)
@@ -186,11 +182,6 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
             return known >= 0
         own = indicator_of(carried, len(known), self._learned())
         return (known >= 0) | (np.diff(own.indptr) > 0)
-
-    def refused(self) -> scipy.sparse.csr_array:
-        """What was rejected (N×D); models of before it could be have none."""
-        nothing = scipy.sparse.csr_array(self.method_.labels_.shape, dtype=np.float32)
-        return getattr(self, "rejected_", nothing)
 
     def _labels_of(self, y: Any, n: int) -> scipy.sparse.csr_array:
         """Labels (n×D) of further images, by the names that were learned."""

@@ -60,17 +60,17 @@ class LearnedAttributes:
 
     @property
     def errors_(self) -> LabelErrors:
-        """How often tags are wrong and missing; models of 0.1 have none."""
+        """How often tags are wrong and missing."""
         return self.estimator_.errors_
 
     @property
-    def groups_(self) -> np.ndarray | None:
-        """The series of each photograph learned from, by number; None in models of 0.1."""
-        return getattr(self.estimator_, "groups_", None)
+    def groups_(self) -> np.ndarray:
+        """The series of each photograph learned from, by number."""
+        return self.estimator_.groups_
 
     def n_in_series(self) -> tuple[int, int]:
         """How many of the photographs learned from are in series, and how many series there are."""
-        return (0, 0) if self.groups_ is None else n_in_groups(self.groups_)
+        return n_in_groups(self.groups_)
 
     @property
     def blend_(self) -> float:

@@ -1,4 +1,4 @@
-"""The names of labels, counted beside what was learned from images as far as it helps."""
+"""Combine what the names of labels say with learned scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.names import Meanings, NamePrior, NameTable, NameWeights
 from tagkin.wording import count
 
-__all__ = ["LearnedNames", "Naming", "confidences_by_name", "counted_names"]
+__all__ = ["LearnedNames", "Naming", "confidences_by_name"]
 
 _COUNTS = 0.05  # a weight that changes something
 
@@ -80,69 +80,54 @@ class Naming:
             return None
         return cls(prior, prior.meanings([str(name) for name in names]))
 
-    def looked_up(self, X: Array, Y: scipy.sparse.csr_array) -> tuple[NameTable, np.ndarray]:
-        """What the names mean, given images X (N×d) and labels Y (N×D), and their scores (N×D)."""
-        table = self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
-        return table, _scores(self.prior, X, table)
+    def look_up_meanings(self, X: Array, Y: scipy.sparse.csr_array) -> NameTable:
+        """Look up what the names mean, given images X (N×d) and labels Y (N×D)."""
+        return self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
 
-    def weighed(
-        self,
-        Y: scipy.sparse.csr_array,
-        scores: np.ndarray,
-        table: NameTable,
-        by_name: np.ndarray,
-    ) -> tuple[LearnedNames, np.ndarray]:
-        """Names weighed by held-out scores (N×D), and those scores with the names counted.
-
-        `table` and `by_name` (N×D) are what was `looked_up`.
-        """
-        weights = NameWeights().fit(scores, by_name, Y, table.kinds)
-        return LearnedNames(table, weights), weights.combine(scores, by_name)
-
-    def weighed_by_some(
+    def fit_weights(
         self,
         X: Array,
         Y: scipy.sparse.csr_array,
         scores: np.ndarray,
-        rows: np.ndarray,
-        columns: np.ndarray,
+        rows: np.ndarray | None = None,
+        columns: np.ndarray | None = None,
     ) -> tuple[LearnedNames, np.ndarray]:
-        """As `weighed`, by held-out scores of some images (n,) and some labels (C,), ascending.
+        """Fit name weights on held-out scores (n×C), and combine both.
 
-        The names of other labels get the weights expected of their kinds. Also those scores (n×C)
-        with the names counted.
+        The scores are those of some images `rows` (n,) and labels `columns` (C,), ascending, or of
+        all. Names of other labels get the weights expected of their kinds.
         """
-        table = self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
-        few = table.some(columns)
-        by_name = _scores(self.prior, X[rows], few)
-        weights = NameWeights().fit(scores, by_name, Y[rows][:, columns], few.kinds)
+        table = self.look_up_meanings(X, Y)
+        if rows is None or columns is None:
+            by_name = _scores(self.prior, X, table)
+            weights = NameWeights().fit(scores, by_name, Y, table.kinds)
+            return LearnedNames(table, weights), weights.combine(scores, by_name)
+        scored = table.some(columns)
+        by_name = _scores(self.prior, X[rows], scored)
+        weights = NameWeights().fit(scores, by_name, Y[rows][:, columns], scored.kinds)
         combined = weights.combine(scores, by_name)
         others = np.setdiff1d(np.arange(len(table)), columns)
         positions = positions_among(columns, len(table))
         weights = weights.extended(table.kinds[others]).reordered(positions)
         return LearnedNames(table, weights), combined
 
-    def cross_weighed(
+    def cross_fit_weights(
         self,
         X: Array,
         Y: scipy.sparse.csr_array,
         scores: np.ndarray,
         others: np.ndarray,
     ) -> np.ndarray:
-        """Held-out scores (N×D) with names that are weighed by those of some images alone.
+        """Combine held-out scores (N×D) with names whose weights come from `others` alone.
 
         Of the rest only what does not change the order of a label's images is used: intercepts,
         scales, and which sense a name has.
         """
-        table, by_name = self.looked_up(X, Y)
-        common, _ = self.weighed(Y, scores, table, by_name)
-        weights = NameWeights().fit(scores[others], by_name[others], Y[others], common.table.kinds)
-        return common.weights.with_slopes_of(weights).combine(scores, by_name)
-
-
-def counted_names(estimator: Any) -> LearnedNames | None:
-    """What an estimator has learned of names; models from before names counted have nothing."""
-    return getattr(estimator, "names_", None)
+        table = self.look_up_meanings(X, Y)
+        by_name = _scores(self.prior, X, table)
+        common = NameWeights().fit(scores, by_name, Y, table.kinds)
+        weights = NameWeights().fit(scores[others], by_name[others], Y[others], table.kinds)
+        return common.with_slopes_of(weights).combine(scores, by_name)
 
 
 def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.ndarray:

@@ -9,21 +9,16 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.grouping import series_text
-from tagkin.annotator.learning import (
-    Recipe,
-    check_enough,
-    n_folds,
-    scores_by_fold,
-)
-from tagkin.annotator.naming import Naming
-from tagkin.annotator.sampling import check_memory
+from tagkin.annotator.hold_out import hold_out
+from tagkin.annotator.problem import Part, Problem, check_enough, check_memory, n_folds
+from tagkin.annotator.recipe import Recipe
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
-from tagkin.progress import Counted, Progress
+from tagkin.progress import Counted, Progress, silent
 from tagkin.wording import count
 
-__all__ = ["MEASURES", "Measures", "Quality", "Reached", "cross_validated", "held_out"]
+__all__ = ["MEASURES", "Measures", "Quality", "Reached", "cross_validate", "held_out"]
 
 WANTED = (0.5, 0.7, 0.8, 0.9)
 
@@ -123,39 +118,32 @@ class Quality:
         return reliability_curve(self.truth, self.confidences, 10)
 
 
-def cross_validated(
-    X: np.ndarray,
-    Y: scipy.sparse.csr_array,
-    names: Sequence[str],
-    recipe: Recipe,
-    random_state: int | None,
-    step: Progress,
-    groups: np.ndarray | None = None,
-    rejected: scipy.sparse.csr_array | None = None,
-    naming: Naming | None = None,
+def cross_validate(
+    problem: Problem, recipe: Recipe, names: Sequence[str], step: Progress = silent
 ) -> Quality:
-    """Hold out each fold of the photographs in turn; those of one of the `groups` (N,) together.
+    """Hold out each fold of the photographs in turn; those of one group together.
 
     How to denoise is chosen in each fold anew. Whether to, how much the names of tags count, and
     the confidences, are learned for one half of the photographs from the scores of the other half,
     so that they, too, are measured on photographs that they have not seen. Where the halves decide
     otherwise, scores of both ways stand in one ranking.
     """
+    X, Y, groups, naming = problem.X, problem.Y, problem.groups, problem.naming
     check_enough(Y)
     check_memory(Y)
     plain, visual = replace(recipe, denoiser=None), Recipe(None, recipe.method)
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
-    fold_done = Counted(step, "Cross-validating", (len(recipes) + 1) * n_folds(len(X)))
+    part = Part.whole(problem)
+    fold_done = Counted(step, "Cross-validating", (len(recipes) + 1) * len(part.folds))
     *tried, visual_scores = (
-        scores_by_fold(X, Y, one, random_state, fold_done, groups, rejected)
-        for one in (*recipes, visual)
+        hold_out(problem, candidate, part, fold_done).scores for candidate in (*recipes, visual)
     )
-    halves = _halves(len(visual_scores), groups, random_state)
+    halves = _halves(len(visual_scores), groups, problem.seed)
     scores, judges = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
         best = max(tried, key=lambda some: mean_average_precision(Y[others], some[others]))
         if naming is not None:
-            best = naming.cross_weighed(X, Y, best, others)
+            best = naming.cross_fit_weights(X, Y, best, others)
         scores[rows] = best[rows]
         judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
     judged = count(len(scores), "tagged photograph")

@@ -84,9 +84,5 @@ class Relocation:
 
     def opened_from(self, folder: Path) -> None:
         """Called when the model was read from its folder."""
-        # as 0.1 stored them; how they begin tells, and few begin differently
-        if any(map(os.path.isabs, {file[:3] for file in self.files_})):
-            self._place(self.files_)
-        else:
-            self.paths_ = Locations(self.files_, self.digests_)
+        self.paths_ = Locations(self.files_, self.digests_)
         self.paths_.find_root(folder, self.root_name_)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.naming import counted_names
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, to_numpy
 from tagkin.calibration import LabelCalibrator
@@ -63,7 +62,7 @@ def suggestions_of(
     embeddings = estimator.space_.transform(features)
     found, scores = scored(method, embeddings, known)
     free, shares = supported(found, method.labels_), np.zeros(scores.shape)
-    if counted := counted_names(estimator):
+    if counted := estimator.names_:
         by_name = counted.prior_scores(estimator.prior, features)
         shares = counted.weights.name_shares(scores, by_name)
         scores = counted.weights.combine(scores, by_name)

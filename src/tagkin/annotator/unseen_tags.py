@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagkin.annotator.naming import confidences_by_name, counted_names
+from tagkin.annotator.naming import confidences_by_name
 from tagkin.annotator.photograph_features import PhotographFeatures
 from tagkin.annotator.photographs import Photographs, tags_now
 from tagkin.annotator.suggesting import Rule
@@ -126,7 +126,7 @@ class UnseenTags(PhotographFeatures):
     def _check_backbone(self) -> None:
         """Refuse another backbone than that of the model, and give the model its prior."""
         super()._check_backbone()
-        if counted_names(self.estimator_) is not None:
+        if self.estimator_.names_ is not None:
             self.estimator_.prior = self._prior()  # a model is stored without it
 
     def _prior_or_refuse(self) -> NamePrior:

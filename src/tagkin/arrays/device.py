@@ -1,4 +1,4 @@
-"""What an accelerator needs and a processor does not: memory of its own, fused functions.
+"""What an accelerator needs and a processor does not: memory of its own, precision.
 
 A GPU is fed by large blocks, and pays for every pass over memory. Arrays on the
 host never come here.
@@ -7,8 +7,7 @@ host never come here.
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from array_api_compat import is_torch_array
@@ -16,10 +15,7 @@ from array_api_compat import is_torch_array
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = [
-    "ROUND_TO_TF32",
-    "as_pairs",
     "device_budget",
-    "fused",
     "in_tf32",
     "is_out_of_memory",
     "matmul_precision",
@@ -129,48 +125,3 @@ def round_to_tf32(array: Any) -> None:
     bits = array.view(torch.int32)
     bits += 0x1000
     bits &= ~0x1FFF
-
-
-ROUND_TO_TF32 = (  # the same in a fused function, of a float `value`
-    "union { float number; unsigned bits; } rounded; rounded.number = value;"
-    " rounded.bits = (rounded.bits + 0x1000u) & ~0x1fffu; value = rounded.number;"
-)
-
-
-# --- fused functions ---------------------------------------------------------------------
-
-
-def as_pairs(array: Any) -> Any:
-    """Float32 numbers, two and two along the last axis, as complex numbers in the same memory."""
-    import torch
-
-    return array.view(torch.complex64)
-
-
-@functools.cache
-def fused(code: str) -> Callable[..., Any] | None:
-    """An element-wise function from a C++ template, as one pass over the device's memory.
-
-    It is compiled when it is first called, in less than a second; `torch.compile` takes longer
-    than most fits. None where torch cannot make it; a caller has another way then.
-    """
-    try:
-        from torch.cuda import jiterator
-
-        function = jiterator._create_jit_fn(code)
-    except (ImportError, RuntimeError, AttributeError):
-        return None
-    failed = False
-
-    def call(*arrays: Any) -> Any:
-        nonlocal failed
-        if not failed:
-            try:
-                return function(*arrays)
-            except (AssertionError, RuntimeError) as error:
-                if is_out_of_memory(error):
-                    raise
-                failed = True  # no compiler on this machine
-        return None
-
-    return call

@@ -1,54 +1,51 @@
-"""What the array API does not have, for NumPy and torch alike.
+"""Operations that the array API lacks, for NumPy and torch alike.
 
-Products and factorisations on the host take as many threads as they keep busy; see `threads`.
+Products and factorisations on the host use as many threads as they keep busy; see `threads`.
 """
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import math
-from collections.abc import Callable
-from functools import partial
 from typing import Any, overload
 
 import numpy as np
-import scipy  # its parts when they are asked for
 from array_api_compat import is_torch_array
 
 from tagkin.arrays.device import on_accelerator
-from tagkin.arrays.factoring import factor_in_threads
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
-from tagkin.arrays.routines import add_lower_gram, lower_gram_of_rows, solve_lower
-from tagkin.arrays.threads import blas_threads, blas_threads_for, each_in_threads, n_threads_for
+from tagkin.arrays.threads import blas_threads_for, find_libraries_again
 
 __all__ = [
-    "add_gram",
     "bincount",
     "cholesky",
     "clip",
-    "copy_lower",
     "count_below",
     "diagonal_of",
-    "each_tile",
     "eigh",
     "expit",
     "kth_largest",
     "logit",
-    "lower_products",
     "matmul",
-    "mirror_lower",
     "pivoted_cholesky",
-    "pivoted_factor",
     "segment_sums",
+    "self_products",
     "solve_triangular",
     "weighted_rows",
 ]
 
-_TILE = 256
 _MEETINGS = 16  # columns that a factorisation does between two meetings of its threads, about
 _OF_A_VECTOR = 16  # times as long for each multiplication
-_MANY_ENTRIES = 2**21  # of a matrix, from which on several threads pay
 _SMALL = 512  # up to this size a processor finds eigenvectors sooner than an accelerator
+
+
+@functools.cache
+def _scipy_linalg() -> Any:
+    """`scipy.linalg`, imported at first use; it brings a BLAS of its own."""
+    import scipy.linalg
+
+    find_libraries_again()
+    return scipy.linalg
 
 
 def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
@@ -63,18 +60,13 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
         return np.matmul(A, B, out=None if out is None else np.asarray(out))
 
 
-def add_gram(total: np.ndarray, K: np.ndarray) -> None:
-    """Add KᵀK of K (n×r) to the lower triangle of the total (r×r), both of one dtype, in place."""
-    with blas_threads_for(K.shape[0] * K.shape[1] ** 2 // 2):
-        add_lower_gram(total, K)
-
-
-def lower_products(A: Array) -> Array:
-    """A Aᵀ (n×n) of A (n×d), of which only the lower triangle counts."""
-    if not isinstance(A, np.ndarray):
-        return matmul(A, A.T)
-    with blas_threads_for(A.shape[0] ** 2 * A.shape[1] // 2):
-        return lower_gram_of_rows(A)
+def self_products(A: Array) -> Array:
+    """A Aᵀ (n×n) of A (n×d), exactly symmetric."""
+    products = matmul(A, A.T)
+    if isinstance(products, np.ndarray):  # NumPy computes one triangle and copies it
+        return products
+    xp = namespace(products)
+    return xp.tril(products) + xp.tril(products, k=-1).T
 
 
 def bincount(values: Array, n: int) -> Array:
@@ -154,56 +146,31 @@ def kth_largest(rows: Array, k: int) -> Array:
     return np.partition(rows, place, axis=1)[:, place : place + 1]
 
 
-def cholesky(A: Array, *, overwrite: bool = False, lower_only: bool = False) -> Array | None:
-    """Lower Cholesky factor of a symmetric matrix, or None where it is not positive definite.
+def cholesky(A: Array) -> Array | None:
+    """Lower Cholesky factor of a symmetric matrix, or None if it is not positive definite.
 
-    With `overwrite` the matrix is lost, and its memory may become the factor's. With `lower_only`
-    nothing above the diagonal is read, and what lies there in the factor has no meaning.
+    Only the lower triangle is read.
     """
     if is_torch_array(A):
         import torch
 
         L, info = torch.linalg.cholesky_ex(A)
         return L if int(info) == 0 else None
-    L = _own(A, overwrite=overwrite)
-    n_threads = n_threads_for(len(L) ** 3 // 6)
-    with blas_threads(1):
-        if not factor_in_threads(L, n_threads):
+    with blas_threads_for(_products_between_meetings(A)):
+        try:
+            return np.linalg.cholesky(A)
+        except np.linalg.LinAlgError:
             return None
-    if not lower_only:
-        each_tile(partial(_clear_above, L), len(L))
-    return L
 
 
-def _own(A: Array, *, overwrite: bool = False) -> np.ndarray:
-    """A in floating point and C's order; a copy, unless it may be overwritten."""
-    dtype = A.dtype if A.dtype in (np.float32, np.float64) else np.float64
-    return np.require(A, dtype, ["C", "W"]) if overwrite else np.array(A, dtype=dtype, order="C")
-
-
-def _clear_above(L: np.ndarray, rows: slice) -> None:
-    """Set some rows of L above the diagonal to zero, for `each_tile`."""
-    L[rows, rows.stop :] = 0
-    L[rows, rows] = np.tril(L[rows, rows])
-
-
-def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, int]:
-    """Order of the rows of a symmetric matrix in its pivoted Cholesky factor, and its rank.
-
-    What is left of the other rows, after the first of so many, is below the tolerance.
-    """
-    with _threads_to_factor(A):
-        _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(A.T, lower=1, tol=tolerance)
-    return pivots - 1, int(rank)
-
-
-def pivoted_factor(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
     """R (n×p) with A ≈ R Rᵀ for a symmetric positive semi-definite A, and the p pivots.
 
-    The rows of R at the pivots, in their order, are a lower triangle.
+    The rows of R at the pivots, in their order, are a lower triangle. The residual diagonal of
+    every other row is at most the tolerance.
     """
-    with _threads_to_factor(A):
-        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(A.T, lower=1, tol=tolerance)
+    with blas_threads_for(_products_between_meetings(A)):
+        factor, pivots, rank, _ = _scipy_linalg().lapack.dpstrf(A.T, lower=1, tol=tolerance)
     R = np.empty((len(A), rank))
     R[pivots - 1] = np.tril(factor)[:, :rank]
     return R, pivots[:rank] - 1
@@ -217,11 +184,10 @@ def solve_triangular(L: Array, B: Array, *, transposed: bool = False) -> Array:
         if transposed:
             return torch.linalg.solve_triangular(L.T, B, upper=True)
         return torch.linalg.solve_triangular(L, B, upper=False)
-    dtype = np.result_type(L, B, np.float32)
-    X = np.array(B, dtype=dtype, order="C")
     with blas_threads_for(L.shape[0] * math.prod(B.shape) // 2):
-        solve_lower(np.asarray(L, dtype=dtype), X if X.ndim > 1 else X[:, None], transposed)
-    return X
+        return _scipy_linalg().solve_triangular(
+            L, B, trans=int(transposed), lower=True, check_finite=False
+        )
 
 
 def eigh(A: Array) -> tuple[Array, Array]:
@@ -232,51 +198,17 @@ def eigh(A: Array) -> tuple[Array, Array]:
         return values, vectors
     if is_torch_array(A):
         return namespace(A).linalg.eigh(A)
-    with _threads_to_factor(A):
-        return np.linalg.eigh(A)  # SciPy's keeps Python's lock
+    with blas_threads_for(_products_between_meetings(A)):
+        return np.linalg.eigh(A)
 
 
-def _threads_to_factor(A: Array) -> contextlib.AbstractContextManager[None]:
-    """A factorisation is a row of products of the matrix with a few columns, one by one.
+def _products_between_meetings(A: Array) -> int:
+    """Multiplications of a factorisation of A between two meetings of its threads.
 
-    Between them threads wait for each other: on a busy machine, two took ten times as long for
-    4,096 rows as one, which takes half a second.
+    It multiplies the matrix with a few columns at a time. Between those products threads wait for
+    each other: on a busy machine, two took ten times as long for 4,096 rows as one.
     """
-    return blas_threads_for(math.prod(A.shape) * min(_MEETINGS, A.shape[0]))
-
-
-def mirror_lower(A: Array) -> Array:
-    """Copy the lower triangle of a square matrix onto the upper one, in place."""
-    xp = namespace(A)
-
-    def mirror(rows: slice) -> None:
-        A[: rows.start, rows] = A[rows, : rows.start].T
-        corner = xp.tril(A[rows, rows])
-        A[rows, rows] = corner + xp.tril(corner, k=-1).T
-
-    if isinstance(A, np.ndarray):
-        each_tile(mirror, A.shape[0])
-    elif A.shape[0]:
-        # tiles stay in a processor's cache; a device would rather have one piece of work
-        tile = A.shape[0] if on_accelerator(A) else _TILE
-        for start in range(0, A.shape[0], tile):
-            mirror(slice(start, start + tile))
-    return A
-
-
-def copy_lower(source: np.ndarray, target: np.ndarray, rows: slice) -> None:
-    """Copy some rows of the lower triangle of a square matrix, for `each_tile`."""
-    target[rows, : rows.stop] = source[rows, : rows.stop]
-
-
-def each_tile(work: Callable[[slice], None], n: int) -> None:
-    """Do `work` for slices of rows of an n×n NumPy matrix, in threads where they are many."""
-    tiles = [slice(start, min(start + _TILE, n)) for start in range(0, n, _TILE)]
-    if n * n >= _MANY_ENTRIES:
-        each_in_threads(work, tiles[::-1])  # the longest rows of a triangle first
-    else:
-        for tile in tiles:
-            work(tile)
+    return math.prod(A.shape) * min(_MEETINGS, A.shape[0])
 
 
 def diagonal_of(A: Array) -> Any:

@@ -1,13 +1,11 @@
-"""How many threads BLAS works with, and work that is spread over threads here.
+"""Threads: how many BLAS may use, and the executors that run tasks at the same time.
 
 Threads of BLAS meet many times in one product, and wait for each other in a busy loop. That pays
-where each has work for longer than a processor leaves it aside for other programs, some
-milliseconds. Where it has less, a product on a busy machine takes hundreds of times as long with
-two threads as with one, and even an idle machine burns the second core for little. So every
-product and every factorisation gets as many threads as it keeps busy (`blas_threads_for`).
+if each has work for some milliseconds. With less, a product on a busy machine takes hundreds of
+times as long with two threads as with one. So every product and every factorisation gets as many
+threads as it keeps busy (`blas_threads_for`).
 
-NumPy and SciPy each bring a BLAS of their own; both are held. torch has threads of its own, and
-arrays of torch are left to it.
+NumPy and SciPy each bring a BLAS of their own; both are limited. torch has threads of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
@@ -28,21 +26,18 @@ from tagkin.arrays.blocks import block_rows, bytes_allowed, memory_budget
 
 __all__ = [
     "ENOUGH",
-    "begun",
     "blas_threads",
     "blas_threads_for",
-    "each_in_threads",
     "find_libraries_again",
-    "in_two_threads",
     "n_threads_for",
     "one_thread",
-    "results_of",
     "run_in_threads",
-    "side_by_side",
+    "run_parallel",
+    "run_tasks",
+    "start_in_thread",
 ]
 
 T = TypeVar("T")
-Task: TypeAlias = Callable[[], None]
 
 ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
 
@@ -179,27 +174,12 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-def each_in_threads(work: Callable[[slice], None], pieces: Sequence[slice]) -> None:
-    """Do `work` for each piece, on as many threads as BLAS uses.
-
-    For work on NumPy arrays element by element, between products; without products of its own.
-    """
-    n_threads = min(_n_blas_threads(), len(pieces))
-    if n_threads <= 1:
-        for piece in pieces:
-            work(piece)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        for _ in pool.map(work, pieces):
-            pass
-
-
 def run_in_threads(
     work: Callable[[slice], None], n_rows: int, bytes_per_row: int, most_rows: int
 ) -> None:
-    """Do `work` for consecutive slices of at most so many rows, on as many threads as BLAS uses.
+    """Run `work` on slices of at most `most_rows` rows, on as many threads as BLAS uses.
 
-    See `side_by_side` for what each thread gets. For NumPy arrays.
+    See `run_parallel` for what each thread gets. For NumPy arrays.
     """
     n_threads = _n_blas_threads()
     if n_rows < 2 * n_threads:
@@ -210,11 +190,7 @@ def run_in_threads(
     n_blocks = n_threads * -(-n_rows // (n_threads * most_rows))
     bounds = [n_rows * block // n_blocks for block in range(n_blocks)] + [n_rows]
     blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
-    if n_threads == 1:
-        for rows in blocks:
-            work(rows)
-    else:
-        side_by_side([functools.partial(work, rows) for rows in blocks], n_threads)
+    run_parallel([functools.partial(work, rows) for rows in blocks], n_threads)
 
 
 def n_threads_for(multiplications: int) -> int:
@@ -222,80 +198,65 @@ def n_threads_for(multiplications: int) -> int:
     return max(1, min(multiplications // ENOUGH, _n_blas_threads()))
 
 
-def side_by_side(tasks: Sequence[Task], n_threads: int, beside: Sequence[Task] = ()) -> None:
-    """Do all tasks, on so many threads, and those `beside` on one more each.
+def run_parallel(tasks: Sequence[Callable[[], T]], n_threads: int | None = None) -> list[T]:
+    """Run tasks on `n_threads` threads, by default as many as BLAS uses; return their results.
 
-    Each thread gets its share of the memory budget and one thread of BLAS: the work between
-    matrix products, which BLAS does not spread, is spread as well.
+    Each thread gets its share of the memory budget and one thread of BLAS. For NumPy arrays.
     """
-    for _ in _in_threads([*beside, *tasks], n_threads, len(beside)):
-        pass
+    n_threads = min(_n_blas_threads() if n_threads is None else n_threads, len(tasks))
+    if n_threads <= 1:
+        return [task() for task in tasks]
+    return list(_run_in_order(tasks, n_threads))
 
 
-def results_of(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
-    """What each task returns, in their order; they run side by side where that pays.
+def run_tasks(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """Yield task results in order, in parallel when that is faster.
 
-    That is with as many tasks as BLAS uses threads, or more. With fewer, one after the other has
-    all threads. For work on NumPy arrays.
+    That is with at least as many tasks as BLAS uses threads. With fewer, one after the other has
+    all threads. For NumPy arrays.
     """
     n_threads = _n_blas_threads()
     if n_threads > 1 and len(tasks) >= n_threads:
-        yield from _in_threads(tasks, n_threads)
+        yield from _run_in_order(tasks, n_threads)
     else:
         for task in tasks:
             yield task()
 
 
-def begun(task: Callable[[], T]) -> Callable[[], T]:
-    """Begin a task beside what goes on here; the function that is returned waits for its result.
+def start_in_thread(task: Callable[[], T]) -> Callable[[], T]:
+    """Start a task in another thread; the function that is returned waits for its result.
 
-    It has a thread of its own, and half of the memory budget. Where BLAS would use one thread
-    without the limits that are in force, it is done when it is asked for. For work on NumPy arrays.
+    The task gets half of the memory budget. If BLAS would use one thread without the limits that
+    are in force, the task runs when its result is asked for. For NumPy arrays.
     """
     if (_limits.n_threads_before() or _n_blas_threads()) == 1:
         return functools.cache(task)
-    do = _with_one_thread(task, 2)
     pool = ThreadPoolExecutor(1)
-    running = pool.submit(do)
+    running = pool.submit(_with_one_thread(task, 2))
     pool.shutdown(wait=False)
     return running.result
 
 
-def in_two_threads(tasks: Sequence[Callable[[], T]], pays: bool = True) -> list[T]:
-    """What each task returns, in their order; if that `pays`, every other one by a second thread.
-
-    As with `begun`, also where one thread of BLAS is all that is allowed here; that is what each
-    task gets. For work on NumPy arrays.
-    """
-    if not pays:
-        return [task() for task in tasks]
-    others = begun(lambda: [task() for task in tasks[1::2]])
-    with blas_threads(1):
-        done = [task() for task in tasks[::2]]
-    rest = others()
-    return [(rest if number % 2 else done)[number // 2] for number in range(len(tasks))]
-
-
 def _with_one_thread(task: Callable[[], T], n_threads: int) -> Callable[[], T]:
-    """A task for one of so many threads: with its share of the memory budget, and of BLAS."""
+    """Give a task one thread of BLAS and its share of the memory budget among `n_threads`."""
     with memory_budget(max(1, bytes_allowed() // n_threads)):
-        context = contextvars.copy_context()  # the budget goes along
+        context = contextvars.copy_context()  # which has the budget
 
-    def do() -> T:
+    def run() -> T:
         with blas_threads(1):
             return context.run(task)
 
-    return do
+    return run
 
 
-def _in_threads(tasks: Sequence[Callable[[], T]], n_threads: int, n_more: int = 0) -> Iterator[T]:
-    """What each task returns, in their order; see `side_by_side`."""
+def _run_in_order(tasks: Sequence[Callable[[], T]], n_threads: int) -> Iterator[T]:
+    """Yield task results in order; see `run_parallel`."""
     alone = [_with_one_thread(task, n_threads) for task in tasks]
-    with blas_threads(1), ThreadPoolExecutor(n_threads + n_more) as pool:
-        running = [pool.submit(do) for do in alone]
+    with blas_threads(1), ThreadPoolExecutor(n_threads) as pool:
+        running = [pool.submit(task) for task in alone]
         try:
-            for one in running:
-                yield one.result()
-        finally:  # where one failed, or nobody wants the others
-            for one in running:
-                one.cancel()
+            for future in running:
+                yield future.result()
+        finally:  # on failure, or if the caller stops early
+            for future in running:
+                future.cancel()

@@ -226,13 +226,10 @@ class LabelCalibrator(BaseEstimator):
         return self
 
     def _kinds(self) -> list[LinkedLabels]:
-        """Labels that were fitted, and those that came later where these have a link of their own.
-
-        Version 0.1 had no joint precision.
-        """
+        """Labels that were fitted, and those that came later if these have a link of their own."""
         sigmoids = np.stack([to_numpy(self.slopes_), to_numpy(self.intercepts_)])
         link = Link(to_numpy(self.link_scores_), to_numpy(self.link_log_odds_))
-        joint = getattr(self, "joint_precision_", None)
+        joint = self.joint_precision_
         if not hasattr(self, "later_link_scores_"):
             return [LinkedLabels(slice(None), link, sigmoids, None, joint)]
         later = Link(to_numpy(self.later_link_scores_), to_numpy(self.later_link_log_odds_))

@@ -20,16 +20,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, expit, in_two_threads, row_blocks
+from tagkin.arrays import Array, expit, row_blocks, run_parallel
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.calibration.error_sums import ErrorSums, Expected
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, positions_among, summarize
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
-__all__ = ["MANY_LABELS", "LabelErrors"]
+__all__ = ["LabelErrors"]
 
-MANY_LABELS = 256  # from here on a second thread pays
 _MOST_ROUNDS = 200
 _SETTLED = 1e-4  # relative change of the shares of a round after which no more are needed
 _FARTHEST = 16.0  # rounds that are gone ahead at once, at most
@@ -96,7 +95,7 @@ class LabelErrors(BaseEstimator):
         without = Z.shape[0] - there  # a label can be put wrongly on these
         sums = ErrorSums(table)
         tasks = [partial(_maximize, table, sums, weights) for weights in (there * without, without)]
-        by_frequency, evenly = in_two_threads(tasks, pays=len(there) >= MANY_LABELS)
+        by_frequency, evenly = run_parallel(tasks)
         gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
         found = evenly if gain.sum() > _CLEARLY else by_frequency
         self.n_labels_ = Z.shape[1]

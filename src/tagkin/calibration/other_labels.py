@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import eigh, expit, in_two_threads, matmul, row_blocks
-from tagkin.calibration.label_errors import MANY_LABELS, LabelErrors
+from tagkin.arrays import eigh, expit, matmul, row_blocks, run_parallel
+from tagkin.calibration.label_errors import LabelErrors
 
 __all__ = ["with_other_labels"]
 
@@ -62,7 +62,7 @@ def with_other_labels(
         return _weights(products - part.products, (variances - part.variances) / n_others)
 
     tasks = [partial(weights_without, part) for part in parts]
-    for part, weights in zip(parts, in_two_threads(tasks, len(known) >= MANY_LABELS), strict=True):
+    for part, weights in zip(parts, run_parallel(tasks), strict=True):
         for some in _blocks(len(part.rows), len(known)):
             step = matmul(part.residuals[some], (weights / slopes).astype(part.residuals.dtype))
             found[np.ix_(part.rows[some], known)] += np.asarray(step, dtype=found.dtype)

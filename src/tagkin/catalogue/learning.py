@@ -167,11 +167,7 @@ def to_learn_from(catalogue: Catalogue, *, partial: bool = True) -> tuple[list[C
 
 def model_fingerprint(folder: Path) -> str:
     """SHA-256 of what a model was learned to be, in hexadecimal: of its arrays and settings."""
-    content = hashlib.sha256((folder / "model.json").read_bytes())
-    before = folder / "arrays.safetensors"  # of version 0.1; the settings know the others' checksum
-    if before.exists():
-        content.update(before.read_bytes())
-    return content.hexdigest()
+    return hashlib.sha256((folder / "model.json").read_bytes()).hexdigest()
 
 
 def load_model(catalogue: Catalogue, cache: FeatureCache | bool = True) -> tuple[Annotator, str]:

@@ -61,11 +61,6 @@ class Database:
 
     def _open(self, create: bool) -> sqlite3.Connection | None:
         self._inode = _schema.inode(self._folder)
-        if create and not self._inode and _schema.old_files(self._folder):
-            _warn(
-                f"The features that an older version of tagkin kept in {self._folder} are not read "
-                "any more: photographs are looked at once again. `tagkin cache clear` removes them."
-            )
         connection = _schema.connect(self._folder, create=create)
         self._inode = _schema.inode(self._folder)
         return connection

@@ -21,7 +21,6 @@ __all__ = [
     "is_damage_or_full",
     "leftovers",
     "number",
-    "old_files",
     "set_aside",
     "size",
     "transaction",
@@ -221,22 +220,13 @@ def set_aside(folder: Path) -> None:
     (folder / NAME).replace(folder / DAMAGED)
 
 
-def old_files(folder: Path) -> list[Path]:
-    """What tagkin 0.1 kept features in."""
-    patterns = ("features/*/*.ledger", "features/*/*.float32", "contents/*.ledger")
-    return sorted(path for pattern in patterns for path in folder.glob(pattern))
-
-
 def leftovers(folder: Path) -> list[Path]:
-    """What is of no more use: a database that was set aside, and the files of 0.1."""
+    """Files that are of no more use: a damaged database that was set aside."""
     damaged = folder / DAMAGED
-    return [*([damaged] if damaged.exists() else []), *old_files(folder)]
+    return [damaged] if damaged.exists() else []
 
 
-def delete(folder: Path, paths: list[Path]) -> None:
-    """Remove files in the folder, and folders of 0.1 that are empty then."""
+def delete(paths: list[Path]) -> None:
+    """Remove files."""
     for path in paths:
         path.unlink(missing_ok=True)
-    for parent in [*sorted({path.parent for path in paths} - {folder}), folder / "features"]:
-        with contextlib.suppress(OSError):  # something else is in it
-            parent.rmdir()

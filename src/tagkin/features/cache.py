@@ -306,7 +306,7 @@ class FeatureCache:
                 before = CacheInfo(self.folder, 0, 0, self.max_bytes, ())
             removed = Pruned(before.n_entries, before.n_bytes + _schema.size(leftovers))
             if not dry_run:
-                _schema.delete(self.folder, leftovers)
+                _schema.delete(leftovers)
         return removed
 
     def close(self) -> None:

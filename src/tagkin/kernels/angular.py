@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tagkin.arrays import ROUND_TO_TF32, Array, as_pairs, clip, fused, in_tf32, namespace
+from tagkin.arrays import Array, clip, in_tf32, namespace
 
-__all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_code", "fused_order2"]
+__all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_order2"]
 
 
 def angular(rho: Array, order: int) -> Array:
@@ -77,45 +77,20 @@ def angular_order2_float32(u: Array, less: Array | float = 0.0) -> Array:
     return u
 
 
-# The same in one pass, for a device: the value at u = row_scale × product, less a shift.
-_VALUE = (
-    "float u = product * row_scale; float third = u * u;"
-    f" float odd = {_RESIDUE_OF_U!r}f / ({_POLE_OF_U!r}f - third);"
-    + "".join(f" odd = (odd + {c!r}f) * third;" for c in _ODD_OF_U[:0:-1])
-    + f" float value = u * (odd + {_ODD_OF_U[0]!r}f) + third + 1.0f / 6.0f - shift;"
-)
-
-
-def fused_code(*, rounded: bool, pairs: bool) -> str:
-    """A C++ template of it, rounded to TF32 or not, of numbers or of pairs of them.
-
-    Pairs are complex numbers, of which a device does as many at a time.
-    """
-    value = f"{_VALUE} {ROUND_TO_TF32 if rounded else ''} return value;"
-    if pairs:
-        value = (
-            f"auto one = [](float product, float row_scale, float shift) {{ {value} }}; return T("
-            "one(product.real(), row_scale.real(), shift.real()),"
-            " one(product.imag(), row_scale.imag(), shift.imag()));"
-        )
-    return f"template <typename T> T arc_cosine(T product, T row_scale, T shift) {{ {value} }}"
-
-
 def fused_order2(K: Array, row_scale: Array | None, shift: Array | None) -> Array | None:
     """J₂(θ)/J₂(0) less `shift` (m,), of float32 K that times `row_scale` (n,) is cos θ/√3.
 
-    K (n×m) lies column after column on a device. None where that cannot make such a function.
+    In one pass over the memory of a GPU, in place. K (n×m) lies column after column. None without
+    Triton.
     """
-    pairs = K.shape[0] % 2 == 0
-    function = fused(fused_code(rounded=shift is not None and in_tf32(K), pairs=pairs))
-    if function is None:
+    try:
+        from tagkin.kernels.triton_order2 import apply_order2
+    except ImportError:
         return None
     xp = namespace(K)
-    columns, (n, m) = K.T, K.shape
+    n, m = K.shape
     scale = xp.ones(n, dtype=K.dtype, device=K.device) if row_scale is None else row_scale
     less = xp.zeros(m, dtype=K.dtype, device=K.device) if shift is None else shift
-    if pairs:
-        columns, scale = as_pairs(columns), as_pairs(scale)
-        less = as_pairs(xp.stack([less, less], axis=1))[:, 0]
-    values = function(columns, scale[None, :], less[:, None])
-    return None if values is None else values.view(K.dtype).T
+    coefficients = _POLE_OF_U, _RESIDUE_OF_U, *_ODD_OF_U
+    apply_order2(K.T, scale, less, coefficients, rounded=shift is not None and in_tf32(K))
+    return K

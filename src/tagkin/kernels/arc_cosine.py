@@ -13,12 +13,11 @@ from tagkin.arrays import (
     as_block,
     blas_threads_for,
     in_tf32,
-    lower_products,
     matmul,
-    mirror_lower,
     namespace,
     on_accelerator,
     run_in_threads,
+    self_products,
 )
 from tagkin.errors import InvalidInput
 from tagkin.kernels.angular import (
@@ -31,7 +30,6 @@ from tagkin.kernels.base import (
     Kernel,
     apply_in_pieces,
     as_pair,
-    cache_pieces,
     row_norms,
     set_diagonal,
     subtract_shift,
@@ -67,17 +65,13 @@ class ArcCosine(Kernel):
             return Y
         return _UnitRows(Y, norms[0], None if few else Y / norms[0][:, None])
 
-    def less(self, X: Array, Y: Any, shift: Array, memory: np.ndarray | None = None) -> Array:
+    def less(self, X: Array, Y: Any, shift: Array) -> Array:
         known = Y if isinstance(Y, _UnitRows) else None
         X, Y = as_pair(X, Y if known is None else known.rows, finite=False)
         if X is Y:
             return super().less(X, Y, shift)
         shift = namespace(X).astype(shift, X.dtype, copy=False)
-        return _arc_cosine(X, Y, self.order, self.normalized, shift, memory, known)
-
-    def lower(self, X: Array) -> Array:
-        X = as_block(X, finite=False)
-        return _arc_cosine(X, X, self.order, self.normalized)
+        return _arc_cosine(X, Y, self.order, self.normalized, shift, known)
 
     def diagonal(self, X: Array) -> Array:
         xp = namespace(X)
@@ -119,8 +113,7 @@ def arc_cosine_kernel(
     if order not in (0, 1, 2):
         raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {order!r}.")
     X, Y = as_pair(X, Y, finite=False)  # the norms tell
-    K = _arc_cosine(X, Y, order, normalized)
-    return mirror_lower(K) if X is Y else K
+    return _arc_cosine(X, Y, order, normalized)
 
 
 def _arc_cosine(
@@ -129,10 +122,9 @@ def _arc_cosine(
     order: int,
     normalized: bool,
     shift: Array | None = None,
-    memory: np.ndarray | None = None,
     known: _UnitRows | None = None,
 ) -> Array:
-    """`arc_cosine_kernel` less `shift` (m,); of X with itself only the lower triangle counts."""
+    """`arc_cosine_kernel` less `shift` (m,)."""
     xp = namespace(X)
     fast = order == 2 and X.dtype == xp.float32
     function: _Function = angular_order2_float32 if fast else lambda rho, _: angular(rho, order)
@@ -146,15 +138,15 @@ def _arc_cosine(
                 return values
         if shift is not None and not in_tf32(X):
             less, shift = shift, None
-    K = sides.apply(function, less, memory)
+    K = sides.apply(function, less)
     if X is Y:
         set_diagonal(K, 1.0)
     for axis, zero in zeros:
         (K.T if axis else K)[zero] = 0.0
     if not normalized:
         at_zero = (1.0, 1.0, 3.0)[order]  # Jₙ(0)/π
-        K *= at_zero * sides.norm_x[:, None] ** order
-        K *= sides.norm_y[None, :] ** order
+        K *= at_zero
+        K *= sides.norm_x[:, None] ** order * sides.norm_y[None, :] ** order
     return K if shift is None else subtract_shift(K, shift)
 
 
@@ -230,58 +222,34 @@ class _Sides:
         return [(axis, zero) for axis, zero in both if bool(zero.any())]
 
     def products(self) -> Array:
-        """Products (n×m) without the factors; of equal sides only the lower triangle counts."""
+        """Products (n×m) without the factors."""
         if self.left is self.right:
-            return lower_products(self.left)
+            return self_products(self.left)
         if on_accelerator(self.left):
             # column after column, as products KᵀK of the result are fastest
             return matmul(self.right, self.left.T).T
         return matmul(self.left, self.right.T)
 
-    def apply(
-        self, function: _Function, less: Array | None = None, memory: np.ndarray | None = None
-    ) -> Array:
+    def apply(self, function: _Function, less: Array | None = None) -> Array:
         """The function, which may work in place, of all products with their factors (n×m).
 
-        Its second argument is what it takes from its values, `less` (m,) or zero. On the host it is
-        given products while they are in a core's cache, by as many threads as BLAS would take, and
-        `memory` is used where it fits.
+        Its second argument is what it takes from its values, `less` (m,) or zero. On the host it
+        gets products while they are in a core's cache, on as many threads as BLAS would take.
         """
         same = self.left is self.right
         if same or not isinstance(self.left, np.ndarray):
-            return self._finish(function, less, self.products(), slice(None), lower=same)
+            # rows against themselves are all here; others come block by block, one to a thread
+            return self._finish(function, less, self.products(), slice(None), in_threads=same)
         n, m = self.left.shape[0], self.right.shape[0]
-        fits = memory is not None and (memory.shape, memory.dtype) == ((n, m), self.left.dtype)
-        K = memory if memory is not None and fits else np.empty((n, m), dtype=self.left.dtype)
-        with blas_threads_for(n * m * self.left.shape[1]):
-            if K.T.flags.c_contiguous and not K.flags.c_contiguous:
-                self._apply_by_columns(function, less, K)
-                return K
-
-            def work(rows: slice) -> None:
-                matmul(self.left[rows], self.right.T, out=K[rows])
-                self._finish(function, less, K[rows], rows)
-
-            run_in_threads(work, n, K.itemsize * m, _ROWS_AT_A_TIME)
-        return K
-
-    def _apply_by_columns(self, function: _Function, less: Array | None, K: np.ndarray) -> None:
-        """As `apply`, in memory (n×m) where the entries of a column lie side by side."""
-        n, m = K.shape
-        left = self.left if self.row_scale is None else self.left * self.row_scale[:, None]
-        right, columns = self.right, K.T
-        if self.column_scale is not None:
-            right = right * self.column_scale[:, None]
+        K = np.empty((n, m), dtype=self.left.dtype)
 
         def work(rows: slice) -> None:
-            matmul(right[rows], left.T, out=columns[rows])
-            for some in cache_pieces(rows, n):
-                piece = columns[some]
-                value = function(piece, 0.0 if less is None else less[some, None])
-                if value is not piece:
-                    piece[...] = value
+            matmul(self.left[rows], self.right.T, out=K[rows])
+            self._finish(function, less, K[rows], rows)
 
-        run_in_threads(work, m, K.itemsize * n, _ROWS_AT_A_TIME // 2)
+        with blas_threads_for(n * m * self.left.shape[1]):
+            run_in_threads(work, n, K.itemsize * m, _ROWS_AT_A_TIME)
+        return K
 
     def _finish(
         self,
@@ -290,7 +258,7 @@ class _Sides:
         K: Array,
         rows: slice,
         *,
-        lower: bool = False,
+        in_threads: bool = False,
     ) -> Array:
         if self.column_scale is not None:
             K *= self.column_scale
@@ -299,5 +267,4 @@ class _Sides:
         def values(piece: Array) -> Array:
             return function(piece, 0.0 if less is None else less)
 
-        # rows against themselves are all here; others come block by block, one to a thread
-        return apply_in_pieces(values, K, row_scale=row_scale, lower=lower, in_threads=lower)
+        return apply_in_pieces(values, K, row_scale=row_scale, in_threads=in_threads)

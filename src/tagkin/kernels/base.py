@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
 from typing import Any, ClassVar
 
@@ -18,11 +18,11 @@ from tagkin.arrays import (
     block_rows,
     check_finite,
     diagonal_of,
-    each_in_threads,
     in_tf32,
     namespace,
     on_accelerator,
     round_to_tf32,
+    run_parallel,
 )
 from tagkin.errors import InvalidInput
 
@@ -30,7 +30,6 @@ __all__ = [
     "Kernel",
     "apply_in_pieces",
     "as_pair",
-    "cache_pieces",
     "check_positive",
     "row_norms",
     "set_diagonal",
@@ -63,21 +62,14 @@ class Kernel(ABC):
         """
         return Y
 
-    def less(self, X: Array, Y: Any, shift: Array, memory: np.ndarray | None = None) -> Array:
+    def less(self, X: Array, Y: Any, shift: Array) -> Array:
         """K(X, Y) less `shift` (m,), of which each column of K has its own entry.
 
-        Y is an array (m×d), or the `side` of one.
-
-        Where a device computes in TF32, it is rounded to that: sums of it, and of its products,
-        then agree. `memory` (n×m) may be written over, and may be what comes back: fresh memory
-        for every block costs as much as a pass over it.
+        Y is an array (m×d), or the `side` of one. If a device computes in TF32, the values are
+        rounded to it: sums of them, and of their products, then agree.
         """
         K = self(X, Y)
         return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))
-
-    def lower(self, X: Array) -> Array:
-        """K(X, X) (n×n) of which only the lower triangle counts."""
-        return self(X)
 
     def resolve(self, X: Array) -> Kernel:
         """This kernel with missing constants estimated from the rows of X."""
@@ -117,12 +109,11 @@ def apply_in_pieces(
     K: Array,
     *,
     row_scale: Array | None = None,
-    lower: bool = False,
     in_threads: bool = False,
 ) -> Array:
     """Replace K by function(K), piece by piece and in place, perhaps on several threads.
 
-    Rows are multiplied by `row_scale` first. With `lower` only the lower triangle counts.
+    Rows are multiplied by `row_scale` first.
     """
     width = max(1, K.shape[1])
     on_host = not on_accelerator(K)
@@ -130,7 +121,7 @@ def apply_in_pieces(
     rows = max(1, rows)
 
     def replace(part: slice) -> None:
-        piece = K[part, : part.stop] if lower else K[part]
+        piece = K[part]
         if row_scale is not None:
             piece *= row_scale[part, None]
         value = function(piece)
@@ -139,18 +130,11 @@ def apply_in_pieces(
 
     pieces = [slice(start, start + rows) for start in range(0, K.shape[0], rows)]
     if in_threads and isinstance(K, np.ndarray) and K.size >= _MANY_ENTRIES:
-        each_in_threads(replace, pieces)
+        run_parallel([partial(replace, part) for part in pieces])
     else:
         for part in pieces:
             replace(part)
     return K
-
-
-def cache_pieces(rows: slice, width: int) -> Iterator[slice]:
-    """Some rows of so many entries each, in pieces that stay in a core's cache."""
-    step = max(1, _CACHE_ENTRIES // max(1, width))
-    for start in range(rows.start, rows.stop, step):
-        yield slice(start, min(start + step, rows.stop))
 
 
 def set_diagonal(K: Array, values: Array | float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tagkin.arrays import Array, as_block, matmul, mirror_lower, namespace
+from tagkin.arrays import Array, as_block, matmul, namespace, self_products
 from tagkin.kernels.base import Kernel, as_pair
 
 __all__ = ["Linear", "linear_kernel"]
@@ -31,5 +31,4 @@ class Linear(Kernel):
 def linear_kernel(X: Array, Y: Array | None = None) -> Array:
     """Inner products K(x, y) = xᵀy of the rows of X (n×d) and Y (m×d)."""
     X, Y = as_pair(X, Y)
-    K = matmul(X, Y.T)
-    return mirror_lower(K) if X is Y else K
+    return self_products(X) if X is Y else matmul(X, Y.T)

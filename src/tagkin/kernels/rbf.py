@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tagkin.arrays import Array, as_block, clip, matmul, mirror_lower, namespace
+from tagkin.arrays import Array, as_block, clip, matmul, namespace, self_products
 from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive, set_diagonal
 from tagkin.kernels.distances import mean_squared_distance
 
@@ -46,14 +46,13 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
     centre, unit = xp.mean(Y, axis=0), math.sqrt(gamma)
     X = (X - centre) * unit
     Y = X if same else (Y - centre) * unit
-    K = matmul(X, Y.T)
+    K = self_products(X) if same else matmul(X, Y.T)
     K *= -2.0
-    K += xp.sum(X * X, axis=1)[:, None]
-    K += xp.sum(Y * Y, axis=1)[None, :]
-    apply_in_pieces(lambda piece: xp.exp(-clip(piece, 0.0, None)), K, lower=same)
+    K += xp.sum(X * X, axis=1)[:, None] + xp.sum(Y * Y, axis=1)[None, :]
+    apply_in_pieces(lambda piece: xp.exp(-clip(piece, 0.0, None)), K)
     if same:
         set_diagonal(K, 1.0)
-    return mirror_lower(K) if same else K
+    return K
 
 
 def _inverse_mean_squared_distance(X: Array) -> float:

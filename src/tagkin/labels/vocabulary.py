@@ -104,14 +104,12 @@ class Vocabulary(BaseEstimator):
     _spellings: dict[str, dict[str, int]]
     _columns: dict[str, int]  # by normalised tag, in the order of the columns
     _names: list[str]  # as shown, in the order of the columns
-    _words: dict[str, str]  # what `TagReader.forms` found
-    _above: dict[str, Any]
+    _words: dict[str, str] | None = None  # what `TagReader.forms` found
+    _above: dict[str, Any] | None = None
     unknown_: dict[str, int]
 
     def _reader(self) -> TagReader:
-        # models of 0.1 have no forms
-        words, above = getattr(self, "_words", None), getattr(self, "_above", None)
-        return TagReader(self.aliases, self.separator, self.imply_parents, words, above)
+        return TagReader(self.aliases, self.separator, self.imply_parents, self._words, self._above)
 
     # --- learning ------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -26,9 +25,6 @@ from tagkin.arrays import (
     check_integer,
     check_seed,
     cholesky,
-    copy_lower,
-    each_tile,
-    mirror_lower,
     namespace,
     pivoted_cholesky,
     row_blocks,
@@ -172,18 +168,16 @@ class Landmarks:
             _SIDES[owner] = self, side
         return side
 
-    def columns_less(
-        self, shift: Array
-    ) -> Callable[[Array, Sequence[int] | None, np.ndarray | None], Array]:
+    def columns_less(self, shift: Array) -> Callable[[Array, Sequence[int] | None], Array]:
         """A function that gives k(X, S) less the shift (r,), of one block after another.
 
-        It takes the rows X, the numbers by which an error names them, and memory (n×r) which may
-        become the result's. What the kernel needs of the landmarks is found once for all blocks.
+        It takes the rows X and the numbers by which an error names them. What the kernel needs of
+        the landmarks is found once for all blocks.
         """
         side = self.kernel.side(self.points)
 
-        def columns(X: Array, rows: Sequence[int] | None, memory: np.ndarray | None) -> Array:
-            return self._named(self.kernel.less, X, rows, side, shift, memory)
+        def columns(X: Array, rows: Sequence[int] | None) -> Array:
+            return self._named(self.kernel.less, X, rows, side, shift)
 
         return columns
 
@@ -218,13 +212,10 @@ class Landmarks:
         if isinstance(self.points, np.ndarray) and self.points.dtype == np.float32:
             # as precise as the kernel's columns, for less than half the work; where so much is
             # left of each landmark, rounding does not matter
-            single = np.asarray(self.kernel.lower(self.points))
-            gram = np.empty(single.shape)
-            each_tile(partial(copy_lower, single, gram), len(gram))
-            largest = single.diagonal().max()
-            L = cholesky(single, overwrite=True, lower_only=True)
-            if L is not None and np.diagonal(L).min() ** 2 > 0.01 * largest:
-                return None, mirror_lower(gram)
+            single = np.asarray(self.kernel(self.points))
+            L = cholesky(single)
+            if L is not None and np.diagonal(L).min() ** 2 > 0.01 * single.diagonal().max():
+                return None, single.astype(np.float64)
         return self._independent_part()[:2]
 
     def some(self, rows: np.ndarray | None) -> Landmarks:
@@ -250,8 +241,8 @@ class Landmarks:
         L = cholesky(gram)
         if L is not None and float(xp.min(xp.linalg.diagonal(L))) ** 2 > bound:
             return None, gram, L
-        pivots, rank = pivoted_cholesky(to_numpy(gram), bound)
-        kept = np.sort(pivots[:rank])
+        _, pivots = pivoted_cholesky(to_numpy(gram), bound)
+        kept = np.sort(pivots)
         index = xp.asarray(kept, device=gram.device)
         gram = gram[index][:, index]
         return kept, gram, cholesky(gram)

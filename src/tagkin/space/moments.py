@@ -8,56 +8,42 @@ from __future__ import annotations
 
 import itertools
 import math
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import (
     Array,
-    Turns,
-    add_gram,
-    as_block,
+    bytes_allowed,
     diagonal_of,
-    each_tile,
     in_tf32,
     like,
     matmul,
-    mirror_lower,
+    n_threads_for,
     namespace,
     on_accelerator,
     row_blocks,
-    side_by_side,
+    run_parallel,
     smaller_blocks_when_full,
 )
 from tagkin.arrays.deferring import Deferring
-from tagkin.space.columns import ColumnBlocks
-from tagkin.space.gram import (
-    LONGEST,
-    LONGEST_THERE,
-    LowerGram,
-    gram,
-    take_lower,
-    tall_product,
-    zeros_apart,
-)
 from tagkin.space.landmarks import Landmarks
 
-__all__ = ["Moments", "first_sums", "sums_and_gram"]
+__all__ = ["Moments", "first_sums"]
+
+_Columns: TypeAlias = Callable[[slice], Array]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
-# On x86-64 OpenBLAS makes KᵀK a tenth sooner where the entries of a column lie side by side (it
-# puts K into its own order first). Products with sparse labels then have to be dense ones, which up
-# to so many labels take less than is gained.
-_ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
-_FEW_LABELS, _LANDMARKS_A_LABEL = 32, 32
 _PART = 1024  # rows of float32 sums, which are added up in float64
-_ROWS = 16
+_LONGEST = 16_384  # rows; float32 sums of products over more would round too much
+# On a device: rows whose products are added up there (tensor cores cut off what they add, always
+# downwards), columns of KᵀK at a time, and entries of products at the same time.
+_LONGEST_THERE, _PANEL, _AT_ONCE = 4096, 512, 2**26
 _SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
 
 
@@ -104,131 +90,96 @@ class Moments(Deferring):
 
     @classmethod
     @smaller_blocks_when_full
-    def of(
-        cls,
-        X: Array,
-        text: Any,
-        landmarks: Landmarks,
-        shift: Array,
-        beside: Callable[[], None] | None = None,
-        seen: Callable[[slice, Array], None] | None = None,
-    ) -> Moments:
+    def of(cls, X: Array, text: Any, landmarks: Landmarks, shift: Array) -> Moments:
         """Sums over the rows of X (n×d) and text (n×q), in blocks.
 
-        A block is float32 where the features are; its products are added up in float64. `beside`
-        is called once, meanwhile where several threads are at work, and `seen` with some rows and
-        their kernel columns, less the shift, by any of them.
+        A block is float32 if the features are; its products are added up in float64.
         """
-        r, d = landmarks.points.shape
         columns_of = landmarks.columns_less(shift)
 
-        def columns(rows: slice, memory: np.ndarray | None) -> Array:
-            K = columns_of(X[rows], range(rows.start, rows.stop), memory)
-            if seen is not None:
-                seen(rows, K)
-            return K
+        def columns(rows: slice) -> Array:
+            return columns_of(X[rows], range(rows.start, rows.stop))
 
-        dtype = namespace(X).result_type(as_block(X[:1], finite=False), landmarks.points)
-        text = _sparse_where_it_pays(text)
-        by_columns = _ON_X86 and dtype == np.float32 and _has_few_labels(text, r)
-        blocks = ColumnBlocks(columns, X, (X.shape[0], r), dtype, 8 * (r + d), by_columns)
-        return cls._summed(blocks, text, shift, beside)
+        r, d = landmarks.points.shape
+        return cls._summed(columns, X, text, shift, 8 * (r + d))
 
     @classmethod
     def of_columns(cls, columns: Array, text: Any, shift: Array) -> Moments:
         """As `of`, given the kernel columns (n×r) less the shift."""
-        n, r = columns.shape
-        given = ColumnBlocks(lambda rows, _: columns[rows], columns, (n, r), columns.dtype, 0)
-        return cls._summed(given, _sparse_where_it_pays(text), shift)
+        return cls._summed(lambda rows: columns[rows], columns, text, shift, 8 * columns.shape[1])
 
     @classmethod
     def _summed(
-        cls,
-        blocks: ColumnBlocks,
-        text: Any,
-        shift: Array,
-        beside: Callable[[], None] | None = None,
+        cls, columns: _Columns, where: Array, text: Any, shift: Array, bytes_per_row: int
     ) -> Moments:
-        moments = cls.zeros(shift, text.shape[1])
-        meanwhile = [] if beside is None else [beside]
-        if scipy.sparse.issparse(text):
-            meanwhile.append(partial(moments._add_sparse_text, text))
-        n_lanes = blocks.n_lanes(text)
-        if n_lanes > 1:
-            moments._add_in_lanes(blocks, text, n_lanes, meanwhile)
-        else:
-            for task in meanwhile:
-                task()
-            lower = LowerGram(moments.kernel_gram)
-            for rows, K in blocks.of(slice(0, blocks.shape[0])):
-                lower.add(K)
-                moments._add_block(K, text[rows])
-            lower.finish()
-        return moments
+        """Sum blocks of rows of arrays that lie on the device of `where`.
 
-    def _add_in_lanes(
-        self, blocks: ColumnBlocks, text: Any, n_lanes: int, beside: list[Callable[[], None]]
-    ) -> None:
-        """Add all rows, each thread its share: products, and what is done to them in between.
-
-        What is done beside has a thread of its own. Each lane has sums of its own, which are added
-        in their order: the same number of threads gives the same sums, whichever is first.
+        Each thread sums up rows of its own, and the sums are added in the order of the rows: the
+        same number of threads gives the same sums, whichever is first.
         """
-        n, r = blocks.shape
-        lanes = [Moments.zeros(self.shift, text.shape[1]) for _ in range(n_lanes)]
-        for lane in lanes:
-            lane.kernel_gram = zeros_apart(r, blocks.dtype)
-        n_parts = -(-n // (n_lanes * LONGEST))  # of a lane
-        bounds = [n * part // (n_lanes * n_parts) for part in range(n_lanes * n_parts + 1)]
+        text = _sparse_where_it_pays(text)
+        n, r, q = where.shape[0], shift.shape[0], text.shape[1]
+        total = cls.zeros(shift, q)
+        n_threads = 1
+        if isinstance(where, np.ndarray) and 8 * r * (r + q) <= 4 * bytes_allowed():
+            n_threads = n_threads_for(n * r * r // 2)
+        bounds = [n * part // n_threads for part in range(n_threads + 1)]
         parts = [slice(*pair) for pair in itertools.pairwise(bounds)]
-        turns, total = Turns(n_lanes), np.asarray(self.kernel_gram)
 
-        def sum_up(number: int) -> None:
-            lane, first = lanes[number], number * n_parts
-            single = np.asarray(lane.kernel_gram)
-            with turns.taken_by(number):
-                for part in range(first, first + n_parts):
-                    if part > first:
-                        with turns.next_of(number):
-                            each_tile(partial(take_lower, total, single), r)
-                    for rows, K in blocks.of(parts[part]):
-                        add_gram(single, np.asarray(K))
-                        lane._add_block(K, text[rows])
+        def sum_up(part: slice, sums: Moments) -> Moments:
+            for block in row_blocks(part.stop - part.start, bytes_per_row, where):
+                for start in range(block.start, block.stop, _LONGEST):
+                    stop = min(start + _LONGEST, block.stop)
+                    rows = slice(part.start + start, part.start + stop)
+                    sums._add_block(columns(rows), text[rows])
+            return sums
 
-        def collect(rows: slice) -> None:
-            for lane in lanes:
-                total[rows, : rows.stop] += lane.kernel_gram[rows, : rows.stop]
-
-        side_by_side([partial(sum_up, number) for number in range(n_lanes)], n_lanes, beside)
-        each_tile(collect, r)
-        mirror_lower(self.kernel_gram)
-        for lane in lanes:
-            self._combine(lane, 1, but="kernel_gram")
+        others = [cls.zeros(shift, q) for _ in parts[1:]]
+        tasks = [partial(sum_up, *pair) for pair in zip(parts, [total, *others], strict=True)]
+        for sums in run_parallel(tasks, n_threads)[1:]:
+            total.add(sums)
+        if scipy.sparse.issparse(text):
+            total._add_sparse_text(text)
+        return total
 
     def _add_block(self, K: Array, text: Any) -> None:
         """Add kernel columns K (n×r), less the shift, and text features (n×q).
 
-        KᵀK is for others, and what sparse text features have among themselves for
-        `_add_sparse_text`.
+        `_add_sparse_text` adds what sparse text features have among themselves.
         """
         self.count += K.shape[0]
         if not scipy.sparse.issparse(text):
             exact = like(text, self.text_sum)
             self.text_sum += namespace(exact).sum(exact, axis=0)
-            self.text_gram += gram(exact)
-        by_columns = isinstance(K, np.ndarray) and K.strides[0] < K.strides[1]
-        if on_accelerator(K) or (by_columns and _has_few_labels(text, K.shape[1])):
-            self._add_cross_and_sums(K, like(text, K))
+            self.text_gram += _tall_product(exact, exact, _PART)
+        if on_accelerator(K):
+            self._add_on_device(K, like(text, K))
             return
+        self.kernel_gram += matmul(K.T, K)
         ones = namespace(K).ones(min(_PART, K.shape[0]), dtype=K.dtype, device=K.device)
         for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
-            some = K[first : first + _PART]
-            self.kernel_sum += matmul(ones[: some.shape[0]], some)
+            rows = K[first : first + _PART]
+            self.kernel_sum += matmul(ones[: rows.shape[0]], rows)
         few = scipy.sparse.issparse(text) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape)
         if few and isinstance(K, np.ndarray):
             self.cross += (text.T.astype(K.dtype) @ K).T
         else:
             self.cross += matmul(K.T, like(text, K))
+
+    def _add_on_device(self, K: Array, text: Array) -> None:
+        """Add KᵀK in panels of its lower triangle, and KᵀT̂ with the sums of K by one product."""
+        xp = namespace(K)
+        n, q = text.shape
+        for start in range(0, K.shape[1], _PANEL):
+            rows, columns = slice(start, start + _PANEL), slice(0, start + _PANEL)
+            panel = _tall_product(K[:, rows], K[:, columns], _LONGEST_THERE)
+            self.kernel_gram[rows, columns] += panel
+            self.kernel_gram[: rows.start, rows] += panel[:, : rows.start].T
+        # to a multiple of four, without which products are slow
+        ones = xp.ones((n, 4 - q % 4), dtype=K.dtype, device=K.device)
+        sums = _tall_product(K, xp.concat([text, ones], axis=1), _LONGEST_THERE)
+        self.cross += sums[:, :q]
+        self.kernel_sum += sums[:, q]
 
     def _add_sparse_text(self, text: Any) -> None:
         """Add the sums that sparse text features (n×q) have among themselves."""
@@ -240,18 +191,6 @@ class Moments(Deferring):
                 self.text_gram[gram.row, gram.col] += gram.data  # no entry is there twice
             else:
                 self.text_gram += like(gram, self.text_gram)
-
-    def _add_cross_and_sums(self, K: Array, text: Array) -> None:
-        """Add KᵀT̂ and the sums of K by one product: a pass over K costs as much."""
-        xp = namespace(K)
-        n, q = text.shape
-        # to a multiple of four, without which products are slow
-        ones = xp.ones((n, 4 - q % 4), dtype=K.dtype, device=K.device)
-        both = xp.concat([text, ones], axis=1)
-        there = on_accelerator(K)
-        sums = tall_product(K, both, LONGEST_THERE) if there else matmul(K.T, both)
-        self.cross += sums[:, :q]
-        self.kernel_sum += sums[:, q]
 
     def some(self, rows: np.ndarray | slice | None) -> Moments:
         """The sums by some of the landmarks alone, or by all for None."""
@@ -279,11 +218,9 @@ class Moments(Deferring):
         """Take images out again."""
         self._combine(other, -1)
 
-    def _combine(self, other: Moments, sign: int, but: str = "") -> None:
+    def _combine(self, other: Moments, sign: int) -> None:
         self.count += sign * other.count
         for name in _SUMS:
-            if name == but:
-                continue
             total, part = getattr(self, name), getattr(other, name)
             if sign > 0:
                 total += part
@@ -316,13 +253,7 @@ class Moments(Deferring):
         that). That much is added to the diagonal, or it might not be positive definite.
         """
         s = self.kernel_sum
-        mean = s / self.count
-        if isinstance(self.kernel_gram, np.ndarray):
-            centred = np.empty_like(self.kernel_gram)
-            sums = np.asarray(s), np.asarray(mean)
-            each_tile(partial(_less_products, self.kernel_gram, *sums, centred), len(centred))
-            return centred
-        gram = self.kernel_gram - s[:, None] * mean[None, :]
+        gram = self.kernel_gram - s[:, None] * (s[None, :] / self.count)
         if in_tf32(gram):
             diagonal = diagonal_of(gram)
             diagonal += 2.0**-22 * _norm(gram)
@@ -339,87 +270,37 @@ class Moments(Deferring):
 
 
 def first_sums(X: Array, text: Any, landmarks: Landmarks) -> tuple[Landmarks, Array, Moments]:
-    """Sums over the first images, whose kernel columns give the shift of all to come.
+    """Independent landmarks, their k(S, S), and sums over the first images by them.
 
-    They are by those landmarks that are independent of each other, which come first, with their
-    k(S, S). On several threads, which they are is found meanwhile.
+    The kernel columns of these images give the shift of all to come.
     """
-    shared = isinstance(X, np.ndarray) and landmarks.kernel.max_rank(X.shape[1]) == math.inf
-    if not shared:  # of a kernel of low rank, they may be far fewer
-        landmarks, gram = landmarks.independent()
-        return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X))
-    found: list[tuple[np.ndarray | None, Array]] = []
-    sums = Moments.of(
-        X,
-        text,
-        landmarks,
-        landmarks.mean_columns(X),
-        beside=lambda: found.append(landmarks.independent_rows()),
-    )
-    ((kept, gram),) = found
-    return landmarks.some(kept), gram, sums.some(kept)
-
-
-def sums_and_gram(X: np.ndarray, text: Any, landmarks: Landmarks) -> tuple[Moments, Array]:
-    """Sums over images that the landmarks are among, and k(S, S): rows of the kernel columns.
-
-    Whether the landmarks are independent of each other is not looked at.
-    """
-    numbers = np.asarray(landmarks.indices)
-    order = np.argsort(numbers)
-    numbers = numbers[order]
-    gram = np.empty((len(order), len(order)))
-    shift = landmarks.mean_columns(X)
-
-    def keep(rows: slice, K: Array) -> None:
-        some = slice(*np.searchsorted(numbers, (rows.start, rows.stop)))
-        there = numbers[some] - rows.start
-        # along columns that lie together, not across them
-        among = np.take(K.T, there, axis=1).T if np.asarray(K).T.flags.c_contiguous else K[there]
-        for landmark, row in zip(order[some], among, strict=True):
-            before = slice(landmark + 1)
-            np.add(row[before], shift[before], out=gram[landmark, before])
-
-    sums = Moments.of(X, text, landmarks, shift, seen=keep)
-    diagonal_of(gram)[...] = landmarks.kernel.diagonal(landmarks.points)
-    return sums, mirror_lower(gram)
+    landmarks, gram = landmarks.independent()
+    return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X))
 
 
 def _sparse_where_it_pays(text: Any) -> Any:
     """Text features as a sparse matrix, if they are on the host and most are zero."""
     if not isinstance(text, np.ndarray):
         return text
-    some = text[:: -(-len(text) // 4096)]
-    if np.count_nonzero(some) >= _SPARSE_PAYS_BELOW * some.size:
+    sample = text[:: -(-len(text) // 4096)]
+    if np.count_nonzero(sample) >= _SPARSE_PAYS_BELOW * sample.size:
         return text
-    return _as_sparse(text)
+    return scipy.sparse.csr_array(text)
 
 
-def _has_few_labels(text: Any, r: int) -> bool:
-    """Whether a dense product of text features (n×q) with kernel columns (n×r) costs little."""
-    q = text.shape[1]
-    return not scipy.sparse.issparse(text) or q <= _FEW_LABELS + r // _LANDMARKS_A_LABEL
-
-
-def _as_sparse(text: np.ndarray) -> Any:
-    """As scipy.sparse.csr_array(text), in a third of the time."""
-    n, q = text.shape
-    found = np.flatnonzero(text != 0)
-    whole = scipy.sparse.get_index_dtype(maxval=text.size)
-    rows, columns = np.divmod(found.astype(whole), whole(q))
-    bounds = np.zeros(n + 1, dtype=whole)
-    np.cumsum(np.bincount(rows, minlength=n), out=bounds[1:])
-    return scipy.sparse.csr_array((text.reshape(-1)[found], columns, bounds), shape=text.shape)
-
-
-def _less_products(
-    gram: np.ndarray, s: np.ndarray, mean: np.ndarray, out: np.ndarray, rows: slice
-) -> None:
-    """Some rows of gram − s meanᵀ (r×r), a few at a time, which stay in a core's cache."""
-    for start in range(rows.start, rows.stop, _ROWS):
-        part = slice(start, min(start + _ROWS, rows.stop))
-        np.multiply(s[part, None], mean, out=out[part])
-        np.subtract(gram[part], out[part], out=out[part])
+def _tall_product(A: Array, B: Array, longest: int) -> Array:
+    """AᵀB of many rows (n×a, n×b): a device does parts of `longest` rows at the same time."""
+    if not on_accelerator(A):
+        return matmul(A.T, B)
+    xp = namespace(A)
+    whole = A.shape[0] - A.shape[0] % longest
+    product = A[whole:].T @ B[whole:]
+    step = longest * max(1, _AT_ONCE // math.prod(product.shape))
+    for start in range(0, whole, step):
+        rows = slice(start, min(start + step, whole))
+        left, right = (M[rows].reshape(-1, longest, M.shape[1]) for M in (A, B))
+        product += xp.sum(xp.permute_dims(left, (0, 2, 1)) @ right, axis=0)
+    return product
 
 
 def _norm(A: Array) -> Array:

@@ -7,14 +7,12 @@ the images is summed up once, and the space without a part is solved from the su
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.arrays import Array, as_block, in_two_threads, matmul, namespace, row_blocks, to_numpy
-from tagkin.arrays.threads import ENOUGH
+from tagkin.arrays import Array, as_block, matmul, namespace, row_blocks, to_numpy
 from tagkin.space.moments import Moments
 from tagkin.space.views import IndicatorView
 
@@ -108,15 +106,8 @@ class SpaceParts:
         columns = np.empty((n, points.shape[0]), dtype=points.dtype)
         columns_of = base.landmarks_.columns_less(base.moments_.shift)
 
-        def fill(rows: slice) -> None:
-            some = columns[rows]
-            found = columns_of(self._X[rows], range(rows.start, rows.stop), some)
-            if found is not some:
-                some[...] = found
-
-        blocks = row_blocks(n, 16 * (points.shape[0] + points.shape[1]))  # two at a time
-        tasks = [partial(fill, rows) for rows in blocks]
-        in_two_threads(tasks, pays=n * points.size >= ENOUGH)
+        for rows in row_blocks(n, 8 * (points.shape[0] + points.shape[1])):
+            columns[rows] = columns_of(self._X[rows], range(rows.start, rows.stop))
         return columns
 
     def _sums_of(self, part: np.ndarray) -> Moments:

@@ -26,17 +26,14 @@ from tagkin.arrays import (
     cholesky,
     clip,
     diagonal_of,
-    each_tile,
     eigh,
     matmul,
     namespace,
-    solve_refined,
     solve_triangular,
 )
 from tagkin.errors import InvalidInput
 
 __all__ = [
-    "DependentLandmarks",
     "Directions",
     "Root",
     "Unrotated",
@@ -47,9 +44,6 @@ __all__ = [
     "unrotated_from_kernel",
     "unrotated_from_moments",
 ]
-
-
-_ROWS = 16  # of a matrix, which stay in a core's cache
 
 
 def regularization_of_public_code(kappa: float) -> float:
@@ -112,10 +106,6 @@ class Unrotated:
     largest: float
 
 
-class DependentLandmarks(Exception):
-    """Of some landmark, nothing but rounding may be left after the others."""
-
-
 class Root:
     """A square root A^½ of a symmetric positive definite matrix, to solve with.
 
@@ -129,7 +119,7 @@ class Root:
     @classmethod
     def of(cls, A: Array) -> Root:
         """Root of A. If A is singular up to rounding, the directions that are rounding go."""
-        factor = cholesky(A, lower_only=True)
+        factor = cholesky(A)
         if factor is not None:
             return cls(factor=factor)
         values, vectors = eigh(A)
@@ -142,7 +132,6 @@ class Root:
         kernel_gram: Array,
         landmark_gram: Array,
         regularization: float,
-        rounding: float = 0.0,
         *,
         single: bool = False,
     ) -> Root:
@@ -150,29 +139,17 @@ class Root:
 
         Where float32 rounding in KᵀK outweighs κ k(S, S), the sum is not positive definite.
         Z itself, with its negative eigenvalues set to what they stand for, zero, always is.
-        With `rounding`, landmarks of which no more than that share is left after the others are
-        refused (`DependentLandmarks`). `single` asks for a factor in float32, where there is one.
-
-        NumPy's KᵀK is overwritten: of thousands of landmarks, memory takes as long to get as to
-        fill.
+        `single` asks for a factor in float32, if there is one.
         """
         xp = namespace(kernel_gram)
-        diagonal = xp.asarray(xp.linalg.diagonal(kernel_gram), copy=True)
-        whole = _regularised(kernel_gram, landmark_gram, regularization)
+        whole = kernel_gram + regularization * landmark_gram
+        factor = None
         if single and isinstance(whole, np.ndarray):
-            half_as_long = cholesky(whole.astype(np.float32), overwrite=True, lower_only=True)
-            if half_as_long is not None:
-                return cls(factor=half_as_long)
-        least = rounding * float(xp.max(xp.linalg.diagonal(whole)))
-        factor = cholesky(whole, overwrite=True, lower_only=True)
-        if rounding and (factor is None or not _smallest(factor) ** 2 > least):
-            raise DependentLandmarks
+            factor = cholesky(whole.astype(np.float32))
+        if factor is None:
+            factor = cholesky(whole)
         if factor is not None:
             return cls(factor=factor)
-        if isinstance(kernel_gram, np.ndarray):  # above the diagonal it is as it was
-            kernel_gram = np.triu(kernel_gram, 1)
-            kernel_gram += kernel_gram.T
-            np.fill_diagonal(kernel_gram, diagonal)
         landmarks = cls.of(landmark_gram)
         Z = landmarks.half(landmarks.half(kernel_gram).T)
         values, vectors = eigh((Z + Z.T) / 2)
@@ -190,9 +167,9 @@ class Root:
         # sums over a million images round to less than this; labels vary by more, unless their
         # weights are a million times apart
         bound = 1e-12 * float(xp.max(xp.linalg.diagonal(gram)))
-        factor = cholesky(gram, lower_only=True)
+        factor = cholesky(gram)
         if factor is not None and _smallest(factor) ** 2 > bound:
-            whole = cholesky(_plus_diagonal(gram, regularization), lower_only=True)
+            whole = cholesky(_plus_diagonal(gram, regularization))
             if whole is not None:
                 return cls(factor=whole)
         values, vectors = eigh(gram)
@@ -218,7 +195,7 @@ class Root:
     def transposed(self) -> Array:
         """A^½ᵀ, so that ``half(B).T @ transposed()`` is Bᵀ on the directions that count."""
         if self._factor is not None:
-            return namespace(self._factor).tril(self._factor).T
+            return self._factor.T
         squares = namespace(self._inverse).sum(self._inverse**2, axis=0)
         return (self._inverse / squares).T
 
@@ -226,7 +203,7 @@ class Root:
         """A^½ B, the inverse of `half` on the directions that count."""
         if self._factor is None:
             return matmul(self._inverse, B / namespace(B).sum(self._inverse**2, axis=0)[:, None])
-        return matmul(namespace(B).tril(self._factor), B)
+        return matmul(self._factor, B)
 
 
 def from_moments(
@@ -237,7 +214,6 @@ def from_moments(
     regularization: float,
     *,
     with_norms: bool = True,
-    rounding: float = 0.0,
 ) -> Directions:
     """Directions from centred sums over the images.
 
@@ -249,11 +225,9 @@ def from_moments(
     text_gram : (q, q), T̂ᵀT̂
     with_norms : bool
         Without, the norms of the projections are NaN, and a product is spared.
-    rounding : float
-        See `Root.of_visual`.
     """
     xp = namespace(kernel_gram)
-    visual = Root.of_visual(kernel_gram, landmark_gram, regularization, rounding)
+    visual = Root.of_visual(kernel_gram, landmark_gram, regularization)
     text = Root.of_text(text_gram, regularization)
     B = text.half(visual.half(cross).T).T
     U, correlations, V = _svd(B)
@@ -279,7 +253,6 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     Parameters
     ----------
     kernel : (N, N), the centred visual kernel, float32 or float64; overwritten
-        Only its lower triangle is read.
     text : (N, q), the centred text features, float64
     """
     xp = namespace(kernel)
@@ -310,14 +283,9 @@ def _dual(
     """The whitened text features T (N×p), and (K+κI)⁻¹ T; K is overwritten."""
     xp = namespace(kernel)
     whitened = text_root.half(text.T).T
-    whole = _plus_diagonal(kernel, regularization)
-    dual = None
-    if isinstance(whole, np.ndarray) and whole.dtype == np.float64:
-        dual = solve_refined(whole, np.asarray(whitened))
-    if dual is None:
-        visual = Root.of(whole)
-        right = xp.astype(whitened, kernel.dtype, copy=False)
-        dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
+    visual = Root.of(_plus_diagonal(kernel, regularization))
+    right = xp.astype(whitened, kernel.dtype, copy=False)
+    dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
     # T and K are centred, so (K+κI)⁻¹ T is; what rounding left of a mean would meet the whole
     # mean of the uncentred kernel of new images
     return whitened, dual - xp.mean(dual, axis=0)
@@ -329,7 +297,6 @@ def unrotated_from_moments(
     cross: Array,
     text_gram: Array,
     regularization: float,
-    rounding: float = 0.0,
     *,
     single: bool = False,
 ) -> Unrotated:
@@ -337,7 +304,7 @@ def unrotated_from_moments(
 
     `single` solves for the visual side in float32, where that goes, in half the time.
     """
-    visual = Root.of_visual(kernel_gram, landmark_gram, regularization, rounding, single=single)
+    visual = Root.of_visual(kernel_gram, landmark_gram, regularization, single=single)
     # directions in which no text varies stay, and nothing but rounding lies along them
     text = Root.of(_plus_diagonal(text_gram, regularization))
     half = text.half(visual.half(cross).T).T
@@ -376,24 +343,6 @@ def unrotated_coefficients(
     """
     ridge = visual.half_transposed(visual.half(cross))
     return Root.of(_plus_diagonal(text_gram, regularization)).half(ridge.T).T
-
-
-def _regularised(kernel_gram: Array, landmark_gram: Array, regularization: float) -> Array:
-    """KᵀK + κ k(S, S), of which only the lower triangle counts; NumPy's in the place of KᵀK."""
-    if not isinstance(kernel_gram, np.ndarray):
-        whole = regularization * landmark_gram
-        whole += kernel_gram
-        return whole
-    known = np.asarray(landmark_gram)
-
-    def add(rows: slice) -> None:
-        for start in range(rows.start, rows.stop, _ROWS):
-            some = slice(start, min(start + _ROWS, rows.stop))
-            kernel_gram[some, :start] += regularization * known[some, :start]
-            kernel_gram[some, some] += regularization * np.tril(known[some, some])
-
-    each_tile(add, len(kernel_gram))
-    return kernel_gram
 
 
 def _smallest(factor: Array) -> float:

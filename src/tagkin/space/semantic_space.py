@@ -40,7 +40,6 @@ from tagkin.space.solution import (
     canonical_correlations,
     solve,
     solve_exactly,
-    solve_from_images,
 )
 from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
@@ -172,8 +171,8 @@ class SemanticSpace(
             solution, kept_text = solve_exactly(landmarks, text, **self._solving())
             self._keep(X, y, view, landmarks, None, kept_text, solution)
         else:
-            found = solve_from_images(features, text, landmarks, **self._solving())
-            landmarks, moments, solution = found
+            landmarks, gram, moments = first_sums(features, text, landmarks)
+            solution = solve(landmarks, moments, gram, **self._solving())
             self._keep(X, y, view, landmarks, moments, None, solution)
         return self
 

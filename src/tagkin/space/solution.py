@@ -12,20 +12,17 @@ from scipy.sparse import issparse
 from tagkin.arrays import (
     Array,
     as_block,
-    each_tile,
     like,
     matmul,
-    mirror_lower,
     namespace,
-    pivoted_factor,
+    pivoted_cholesky,
     solve_triangular,
     to_numpy,
 )
 from tagkin.errors import InvalidInput
 from tagkin.space.landmarks import Landmarks
-from tagkin.space.moments import Moments, first_sums, sums_and_gram
+from tagkin.space.moments import Moments
 from tagkin.space.regression import (
-    DependentLandmarks,
     Directions,
     Unrotated,
     from_kernel,
@@ -41,12 +38,9 @@ __all__ = [
     "rotates",
     "solve",
     "solve_exactly",
-    "solve_from_images",
 ]
 
 SCALINGS = ("correlation", "unit", "none")
-_ROWS = 32  # of a matrix, which stay in a core's cache
-_ROUNDING = 2.0**-20  # of float32 sums, relative
 _ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
 
 
@@ -91,9 +85,11 @@ def solve_exactly(
     trace = float(xp.sum(landmarks.kernel.diagonal(points)))
     # rounding of the kernel must stay small beside κ, or the solution is made of it
     single = points.dtype == xp.float32 and trace * 1.2e-7 < 0.01 * regularization
-    K = landmarks.kernel.lower(points if single else as_block(points, double=True, finite=False))
+    K = landmarks.kernel(points if single else as_block(points, double=True, finite=False))
     largest = float(xp.max(xp.linalg.diagonal(K)))
-    mean = _centre_lower(K)
+    mean = xp.mean(K, axis=0, dtype=xp.float64)
+    K -= xp.astype(mean, K.dtype)
+    K -= xp.astype(mean - xp.mean(mean), K.dtype)[:, None]
     _check_varied(float(xp.max(xp.linalg.diagonal(K))), landmarks, largest)
     dense = like(text, mean)
     text_mean = xp.mean(dense, axis=0)
@@ -107,39 +103,6 @@ def solve_exactly(
         solution = replace(solution, readout=matmul(solution.readout, back))
     kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
     return solution, kept
-
-
-def _centre_lower(K: Array) -> Array:
-    """Centre the lower triangle of a kernel matrix (N×N) in place; the mean of its rows, (N,)."""
-    xp = namespace(K)
-    if not isinstance(K, np.ndarray):
-        mirror_lower(K)
-        mean = xp.mean(K, axis=0, dtype=xp.float64)
-        K -= xp.astype(mean, K.dtype)
-        K -= xp.mean(K, axis=1)[:, None]
-        return mean
-    n = len(K)
-    mean = np.zeros(n)
-    for start in range(0, n, _ROWS):
-        left, corner = (
-            K[start : start + _ROWS, :start],
-            np.tril(K[start : start + _ROWS, start : start + _ROWS]),
-        )
-        rows = slice(start, start + len(corner))
-        mean[rows] += left.sum(axis=1, dtype=np.float64) + corner.sum(axis=1, dtype=np.float64)
-        mean[:start] += left.sum(axis=0, dtype=np.float64)
-        mean[rows] += np.tril(corner, -1).sum(axis=0, dtype=np.float64)
-    mean /= n
-    columns, offsets = mean.astype(K.dtype), (mean - mean.mean()).astype(K.dtype)
-
-    def centre(rows: slice) -> None:
-        for start in range(rows.start, rows.stop, _ROWS):
-            part = K[start : min(start + _ROWS, rows.stop), : rows.stop]
-            part -= columns[: rows.stop]
-            part -= offsets[start : start + len(part), None]
-
-    each_tile(centre, n)
-    return mean
 
 
 def _no_more_than_images(text: Array) -> tuple[Array, Array | None]:
@@ -156,32 +119,10 @@ def _no_more_than_images(text: Array) -> tuple[Array, Array | None]:
     largest = float(products.diagonal().max())
     if not largest > 0:
         return text[:, :1], xp.zeros((1, q), dtype=text.dtype, device=text.device)
-    factor, pivots = pivoted_factor(products, 1e-12 * largest)
+    factor, pivots = pivoted_cholesky(products, 1e-12 * largest)
     triangle = like(factor[pivots], text)
     back = solve_triangular(triangle, text[xp.asarray(pivots, device=text.device)])
     return like(factor, text), back
-
-
-def solve_from_images(
-    X: Array, text: Any, landmarks: Landmarks, **solving: Any
-) -> tuple[Landmarks, Moments, Projection]:
-    """Landmarks that are independent of each other, sums over the images by them, the solution.
-
-    Landmarks that are among the images have their k(S, S) in the kernel columns. That they are
-    independent of each other shows in the factor that is solved with; they are looked at one by
-    one where it does not.
-    """
-    low_rank = landmarks.kernel.max_rank(X.shape[1]) < math.inf
-    if landmarks.indices is None or low_rank or not isinstance(X, np.ndarray):
-        landmarks, gram, sums = first_sums(X, text, landmarks)
-    else:
-        sums, gram = sums_and_gram(X, text, landmarks)
-        try:
-            return landmarks, sums, solve(landmarks, sums, gram, rounding=_ROUNDING, **solving)
-        except DependentLandmarks:
-            kept, gram = landmarks.independent_rows()
-            landmarks, sums = landmarks.some(kept), sums.some(kept)
-    return landmarks, sums, solve(landmarks, sums, gram, **solving)
 
 
 def solve(
@@ -192,13 +133,12 @@ def solve(
     regularization: float,
     scaling: str = "correlation",
     n_components: int | None = None,
-    rounding: float = 0.0,
     draft: bool = False,
 ) -> Projection:
     """The solution from sums over the images; `gram` is k(S, S) where it is known.
 
-    With `rounding`, landmarks are refused of which no more than that share is left. A `draft` is
-    not rotated, where that changes no cosine, and no more precise than its kernel columns.
+    A `draft` is not rotated, where that changes no cosine, and no more precise than its kernel
+    columns.
     """
     if moments.count < 2:
         raise InvalidInput(
@@ -216,11 +156,9 @@ def solve(
     n_text = _ROTATED + 1 if draft else moments.text_sum.shape[0]
     if not rotates(n_text, scaling, n_components):
         single = draft and landmarks.points.dtype == xp.float32
-        found = unrotated_from_moments(*sums, regularization, rounding, single=single)
+        found = unrotated_from_moments(*sums, regularization, single=single)
         return _plain(found, *means)
-    directions = from_moments(
-        *sums, regularization, with_norms=scaling == "unit", rounding=rounding
-    )
+    directions = from_moments(*sums, regularization, with_norms=scaling == "unit")
     return _scaled(directions, *means, scaling, n_components)
 
 

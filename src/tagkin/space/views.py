@@ -77,8 +77,8 @@ class IndicatorView(TransformerMixin, BaseEstimator):
     def transform(self, Y: Array) -> Array:
         """Y itself (n×D), or the columns that are kept."""
         check_n_labels(Y, self.n_labels_)
-        kept = getattr(self, "kept_", None)  # models of 0.1 have none
-        if kept is None or len(kept) == self.n_labels_:
+        kept = self.kept_
+        if len(kept) == self.n_labels_:
             return Y
         if scipy.sparse.issparse(Y):
             return Y[:, kept]

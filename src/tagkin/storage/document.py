@@ -7,7 +7,6 @@ be asked what it is at once.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import math
@@ -37,13 +36,12 @@ __all__ = [
 ]
 
 FORMAT = "tagkin-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 MODEL, CARD = "model.json", "README.md"
 ARRAYS, APART = "arrays", "apart"
 """Files of arrays: what every use of the model reads, and what some read at first use."""
 
-_OF_VERSION_1 = "arrays.safetensors"
 _LARGEST = 2**28  # bytes of JSON
 _LONGEST_NUMBER = 400  # digits
 
@@ -53,10 +51,7 @@ NamedFile = tuple[str, Any, Any]
 
 def is_array_file(name: str) -> bool:
     """Whether a file of this name holds arrays of a model."""
-    return (
-        name == _OF_VERSION_1
-        or re.fullmatch(rf"({ARRAYS}|{APART})-[0-9a-f]{{16}}\.safetensors", name) is not None
-    )
+    return re.fullmatch(rf"({ARRAYS}|{APART})-[0-9a-f]{{16}}\.safetensors", name) is not None
 
 
 def document_text(
@@ -80,7 +75,7 @@ def read_document(folder: Path) -> dict[str, Any]:
     """The document of a model, when it is as it was saved."""
     path = folder / MODEL
     if not folder.exists():
-        raise StorageError(f"{folder} is not a tagkin model: it does not exist.{_hint(folder)}")
+        raise StorageError(f"{folder} is not a tagkin model: it does not exist.")
     if not path.is_file():
         raise StorageError(f"{folder} is not a tagkin model: it holds no {MODEL}.")
     with open_model_file(path) as file:
@@ -94,13 +89,14 @@ def read_document(folder: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DamagedModel(f"{path} was not written by tagkin.")
     version = document.get("format_version")
-    if version not in (1, FORMAT_VERSION):
+    if version != FORMAT_VERSION:
         raise DamagedModel(
             f"{folder} has model format {version!r:.80}, written by tagkin "
             f"{document.get('tagkin_version')!r:.80}; this is tagkin {__version__}, which "
-            f"reads formats up to {FORMAT_VERSION}. Use that version, or fit and save again."
+            f"reads format {FORMAT_VERSION}. Fit and save the model again."
         )
-    if _signed(document) != document.get("content_sha256"):
+    signed = {name: document.get(name) for name in ("content", "files", "summary")}
+    if _checksum(signed) != document.get("content_sha256"):
         raise DamagedModel(
             f"{path} is not as it was saved (its checksum differs). Restore it from a copy, or "
             "save the model again."
@@ -131,9 +127,6 @@ def open_model_file(path: Path) -> BinaryIO:
 
 def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile | None:
     """The file of a kind that a document names; None where it has none of that kind."""
-    if document["format_version"] == 1:
-        checksum = document.get("arrays_sha256")
-        return (_OF_VERSION_1, None, checksum) if kind == ARRAYS else None
     files = document.get("files")
     found = files.get(kind) if isinstance(files, dict) else None
     if found is None and kind == APART:
@@ -148,7 +141,7 @@ def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile |
 def read_summary(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     """What a model says of itself, without reading its arrays; None where it says nothing.
 
-    Models of earlier versions, and of other classes than `Annotator`, say nothing.
+    Models of other classes than `Annotator` say nothing.
     """
     folder = Path(folder)
     try:
@@ -178,12 +171,6 @@ def _unreadable(folder: Path, error: OSError | ValueError) -> StorageError:
     return StorageError(f"{folder} cannot be read: {reason}.")
 
 
-def _signed(document: dict[str, Any]) -> str:
-    if document["format_version"] == 1:
-        return _checksum(document.get("content"))
-    return _checksum({name: document.get(name) for name in ("content", "files", "summary")})
-
-
 def _checksum(content: Any) -> str:
     try:
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -195,10 +182,3 @@ def _checksum(content: Any) -> str:
 def _whole(digits: str) -> int | float:
     """A whole number; of very many digits, infinity, which nothing takes."""
     return int(digits) if len(digits) < _LONGEST_NUMBER else math.inf
-
-
-def _hint(folder: Path) -> str:
-    """What to do where version 0.1 was killed between two renames."""
-    beside = folder.absolute().parent.glob(glob.escape(f".{folder.name}-replaced-") + "*")
-    aside = sorted((p.stat().st_mtime, p) for p in beside if (p / MODEL).is_file())
-    return f" A save was interrupted: rename {aside[-1][1]} back to it." if aside else ""

@@ -18,7 +18,6 @@ from array_api_compat import is_torch_array
 from tagkin.arrays import to_numpy
 from tagkin.errors import DamagedModel, InvalidInput
 from tagkin.storage.deferral import Later
-from tagkin.storage.forms import Stored
 from tagkin.storage.pipelines import is_pipeline, new_pipeline
 from tagkin.storage.schema import class_named, is_resource, stored_form
 from tagkin.storage.texts import (
@@ -219,10 +218,7 @@ def _build(
     if not isinstance(encoded, dict):
         raise DamagedModel(f"A {name} in the model has no state.")
     cls, form = found
-    encoded = _as_stored_now(encoded, form)
-    state = {
-        form.renamed.get(k, k): decode(v, arrays, later, depth + 1) for k, v in encoded.items()
-    }
+    state = {k: decode(v, arrays, later, depth + 1) for k, v in encoded.items()}
     apart = value.get("apart", {})
     if apart and (not isinstance(apart, dict) or set(apart) != set(form.apart)):
         raise DamagedModel(f"A {name} in the model has parts that it cannot have apart.")
@@ -231,7 +227,6 @@ def _build(
         fits = present == {field.name for field in fields(cls)}
     else:
         parameters = inspect.signature(cls).parameters
-        state = {name: parameters[name].default for name in form.added} | state
         known = {*form.parameters, *form.learned}
         fits = set(parameters) <= set(state) and present <= known
     if not fits:
@@ -244,24 +239,3 @@ def _build(
         found_apart = {k: decode(v, arrays, None, depth + 1) for k, v in apart.items()}
         built.__dict__.update(found_apart)
     return built
-
-
-def _as_stored_now(encoded: dict[str, Any], form: Stored) -> dict[str, Any]:
-    """The state of an object as it would be stored today: some attributes in objects of their own.
-
-    An object that holds them gets the parameters that it shares with this one, and defaults for
-    the others.
-    """
-    for attribute, gathered in form.gathered.items():
-        if attribute in encoded or not set(gathered.attributes) <= set(encoded):
-            continue
-        found = class_named(gathered.class_name)
-        assert found is not None
-        parameters = inspect.signature(found[0]).parameters
-        state: dict[str, Any] = {
-            name: encoded.get(name, parameter.default) for name, parameter in parameters.items()
-        }
-        state |= {name: encoded[name] for name in gathered.attributes}
-        kept = {k: v for k, v in encoded.items() if k not in gathered.attributes}
-        encoded = kept | {attribute: {"$class": gathered.class_name, "state": state}}
-    return encoded

@@ -94,7 +94,7 @@ class Field(ABC):
         return other
 
     def or_absent(self) -> Self:
-        """The same, or not there at all: earlier versions did not have it."""
+        """The same, or not there at all."""
         other = copy(self)
         other.absent = True
         return other

@@ -11,16 +11,7 @@ import numpy as np
 from tagkin.errors import InvalidInput
 from tagkin.storage.fields import Dimensions, Field, Floats, Refused, Sparse, Text, Value
 
-__all__ = ["STORED", "Gathered", "Parameter", "Part", "Parts", "Stored", "is_model", "stored_form"]
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """Attributes that were an object's own before another object came to hold them."""
-
-    class_name: str
-    """The class that holds them now; it has parameters of the same names, too."""
-    attributes: tuple[str, ...]
+__all__ = ["STORED", "Parameter", "Part", "Parts", "Stored", "is_model", "stored_form"]
 
 
 @dataclass(frozen=True)
@@ -49,12 +40,6 @@ class Stored:
     """Small arrays that are used on the host, whatever the device of the others."""
     apart: tuple[str, ...] = ()
     """Attributes in a file of their own, read at first use: the class is `Deferring`."""
-    added: tuple[str, ...] = ()
-    """Parameters that version 0.1 did not have; its models get the defaults."""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    """Attributes of version 0.1, and what they are called now."""
-    gathered: Mapping[str, Gathered] = field(default_factory=dict)
-    """Attributes that stand for several of an earlier version."""
     told_its_folder: bool = False
     """Whether `saved_to(folder)` and `opened_from(folder)` are called."""
     summarized: bool = False

@@ -28,7 +28,7 @@ from tagkin.storage.fields import (
     Value,
     Whole,
 )
-from tagkin.storage.forms import STORED, Gathered, Part, Parts, Stored, stored_form
+from tagkin.storage.forms import STORED, Part, Parts, Stored, stored_form
 from tagkin.storage.space_forms import (
     ANY,
     METRIC,
@@ -83,13 +83,12 @@ _LABELS = {
             "_spellings": Table(Counts(some=True)),
             "_columns": Columns("D"),
             "_names": Texts("D"),
-            "_words": Table(Text()).or_absent(),
-            "_above": Table(Levels()).or_absent(),
+            "_words": Table(Text()),
+            "_above": Table(Levels()),
             "n_images_": Whole(),
             "unknown_": Counts(),
         },
         checks=("check_stored",),
-        added=("merge_levels", "merge_plurals", "exclude", "leaf_only"),
     ),
     "LabelCalibrator": Stored(
         "tagkin.calibration.calibrator",
@@ -102,7 +101,7 @@ _LABELS = {
             "intercepts_": Floats("D"),
             "cut_scores_": Floats("D", "G", endless=True),
             "cut_precision_": Floats("D", "G"),
-            "joint_precision_": Floats(201).or_absent(),
+            "joint_precision_": Floats(201),
             "n_first_": Whole().or_absent(),
             "later_link_scores_": Floats("j", ascending=True).or_absent(),
             "later_link_log_odds_": Floats("j").or_absent(),
@@ -146,7 +145,7 @@ _LABELS = {
         "tagkin.names.weights",
         learned={
             "center_": Value(),
-            "scale_": Either(Floats(1, above=0), POSITIVE),  # once an array
+            "scale_": POSITIVE,
             "prior_center_": Floats("D"),
             "prior_scale_": Floats("D", above=0),
             "slopes_": Floats("D"),
@@ -197,7 +196,6 @@ _LABELS = {
             "_label_names": Texts("D").or_none().or_absent(),
             **features("d"),
         },
-        added=("space", "passed_on"),
     ),
 }
 
@@ -220,15 +218,15 @@ _ANNOTATORS = {
             "method_": Part(_METHODS, needs=("index_",), N="N", D="D", m="m"),
             "calibrator_": Part("LabelCalibrator", D="D"),
             # labels that came later have no rates
-            "errors_": Part("LabelErrors", D="judged").or_absent(),
+            "errors_": Part("LabelErrors", D="judged"),
             "held_out_": Sparse("N", "D", high=1, within="judged"),
-            "rejected_": Sparse("N", "D").or_absent(),
-            "names_": Part("LearnedNames", D="D").or_none().or_absent(),
-            "unsaid_": Part("UnsaidLabels", D="D").or_none().or_absent(),
+            "rejected_": Sparse("N", "D"),
+            "names_": Part("LearnedNames", D="D").or_none(),
+            "unsaid_": Part("UnsaidLabels", D="D").or_none(),
             "vocabulary_": Part("Vocabulary", D="D").or_none(),
-            "column_names_": Texts("D").or_none().or_absent(),
+            "column_names_": Texts("D").or_none(),
             "tags_": TextLists("N").or_none(),
-            "groups_": Indices("N").or_absent(),
+            "groups_": Indices("N"),
             "blend_": SHARE,
             **features("d"),
         },
@@ -257,27 +255,12 @@ _ANNOTATORS = {
             "estimator_": Part("FeatureAnnotator", needs=("tags_", "vocabulary_"), N="N"),
             "files_": FileNames("N"),
             "digests_": Texts("N"),
-            "root_name_": Text(r"[^/\\\0]*").or_absent(),
+            "root_name_": Text(r"[^/\\\0]*"),
             "fingerprint_": Text(),
-            "names_note_": Text().or_absent(),
-            "tags_from_": Text().or_absent(),
+            "names_note_": Text(),
+            "tags_from_": Text(),
         },
         left_out=("failures_", "paths_", "_opened", "_opened_prior"),
-        added=("aliases", "merge_plurals", "exclude", "leaf_only", "names"),
-        gathered={
-            "estimator_": Gathered(
-                "FeatureAnnotator",
-                (
-                    "blend_",
-                    "calibrator_",
-                    "held_out_",
-                    "method_",
-                    "space_",
-                    "tags_",
-                    "vocabulary_",
-                ),
-            )
-        },
         told_its_folder=True,
         summarized=True,
     ),
@@ -293,9 +276,6 @@ _RESOURCES = {
     "WordNet": "tagkin.lexicons.wordnet",
 }
 
-# What version 0.1 called a class.
-_FORMER_NAMES = {"Recipe": "Setting"}
-
 
 def is_resource(value: Any) -> bool:
     """Whether a model goes without this object."""
@@ -304,7 +284,6 @@ def is_resource(value: Any) -> bool:
 
 def class_named(name: str) -> tuple[type, Stored] | None:
     """The class that a model calls by this name, and how it is stored; None for any other."""
-    name = _FORMER_NAMES.get(name, name)
     if name not in STORED:
         return None
     form = STORED[name]

@@ -137,10 +137,9 @@ SPACE = {
         parameters={"max_labels": Whole(1)},
         learned={
             "n_labels_": Dim("D"),
-            "kept_": Indices("q", below="D", ascending=True).or_absent(),
+            "kept_": Indices("q", below="D", ascending=True),
         },
         on_host=("kept_",),
-        added=("max_labels",),
     ),
     "Chi2View": Stored(
         "tagkin.space.chi2_view",
@@ -288,7 +287,7 @@ TRANSFER = {
         },
         learned={
             **_BY_NEIGHBORS,
-            "rejected_": Sparse("N", "D").or_none().or_absent(),
+            "rejected_": Sparse("N", "D").or_none(),
             # labels that came later have no read-out
             "readout_": Part("LogisticReadout", D="learned", m="m").or_none(),
             "vote_weights_": Floats("D"),
@@ -297,7 +296,6 @@ TRANSFER = {
         },
         at_most=(("learned", "D"),),
         on_host=("offsets_", "readout_weights_", "vote_weights_"),
-        added=("forgotten",),
         takes="m",
     ),
     "LogisticReadout": Stored(
@@ -319,7 +317,6 @@ TRANSFER = {
             "n_iter_": Whole(),
         },
         on_host=("coef_", "intercept_"),
-        added=("forgotten",),
         takes="m",
     ),
     "LinearSVM": Stored(
@@ -330,14 +327,12 @@ TRANSFER = {
             "comparable": Flag(),
         },
         learned=_LINEAR,
-        added=("comparable",),
         takes="m",
     ),
     "RidgeTransfer": Stored(
         "tagkin.transfer.linear",
         parameters={"regularization": POSITIVE, "comparable": Flag()},
         learned=_LINEAR,
-        added=("comparable",),
         takes="m",
     ),
 }

@@ -171,7 +171,7 @@ class KinReadout(NeighborTransfer):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected)
-        before, n_known = self._rejections(), self.labels_.shape[0]
+        before, n_known = self.rejected_, self.labels_.shape[0]
         added = None
         if rejected is not None:
             added = rejections(rejected, self._as_labels(y, _length(y)), label_names(y))
@@ -233,10 +233,6 @@ class KinReadout(NeighborTransfer):
             random_state=self.random_state,
             forgotten=self.forgotten,
         )
-
-    def _rejections(self) -> scipy.sparse.csr_array | None:
-        """What was rejected (N×D), if anything; models of before it was kept have nothing."""
-        return getattr(self, "rejected_", None)
 
     def _refused(self, rejected: Array | None) -> scipy.sparse.csr_array | None:
         """What was rejected (N×D), or None where nothing was."""
@@ -356,7 +352,7 @@ class KinReadout(NeighborTransfer):
     def _scores(self, votes: Array, found: Neighbors) -> Array:
         share = on_device_of(self._shares(), votes)
         scores = _logit((votes + _PRIOR * share) / (1 + _PRIOR))
-        rejected = self._rejections()
+        rejected = self.rejected_
         if rejected is None:
             return scores
         xp = namespace(votes)

@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse
 
 from tagkin import SemanticSpace
-from tagkin.annotator import fold_embeddings, side_by_side
-from tagkin.annotator.blending import blended
-from tagkin.annotator.fold_embeddings import FoldEmbeddings, climbed
-from tagkin.annotator.learning import Recipe, learn, usual_recipe
+from tagkin.annotator.fold_spaces import hill_climb
+from tagkin.annotator.hold_out import Voting, hold_out
+from tagkin.annotator.learning import learn
+from tagkin.annotator.problem import Part, Problem
+from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
 from tagkin.transfer import KinReadout
@@ -33,7 +34,7 @@ def test_climbing_stops_at_the_top(best, start, tried):
         seen.extend(values)
         return [np.exp(-abs(np.log(value / best))) for value in values]
 
-    assert climbed((0.03, 0.1, 0.5, 2.0, 8.0, 30.0), start, ranked) == best
+    assert hill_climb((0.03, 0.1, 0.5, 2.0, 8.0, 30.0), start, ranked) == best
     assert seen == tried
 
 
@@ -41,7 +42,7 @@ def test_a_larger_value_may_be_a_little_worse():
     good = {0.1: 0.4999, 0.5: 0.5, 2.0: 0.4998, 8.0: 0.4989, 30.0: 0.49}
 
     def found(lost):
-        return climbed(tuple(good), 0.5, lambda some: [good[value] for value in some], lost)
+        return hill_climb(tuple(good), 0.5, lambda some: [good[value] for value in some], lost)
 
     assert found(lost=0.0) == 0.5
     assert found(lost=0.003) == 8.0
@@ -59,30 +60,24 @@ def test_no_smaller_value_is_tried_where_the_top_is_between_the_first_two():
         tried.extend(some)
         return [good[value] for value in some]
 
-    assert climbed(tuple(good), 0.5, ranked, level=0.005) == 0.5
+    assert hill_climb(tuple(good), 0.5, ranked, level=0.005) == 0.5
     assert tried == [0.5, 2.0]
     good[2.0] = 0.497
-    assert climbed(tuple(good), 0.5, ranked, level=0.005) == 0.5
+    assert hill_climb(tuple(good), 0.5, ranked, level=0.005) == 0.5
     assert tried[2:] == [0.5, 2.0, 0.1]
-
-
-def test_what_is_learned_ahead_is_what_is_asked_for_next():
-    """The value beyond where ranks fall steeply, else another fold of the best value."""
-    values, seen = (0.03, 0.1, 0.5, 2.0, 8.0), {0.5: {0: ()}, 2.0: {0: ()}}
-
-    def guessed(asked, ranks):
-        return fold_embeddings._guessed(values, asked, ranks, seen, 3)
-
-    assert guessed(0.1, {0.5: 0.8, 2.0: 0.7}) == [(0.03, 0)]
-    assert guessed(0.1, {0.5: 0.8, 2.0: 0.79}) == [(0.5, 1)]
-    assert guessed(8.0, {0.5: 0.7, 2.0: 0.8}) == [(2.0, 1)]  # no value is larger
-    seen[0.5].update({1: (), 2: ()})
-    assert guessed(0.1, {0.5: 0.8, 2.0: 0.79}) == []
 
 
 def data(n=240):
     X, Y, _ = make_collection(n)
     return X, scipy.sparse.csr_array((Y > 0).astype(np.float32))
+
+
+def hold_out_folds(X, Y, recipe, folds):
+    return hold_out(Problem(X, Y), recipe, Part(folds, np.arange(len(X)), None))
+
+
+def voting(trial):
+    return Voting.of(trial.recipe.method)
 
 
 def recipe(**parameters):
@@ -92,7 +87,7 @@ def recipe(**parameters):
 def test_held_out_scores_are_a_mixture_of_what_models_without_the_fold_say():
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
-    found = blended(X, Y, recipe(), folds)
+    found = hold_out_folds(X, Y, recipe(), folds)
     known, held_out = folds[1]
     parts = SemanticSpace(n_landmarks=60).by_parts(X, Y, [fold.held_out for fold in folds])
     space = parts.without(1, n_landmarks=45)  # three quarters of them
@@ -121,13 +116,13 @@ def test_held_out_scores_are_a_mixture_of_what_models_without_the_fold_say():
 
 def test_the_space_of_all_images_comes_from_the_same_sums():
     X, Y = data()
-    found = blended(X, Y, recipe(), random_folds(len(X), 3, 0))
-    space, embeddings, readout = found.whole()
+    found = hold_out_folds(X, Y, recipe(), random_folds(len(X), 3, 0))
+    space, embeddings, readout = found.whole
     again = KinReadout(30, n_landmarks=50).fit(embeddings, Y).readout_
     assert_same(readout.decision_function(embeddings), again.decision_function(embeddings), 1e-6)
     again = SemanticSpace(selection=space.landmarks_.points).fit(X, Y)
     assert_same(space.correlations_, again.correlations_, 1e-6)
-    assert found.regularization is None  # nothing was to be chosen
+    assert found.recipe.space.regularization == 0.5  # nothing was to be chosen
 
 
 def test_what_is_chosen_is_what_held_out_images_say():
@@ -136,22 +131,22 @@ def test_what_is_chosen_is_what_held_out_images_say():
     folds = random_folds(len(X), 3, 0)
     bad = recipe()
     bad.space.set_params(regularization=1e4)
-    kept = blended(X, Y, bad, folds)
-    chosen = blended(X, Y, replace(bad, regularizations=(0.1, 0.5, 2.0, 1e4)), folds)
-    assert chosen.regularization in (0.1, 0.5, 2.0, 1e4)
+    kept = hold_out_folds(X, Y, bad, folds)
+    chosen = hold_out_folds(X, Y, replace(bad, regularizations=(0.1, 0.5, 2.0, 1e4)), folds)
+    assert chosen.recipe.space.regularization in (0.1, 0.5, 2.0, 1e4)
     assert mean_average_precision(Y, chosen.scores) >= mean_average_precision(Y, kept.scores) - 0.01
-    assert chosen.votes.temperature in (5.0, 10.0, 20.0)
-    assert kept.votes == (30, 10.0)
+    assert voting(chosen).temperature in (5.0, 10.0, 20.0)
+    assert voting(kept) == (30, 10.0)
 
 
 @pytest.mark.parametrize("many", [False, True])  # all folds decide, or the first of many images
 def test_votes_are_those_that_rank_best(many, monkeypatch):
     """The temperature, then the number, by spaces and methods that are fitted anew."""
     if many:
-        monkeypatch.setattr("tagkin.annotator.side_by_side._SIDE_BY_SIDE", 100)
+        monkeypatch.setattr("tagkin.annotator.hold_out._ONE_FOLD", 100)
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
-    found = blended(X, Y, recipe(regularizations=(0.5,)), folds)
+    found = hold_out_folds(X, Y, recipe(regularizations=(0.5,)), folds)
     parts = SemanticSpace(n_landmarks=60).by_parts(X, Y, [fold.held_out for fold in folds])
 
     def ranked(number, temperature):
@@ -169,7 +164,7 @@ def test_votes_are_those_that_rank_best(many, monkeypatch):
             truth.append(Y[fold.held_out].toarray())
         return mean_average_precision(np.vstack(truth), np.vstack(votes))
 
-    number, temperature = found.votes
+    number, temperature = voting(found)
     # others than usual are better by a 500th; rounding puts few images in another order
     best = max(ranked(30, other) for other in (5.0, 10.0, 20.0))
     assert ranked(30, temperature) >= 0.998 * best - 1e-3
@@ -186,24 +181,24 @@ def test_votes_are_sharp_where_only_the_nearest_know():
     Y = scipy.sparse.csr_array(np.repeat(np.eye(60, dtype=np.float32), 6, axis=0))
     flat = Recipe(None, KinReadout(200, temperature=0.1, n_landmarks=5), regularizations=(0.5,))
     folds = random_folds(360, 3, 0)
-    found = blended(X, Y, flat, folds)
-    assert found.votes.temperature > 0.1
-    kept = blended(X, Y, replace(flat, regularizations=()), folds)
-    assert kept.votes == (200, 0.1)
+    found = hold_out_folds(X, Y, flat, folds)
+    assert voting(found).temperature > 0.1
+    kept = hold_out_folds(X, Y, replace(flat, regularizations=()), folds)
+    assert voting(kept) == (200, 0.1)
     assert mean_average_precision(Y, found.scores) > mean_average_precision(Y, kept.scores) + 0.05
 
 
 def test_the_method_has_what_was_learned():
     X, Y = data()
-    learned = learn(X, Y, usual_recipe(None, None, False, 0), 0, lambda *at: None)
+    learned = learn(Problem(X, Y), usual_recipe(None, None, False, 0))
     assert isinstance(learned.method, KinReadout)
     assert len(np.unique(learned.method.readout_weights_)) > 1  # of each label its own
     assert learned.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
-    given = learn(X, Y, usual_recipe(SemanticSpace(3.0), None, False, 0), 0, lambda *at: None)
+    given = learn(Problem(X, Y), usual_recipe(SemanticSpace(3.0), None, False, 0))
     assert given.space.regularization == 3.0
     assert learned.method.n_neighbors in (100, 200, 400)
     both = usual_recipe(SemanticSpace(3.0), KinReadout(17, 7.0), False, 0)
-    fixed = learn(X, Y, both, 0, lambda *at: None)
+    fixed = learn(Problem(X, Y), both)
     assert (fixed.method.n_neighbors, fixed.method.temperature) == (17, 7.0)
 
 
@@ -211,9 +206,11 @@ def test_a_denoised_recipe_is_held_out_as_well():
     from tagkin.denoising import TagDenoiser
 
     X, Y = data(150)
-    found = blended(X, Y, recipe(denoiser=TagDenoiser(10, blend=0.3)), random_folds(150, 3, 0))
+    found = hold_out_folds(
+        X, Y, recipe(denoiser=TagDenoiser(10, blend=0.3)), random_folds(150, 3, 0)
+    )
     assert np.isfinite(found.scores).all()
-    assert found.whole() == (None, None, None)
+    assert found.whole == (None, None, None)
     assert mean_average_precision(Y, found.scores) > 0.5
 
 
@@ -227,31 +224,6 @@ def test_rare_labels_are_compared_across_folds():
     Y = np.zeros((100, 60), dtype=np.float32)
     for t in range(60):
         Y[rng.choice(100, 2, replace=False), t] = 1
-    found = blended(X, scipy.sparse.csr_array(Y), recipe(), random_folds(100, 5, 0))
+    found = hold_out_folds(X, scipy.sparse.csr_array(Y), recipe(), random_folds(100, 5, 0))
     ranks = np.argsort(np.argsort(found.scores, axis=0), axis=0) / 99
     assert 0.4 < (ranks * Y).sum() / Y.sum() < 0.6
-
-
-def test_a_fold_that_is_learned_ahead_is_the_same(monkeypatch):
-    """While a single value of κ is tried, another thread learns the next fold of the best."""
-    X, Y = data(150)
-    for module in (fold_embeddings, side_by_side):
-        monkeypatch.setattr(module, "_MANY", 100)
-    asked, learned = [], FoldEmbeddings._read_out_map
-
-    def watched(self, kappa, first=0):
-        asked.append((kappa, first))
-        return learned(self, kappa, first)
-
-    monkeypatch.setattr(FoldEmbeddings, "_read_out_map", watched)
-    found = {}
-    for n_threads in (1, 2):
-        asked.clear()
-        monkeypatch.setattr(fold_embeddings, "n_threads_for", lambda _, n=n_threads: n)
-        choosing = recipe(regularizations=(0.1, 0.5, 2.0, 8.0))
-        found[n_threads] = blended(X, Y, choosing, random_folds(len(X), 3, 0))
-        assert any(first for _, first in asked) == (n_threads == 2)
-        assert len(set(asked)) == len(asked)
-    assert found[1].regularization == found[2].regularization
-    assert found[1].votes == found[2].votes
-    np.testing.assert_allclose(found[1].scores, found[2].scores, atol=1e-4)

@@ -1,0 +1,234 @@
+"""A problem to learn from, and the part of it whose held-out scores fit into memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.naming import Naming
+from tagkin.errors import InvalidInput, Parameter
+from tagkin.machine import memory_at_hand
+from tagkin.model_selection.folds import Fold, make_folds
+
+__all__ = [
+    "FEWEST",
+    "Part",
+    "Problem",
+    "check_enough",
+    "check_memory",
+    "choose_part",
+    "n_folds",
+    "sample_for_tuning",
+]
+
+FEWEST = 6  # images: with fewer nothing could be held out to learn confidences from
+_MANY = 2000  # images, from which on three folds leave enough to learn from
+_PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
+_SHARE = 4  # part of the memory that held-out scores may take if not all of them fit
+_MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores, then: more teach little
+_MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
+_FEWEST_LABELS = 64
+_PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: several, in a fifth
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Features and labels of N images, and what else is known of them."""
+
+    X: Any
+    """Features of shape (N, d)."""
+    Y: scipy.sparse.csr_array
+    """Labels of shape (N, D)."""
+    groups: np.ndarray | None = None
+    """Group of each image, shape (N,). Images of one group are held out together, and are no
+    neighbours of each other where weights are learned."""
+    rejected: scipy.sparse.csr_array | None = None
+    """Labels that were rejected, shape (N, D). To the calibrator they are a no like an unsaid
+    label, not more: counted twice, they made confidences too low, by .05 on Flickr8k where the
+    best three suggestions per image had been reviewed."""
+    naming: Naming | None = None
+    """What the names of the labels mean."""
+    decisions: Decisions | None = None
+    """Decisions that tell how often unsaid labels are right."""
+    seed: int | None = 0
+
+    def take(self, rows: np.ndarray, columns: np.ndarray) -> Problem:
+        """Features, labels, groups and rejections of some images (n,) and labels (C,)."""
+        groups = self.groups
+        return Problem(
+            self.X[rows],
+            self.Y[rows][:, columns],
+            None if groups is None else np.unique(groups[rows], return_inverse=True)[1],
+            None if self.rejected is None else self.rejected[rows][:, columns],
+            seed=self.seed,
+        )
+
+    @property
+    def largest_product(self) -> int:
+        """Multiplications in any product while learning, at most: few images need one thread."""
+        (n, d), n_labels = self.X.shape, self.Y.shape[1]
+        return n * max(n, n_labels) * max(n, d, n_labels)
+
+
+def check_enough(
+    Y: scipy.sparse.csr_array, images: str = "labelled images", label: str = "label"
+) -> None:
+    """Reject labels that nothing can be learned from; `images` and `label` name them in errors."""
+    n, n_labels = Y.shape
+    if n_labels == 0:
+        raise InvalidInput(
+            f"No {label} is on enough images to be learned. Pass more {images}, or lower ",
+            Parameter("min_count"),
+            ".",
+        )
+    if n < FEWEST:
+        raise InvalidInput(
+            f"Found {n} {images}; at least {FEWEST} are needed to learn from. Pass more {images}."
+        )
+    if Y.nnz == 0:
+        raise InvalidInput(f"None of the {n} images carries a {label}. Pass {images}.")
+    if Y.nnz == n * n_labels:
+        raise InvalidInput(
+            f"All {n} {images} carry the same {label}s, so that nothing tells where a {label} "
+            f"does not belong. Pass {images} of something else, too, or lower ",
+            Parameter("min_count"),
+            ".",
+        )
+
+
+def n_folds(n_images: int) -> int:
+    """Number of folds for so many images."""
+    return 3 if n_images >= _MANY else min(5, n_images // 2)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Images and labels that have held-out scores: all of them, or as many as memory holds.
+
+    A score for every image and every label, of several kinds, takes 64 GB for 100,000 images with
+    20,000 labels. With less memory
+
+    - one part of the images is held out, once, by a model that learned from all others;
+    - scores are held for the labels on most images: weights and confidences of rarer labels are
+      what is usual among those;
+    - the space is learned from the labels on most images, and nothing is denoised;
+    - `audit` reports on those images and labels.
+
+    Of very many labels most are on hardly any image, and each alone teaches next to nothing. So
+    scores are held for at most 16,384 labels, whatever the memory. Neighbours and their labels are
+    all images and all labels, which are sparse: every label can be suggested.
+    """
+
+    folds: list[Fold]
+    rows: np.ndarray
+    """Images that are held out, ascending, shape (n,)."""
+    columns: np.ndarray | None
+    """Labels with scores, ascending, shape (C,); None for all labels of all images."""
+    n_dimensions: int = _MOST_LABELS
+    """Most labels that a space may be learned from; its embeddings have as many dimensions."""
+
+    @classmethod
+    def whole(cls, problem: Problem) -> Part:
+        """All images and all labels."""
+        n = problem.Y.shape[0]
+        folds = make_folds(n, problem.Y, n_folds(n), problem.groups, problem.seed)
+        return cls(folds, np.arange(n), None)
+
+    @classmethod
+    def sample(
+        cls, problem: Problem, n_images: int, columns: np.ndarray, n_dimensions: int
+    ) -> Part:
+        """All images in turn, or at most `n_images` once; no group is on both sides."""
+        n = problem.Y.shape[0]
+        if n_images >= n:
+            return replace(cls.whole(problem), columns=columns, n_dimensions=n_dimensions)
+        n_parts = max(3, round(n / n_images))
+        known, held_out = make_folds(n, problem.Y, n_parts, problem.groups, problem.seed)[0]
+        n_taken = min(len(held_out), n_images)
+        rows = held_out[np.arange(n_taken) * len(held_out) // n_taken]  # evenly spaced
+        return cls([Fold(known, rows)], rows, columns, n_dimensions)
+
+    def labels(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        """Labels (N×C) with scores, of all images."""
+        return Y if self.columns is None else Y[:, self.columns]
+
+    def truth(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        """Labels (n×C) of the images that are held out."""
+        return Y if self.columns is None else Y[self.rows][:, self.columns]
+
+    def groups(self, groups: np.ndarray | None) -> np.ndarray | None:
+        """Groups (n,) of the images that are held out."""
+        if groups is None or self.columns is None:
+            return groups
+        return np.unique(groups[self.rows], return_inverse=True)[1]
+
+
+def choose_part(problem: Problem, memory: int | None = None) -> Part:
+    """Choose the images and labels to hold scores of.
+
+    `memory` is a number of bytes. Default: the memory that this process may have.
+    """
+    n_images, columns, n_dimensions = _fit_memory(problem.Y, memory)
+    if columns is None:
+        return Part.whole(problem)
+    return Part.sample(problem, n_images, columns, n_dimensions)
+
+
+def sample_for_tuning(problem: Problem, memory: int | None = None) -> Problem:
+    """A random part of a problem whose scores fit into memory, or all of it."""
+    n_images, columns, _ = _fit_memory(problem.Y, memory)
+    if columns is None:
+        return replace(problem, naming=None, decisions=None)
+    rows = np.random.default_rng(0).permutation(problem.Y.shape[0])[:n_images]
+    return problem.take(np.sort(rows), columns)
+
+
+def _fit_memory(
+    Y: scipy.sparse.csr_array, memory: int | None
+) -> tuple[int, np.ndarray | None, int]:
+    """Images, labels (None for all of all) and dimensions of a space that memory holds."""
+    n, n_labels = Y.shape
+    memory = memory_at_hand() if memory is None else memory
+    n_images, kept, n_dimensions = n, min(n_labels, _MOST_OWN), _MOST_LABELS
+    if memory is not None and _PER_SCORE * n * kept > memory:
+        n_scores = memory // (_PER_SCORE * _SHARE)
+        n_images = max(FEWEST, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))
+        kept = max(1, min(n_labels, _MOST_LABELS, n_scores // n_images))
+        n_dimensions = max(_FEWEST_LABELS, min(_MOST_LABELS, memory // (_PER_DIMENSION * n)))
+    if (n_images, kept) == (n, n_labels):
+        return n, None, n_dimensions
+    order = np.argsort(-count_images(Y), kind="stable")
+    return n_images, np.sort(order[:kept]), n_dimensions
+
+
+def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
+    """Reject, before the work, labels (N×D) whose held-out scores memory would not hold.
+
+    For measurements, which need a score of every image for every label. `memory` as in
+    `choose_part`.
+    """
+    memory = memory_at_hand() if memory is None else memory
+    n, n_labels = Y.shape
+    needed = _PER_SCORE * n * n_labels
+    if memory is None or needed <= memory:
+        return
+    counts = np.sort(count_images(Y))[::-1]
+    fits = max(1, min(n_labels - 1, memory // (2 * _PER_SCORE * n)))
+    least = int(counts[fits]) + 1
+    kept = np.count_nonzero(counts >= least)
+    raise InvalidInput(
+        f"Scores of {n:,} images for {n_labels:,} labels take about {needed / 2**30:,.0f} GiB of "
+        f"memory, and there are {memory / 2**30:,.0f}. Leave out labels that are on fewer than "
+        f"{least:,} images (",
+        Parameter("min_count", least),
+        f"): {kept:,} remain.",
+    )
+
+
+def count_images(Y: scipy.sparse.csr_array) -> np.ndarray:
+    """Number of images that carry each label, shape (D,)."""
+    return np.bincount(Y.tocsr().indices, minlength=Y.shape[1])

@@ -1,0 +1,59 @@
+"""A recipe: how a space and a method are learned from features and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tagkin.denoising import TagDenoiser
+from tagkin.errors import InvalidInput
+from tagkin.space import SemanticSpace
+from tagkin.transfer import KinReadout, NeighborTransfer
+
+__all__ = ["REGULARIZATIONS", "Recipe", "usual_recipe"]
+
+REGULARIZATIONS = (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
+_TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Configuration of a fit. Without a space, neighbours are found in visual feature space."""
+
+    space: SemanticSpace | None
+    method: Any
+    denoiser: TagDenoiser | None = None
+    regularizations: tuple[float, ...] = ()
+    """Values of κ to choose from by held-out images, and with it how the neighbours of a
+    `KinReadout` vote. If empty, space and method are used as they are."""
+
+
+def usual_recipe(
+    space: SemanticSpace | None,
+    method: NeighborTransfer | None,
+    denoise: bool,
+    random_state: int | None,
+) -> Recipe:
+    """Fill in the default space and method where none is given."""
+    values: tuple[float, ...] = ()
+    if not isinstance(space, SemanticSpace | None):
+        raise InvalidInput(f"space must be a SemanticSpace; found {space!r}.")
+    if space is None:
+        space = SemanticSpace(random_state=random_state)
+        values = REGULARIZATIONS if method is None or isinstance(method, KinReadout) else ()
+    elif method is None:
+        values = (space.regularization,)
+    if method is None:
+        # votes and a read-out err differently: together they rank best on small and large
+        # collections alike (docs/results)
+        method = KinReadout(random_state=random_state)
+    if not isinstance(method, NeighborTransfer):
+        raise InvalidInput(
+            "method must be one by neighbours, which can say which images support a label; "
+            f"found {type(method).__name__}."
+        )
+    if not denoise:
+        return Recipe(space, method, None, values)
+    trial_space = SemanticSpace(n_landmarks=_TRIAL_LANDMARKS)
+    denoiser = TagDenoiser(space=trial_space, random_state=random_state, passed_on="raw")
+    return Recipe(space, method, denoiser, values)

@@ -1,0 +1,66 @@
+"""The arc-cosine kernel of order 2 in one pass over a GPU's memory, by Triton.
+
+Importing this module needs Triton, which torch brings along on GPU machines.
+"""
+
+from typing import Any
+
+import triton
+import triton.language as tl
+
+__all__ = ["apply_order2"]
+
+_BLOCK = 1024
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _order2(  # type: ignore[no-untyped-def]
+    products,
+    row_scale,
+    shift,
+    n,
+    POLE: tl.constexpr,
+    RESIDUE: tl.constexpr,
+    C0: tl.constexpr,
+    C1: tl.constexpr,
+    C2: tl.constexpr,
+    C3: tl.constexpr,
+    ROUNDED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column = tl.program_id(1)
+    inside = rows < n
+    at = products + column.to(tl.int64) * n + rows
+    u = tl.load(at, mask=inside) * tl.load(row_scale + rows, mask=inside)
+    third = u * u
+    odd = RESIDUE / (POLE - third)
+    odd = (odd + C3) * third
+    odd = (odd + C2) * third
+    odd = (odd + C1) * third
+    value = u * (odd + C0) + third + 1.0 / 6.0 - tl.load(shift + column)
+    if ROUNDED:  # to the nearest number that TF32 has
+        bits = (value.to(tl.int32, bitcast=True) + 0x1000) & ~0x1FFF
+        value = bits.to(tl.float32, bitcast=True)
+    tl.store(at, value, mask=inside)
+
+
+def apply_order2(
+    columns: Any, row_scale: Any, shift: Any, coefficients: tuple[float, ...], *, rounded: bool
+) -> None:
+    """Replace products by kernel values, in place.
+
+    Parameters
+    ----------
+    columns : contiguous float32 tensor of shape (m, n)
+        Products; times `row_scale` (n,) they are cos θ/√3.
+    shift : tensor of shape (m,)
+        Subtracted from the values.
+    coefficients : pole, residue and c₀ … c₃ of the formula in `angular`.
+    rounded : bool
+        Round to TF32.
+    """
+    m, n = columns.shape
+    _order2[triton.cdiv(n, _BLOCK), m](
+        columns, row_scale, shift, n, *coefficients, ROUNDED=rounded, BLOCK=_BLOCK
+    )
