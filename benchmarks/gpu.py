@@ -277,7 +277,7 @@ def fits(bench: DeviceBenchmark, n: int, d: int, r: int) -> dict[str, Any]:
 WORK = {  # what names of a device's functions contain
     "factors": ("getrf", "potrf", "trsm", "syrk", "f64f64"),
     "products": ("gemm",),
-    "kernel": ("arc_cosine",),
+    "kernel": ("_order2",),
     "passes": ("",),
 }
 

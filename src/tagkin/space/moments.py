@@ -126,10 +126,12 @@ class Moments(Deferring):
         bounds = [n * part // n_threads for part in range(n_threads + 1)]
         parts = [slice(*pair) for pair in itertools.pairwise(bounds)]
 
+        longest = n if on_accelerator(where) else _LONGEST
+
         def sum_up(part: slice, sums: Moments) -> Moments:
             for block in row_blocks(part.stop - part.start, bytes_per_row, where):
-                for start in range(block.start, block.stop, _LONGEST):
-                    stop = min(start + _LONGEST, block.stop)
+                for start in range(block.start, block.stop, longest):
+                    stop = min(start + longest, block.stop)
                     rows = slice(part.start + start, part.start + stop)
                     sums._add_block(columns(rows), text[rows])
             return sums
@@ -140,6 +142,10 @@ class Moments(Deferring):
             total.add(sums)
         if scipy.sparse.issparse(text):
             total._add_sparse_text(text)
+        if on_accelerator(where):
+            xp = namespace(total.kernel_gram)
+            lower = total.kernel_gram
+            total.kernel_gram = xp.tril(lower) + xp.tril(lower, k=-1).T
         return total
 
     def _add_block(self, K: Array, text: Any) -> None:
@@ -167,14 +173,17 @@ class Moments(Deferring):
             self.cross += matmul(K.T, like(text, K))
 
     def _add_on_device(self, K: Array, text: Array) -> None:
-        """Add KᵀK in panels of its lower triangle, and KᵀT̂ with the sums of K by one product."""
+        """Add KᵀK in panels of its lower triangle, and KᵀT̂ with the sums of K by one product.
+
+        The upper triangle of KᵀK is filled at the end.
+        """
         xp = namespace(K)
         n, q = text.shape
         for start in range(0, K.shape[1], _PANEL):
             rows, columns = slice(start, start + _PANEL), slice(0, start + _PANEL)
-            panel = _tall_product(K[:, rows], K[:, columns], _LONGEST_THERE)
-            self.kernel_gram[rows, columns] += panel
-            self.kernel_gram[: rows.start, rows] += panel[:, : rows.start].T
+            self.kernel_gram[rows, columns] += _tall_product(
+                K[:, rows], K[:, columns], _LONGEST_THERE
+            )
         # to a multiple of four, without which products are slow
         ones = xp.ones((n, 4 - q % 4), dtype=K.dtype, device=K.device)
         sums = _tall_product(K, xp.concat([text, ones], axis=1), _LONGEST_THERE)
