@@ -10,8 +10,8 @@ import pytest
 
 from tagkin.catalogue import Catalogue
 from tagkin.images import content_digest
-from tagkin.server.ahead import ThumbnailsAhead
-from tagkin.server.review import Readers
+from tagkin.server.prefetch import ThumbnailPrefetcher
+from tagkin.server.readers import Readers
 from tagkin.server.thumbnails import SIZES, Thumbnails
 
 from .conftest import put_photograph
@@ -83,7 +83,7 @@ def test_made_ahead(cache: Path, photograph: tuple[str, str]) -> None:
 
 def test_all_of_a_catalogue_are_made_ahead(catalogue: Catalogue, cache: Path) -> None:
     readers, kept = Readers(catalogue.path), Thumbnails(cache)
-    ahead = ThumbnailsAhead(readers, kept)
+    ahead = ThumbnailPrefetcher(readers, kept)
     assert ahead.wait(300)
     digests = [digest.hex() for (digest,) in catalogue.rows("SELECT digest FROM contents")]
     made = [digest for digest in digests if kept.has(digest, SMALL)]

@@ -450,7 +450,9 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         seen, rows = subset(seen, fresh), [rows[i] for i in fresh]
         from tagkin.annotator.baseline import visual_scores
 
-        baseline = visual_scores(self, seen.features, progress)
+        known = self.look(list(self.paths_), progress=progress)
+        known_rows = self._rows_of(known.digests)
+        baseline = visual_scores(self.method_, known_rows, known.features, seen.features)
         return self.estimator_.evaluate(seen.features, rows, visual_scores=baseline)
 
     # --- keeping -------------------------------------------------------------------------

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,53 +27,17 @@ from tagkin.catalogue import (
     verdicts_of,
 )
 from tagkin.catalogue.batches import Pair
-from tagkin.server.ahead import ThumbnailsAhead
 from tagkin.server.background import BackgroundFit
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order, StoredOrder
+from tagkin.server.prefetch import ThumbnailPrefetcher
+from tagkin.server.readers import Readers
 from tagkin.server.thumbnails import Thumbnails
 
-__all__ = ["Readers", "Review"]
+__all__ = ["Review"]
 
-_N_READERS = 4  # connections that read at once
 _N_STEPS = 100  # whose answers are kept, as some may have got lost
 _LOOKED_AT_EVERY = 20.0  # seconds between two looks at whether a new fit pays
-
-
-class Readers:
-    """Connections that read a catalogue, each used by one thread at a time.
-
-    Parameters
-    ----------
-    path : Path
-        Of the catalogue.
-    """
-
-    def __init__(self, path: Path):
-        self._path = path
-        self._free: list[Catalogue] = []
-        self._turn = threading.BoundedSemaphore(_N_READERS)
-        self._lock = threading.Lock()
-
-    @contextlib.contextmanager
-    def one(self) -> Iterator[Catalogue]:
-        """A connection, for as long as an answer takes."""
-        with self._turn:
-            with self._lock:
-                reader = self._free.pop() if self._free else None
-            if reader is None:
-                reader = Catalogue(self._path, write=False)
-            try:
-                yield reader
-            finally:
-                with self._lock:
-                    self._free.append(reader)
-
-    def close(self) -> None:
-        """Close those that are not in use."""
-        with self._lock:
-            while self._free:
-                self._free.pop().close()
 
 
 class Review:
@@ -108,7 +71,7 @@ class Review:
         self.readers = Readers(catalogue.path)
         self.order = order or StoredOrder()
         self.thumbnails = Thumbnails(cache)
-        self._ahead = ThumbnailsAhead(self.readers, self.thumbnails) if ahead else None
+        self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
         self.fit = BackgroundFit(catalogue.path, self._fitted)
         self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
@@ -125,8 +88,8 @@ class Review:
         """End what goes on in the background, and let the next writer in."""
         self.fit.stop()
         self.order.close()
-        if self._ahead is not None:
-            self._ahead.close()
+        if self._prefetcher is not None:
+            self._prefetcher.close()
         self.thumbnails.close()
         self.readers.close()
         self._writer.close()

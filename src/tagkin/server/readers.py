@@ -1,0 +1,50 @@
+"""Connections that read the catalogue while a review runs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from tagkin.catalogue import Catalogue
+
+__all__ = ["Readers"]
+
+_N_READERS = 4  # connections that read at once
+
+
+class Readers:
+    """Connections that read a catalogue, each used by one thread at a time.
+
+    Parameters
+    ----------
+    path : Path
+        Of the catalogue.
+    """
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._free: list[Catalogue] = []
+        self._turn = threading.BoundedSemaphore(_N_READERS)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[Catalogue]:
+        """A connection, for as long as an answer takes."""
+        with self._turn:
+            with self._lock:
+                reader = self._free.pop() if self._free else None
+            if reader is None:
+                reader = Catalogue(self._path, write=False)
+            try:
+                yield reader
+            finally:
+                with self._lock:
+                    self._free.append(reader)
+
+    def close(self) -> None:
+        """Close those that are not in use."""
+        with self._lock:
+            while self._free:
+                self._free.pop().close()
