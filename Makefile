@@ -1,5 +1,6 @@
 # make demo    install what it needs and see tags pass between kin (PHOTOS=dir: your own folder)
-# make test    set everything up and run all tests
+# make test    set everything up and run the tests
+# make test-all   the same, and the sweeps: kills at every call, fuzzers, browsers, experiments
 #
 # TORCH=1 also installs torch and runs the tests on its tensors (`make test TORCH=1`).
 
@@ -18,10 +19,10 @@ ADDRESS ?=
 unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup demo test times fuzz soak reliability processors aarch64 lint bench experiments docs dist clean
+.PHONY: help setup demo test sweeps test-all times fuzz soak reliability processors aarch64 lint bench experiments docs dist clean
 
 help:  ## this list
-	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / — /'
 
 $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit("tagkin needs Python 3.11 or newer; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
@@ -51,8 +52,13 @@ setup: $(VENV)/installed $(if $(TORCH),$(VENV)/torch-installed)  ## install tagk
 demo: $(VENV)/demo-installed  ## learn from a partly tagged collection, suggest the rest, and look at it
 	@$(BIN)/python -m examples.demo $(PHOTOS)
 
-test: setup  ## run all tests
-	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+test: setup  ## run the tests
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not sweep"
+
+sweeps: setup  ## run the tests that take long: kills at every call, fuzzers, browsers, experiments, long examples
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m sweep
+
+test-all: test sweeps  ## run all tests
 
 times: setup  ## run the tests and show which cost the processor most (TESTS=tests/cli: some)
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -p tests.times $(TESTS)

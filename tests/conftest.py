@@ -45,6 +45,26 @@ def package_modules() -> Iterator[ModuleType]:
             yield importlib.import_module(module.name)
 
 
+# What `make test` leaves to `make sweeps`: kills at every call, fuzzers, browsers, experiments, the
+# long code of the docs, and clusters that are lost.
+SWEEPS = (
+    "tests/benchmarks/",
+    "tests/catalogue/test_kills.py",
+    "tests/cli/test_documented.py",
+    "tests/cli/test_nothing_leaves.py",
+    "tests/cli/test_review.py",
+    "tests/distributed/",
+    "tests/examples/",
+    "tests/experiments/",
+    "tests/hardening/",
+    "tests/server/test_browser",
+    "tests/test_docs.py",
+    "tests/test_emulation.py",
+    "tests/test_processors.py",
+    "tests/test_real_data.py",
+    "tests/test_site.py",
+)
+
 # What takes long and is one piece. It begins first: at the end, other processes would wait for it.
 LONG = (
     "tests/experiments/test_smoke.py",
@@ -75,7 +95,11 @@ def pytest_configure(config: pytest.Config) -> None:
             config.add_cleanup(lambda: shutil.rmtree(root, ignore_errors=True))
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(SWEEPS):
+            item.add_marker(pytest.mark.sweep)
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 

@@ -62,7 +62,7 @@ NOTES = {
     "it for any folder; these are in Pillow's source distribution, in `Tests/images`.",
     "fuzz": "`make fuzz` runs them for an hour. An input that fails is kept in `build/fuzz`, and "
     "becomes a case in `tests/hardening/cases` when it is mended.",
-    "tests": "They run with `make test` as well. One case may be many kills, or many files.",
+    "tests": "They run with `make test-all` as well. One case may be many kills, or many files.",
     "kills": "The kernel stops the process (`ptrace`) at its n-th write, flush, rename, ..., for "
     "every n, whoever makes the call: Python or SQLite. After each the catalogue holds its "
     "invariants, no photograph has changed, no sidecar is half-written, a whole model stands, and "
