@@ -34,9 +34,10 @@ TEXTS = {
     "bursts": (
         "Do near-duplicates spoil the precision?",
         "Without groups they do. With the groups that tagkin finds, precision is at most .02 below "
-        "the request. The model learns from 4,000 photographs of COCO. Some of them are jittered (1 − cosine about .05) and "
-        "added again. Test photographs are unchanged. λ is the decay of TagProp's weights. The "
-        "columns show the precision that test photographs reach for each requested precision.",
+        "the request. The model learns from 4,000 photographs of COCO. Some of them are jittered "
+        "(1 − cosine about .05) and added again. Test photographs are unchanged. λ is the decay of "
+        "TagProp's weights. The columns show the precision that test photographs reach for each "
+        "requested precision.",
     ),
     "precision": (
         "Does the space have to leave out the held-out images?",
