@@ -49,7 +49,8 @@ TEXTS = {
     "choice": (
         "Does `grid_search` predict the MAP of new images?",
         "With `refit_space=False` its MAP is much too high for a small κ; the default is slightly "
-        "too low. Flickr8k, 1,024 landmarks, 50 neighbours.",
+        "too low. Flickr8k, 1,024 landmarks, 50 neighbours; MAP by cross-validation and on test "
+        "photographs.",
     ),
     "reliability": (
         "Are learned tags and later tags calibrated?",
