@@ -37,7 +37,7 @@ def _ways(n_landmarks: int) -> dict[str, tuple[Any, dict[str, Any]]]:
         ),
         "sums without the fold (the default)": (_pipeline(n_landmarks), {}),
         # behind another step a space is fitted anew
-        "fitted anew in each fold": (make_pipeline("passthrough", space, method), {}),
+        "fitted in each fold": (make_pipeline("passthrough", space, method), {}),
     }
 
 
@@ -78,16 +78,16 @@ def choice_rows(problem: Problem, n_landmarks: int = 1024) -> list[Row]:
         rows.append(
             {
                 "κ": kappa,
-                "said by refit_space=False": told[False][i],
-                "said by the default": told[True][i],
+                "with refit_space=False": told[False][i],
+                "with the default": told[True][i],
                 "MAP on new images": mean_average_precision(problem.truth, scores),
             }
         )
     rows.append(
         {
             "κ": "CPU seconds",
-            "said by refit_space=False": seconds[False],
-            "said by the default": seconds[True],
+            "with refit_space=False": seconds[False],
+            "with the default": seconds[True],
             "MAP on new images": None,
         }
     )

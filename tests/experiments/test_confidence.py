@@ -49,7 +49,7 @@ def test_every_part_measures(problem):
     assert len({row["space"] for row in ways}) == len(ways) == 3
     said = choice_rows(problem, n_landmarks=40)[:-1]
     for row in said:
-        assert row["said by the default"] < row["said by refit_space=False"]
+        assert row["with the default"] < row["with refit_space=False"]
     learned, later = reliability_rows(problem, "smoke", n_draws=2, n_known=150, space=SPACE)
     assert learned["ECE"] < 0.1
     assert later["tags"] == "added later"
