@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -37,7 +37,7 @@ _LOST = 0.0015
 _LEVEL = 0.015
 
 
-def run_folds(tasks: Sequence[Callable[[], T]], n_images: int) -> Iterator[T]:
+def run_folds(tasks: Sequence[Callable[[], T]], n_images: int) -> Generator[T]:
     """Yield task results in order, in parallel when that is faster and memory holds them all."""
     return run_tasks(tasks) if n_images <= _AT_ONCE else (task() for task in tasks)
 
