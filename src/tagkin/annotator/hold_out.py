@@ -200,13 +200,13 @@ def _choose_voting(
     they differ too little for so many images to tell.
     """
     most = -(-_VOTES_TRIED // len(fits))
-    rows = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
-    right = scipy.sparse.vstack([y[some] for y, some in zip(truth, rows, strict=True)])
+    images = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
+    right = scipy.sparse.vstack([y[rows] for y, rows in zip(truth, images, strict=True)])
     n_known = fits[0].method.labels_.shape[0]
 
     @cache
     def rank(voting: Voting) -> float:
-        scores = [fit.votes(voting, some) for fit, some in zip(fits, rows, strict=True)]
+        scores = [fit.votes(voting, rows) for fit, rows in zip(fits, images, strict=True)]
         return float(mean_average_precision(right, np.concatenate(scores)))
 
     def choose(candidates: Sequence[Voting], usual: Voting) -> Voting:

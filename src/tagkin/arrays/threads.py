@@ -44,10 +44,10 @@ ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
 @functools.cache  # looking for the libraries takes milliseconds
 def _libraries(*, shared: bool) -> list[Any]:
     """Libraries of BLAS whose threads all threads share, or of which each thread has its own."""
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
     return [
         library
-        for library in found
+        for library in libraries
         if shared == (getattr(library, "threading_layer", None) != "openmp")
     ]
 
@@ -91,8 +91,8 @@ class _Limits:
         """Note a limit."""
         with self._lock:
             if not self._inside:
-                found = _libraries(shared=True)
-                self._before = [(library, library.num_threads) for library in found]
+                libraries = _libraries(shared=True)
+                self._before = [(library, library.num_threads) for library in libraries]
             least = self._least()
             self._inside.append(limit)
             if limit < least:
