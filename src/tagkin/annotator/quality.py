@@ -10,7 +10,7 @@ import scipy.sparse
 
 from tagkin.annotator.grouping import series_text
 from tagkin.annotator.hold_out import hold_out
-from tagkin.annotator.problem import Part, Problem, check_enough, check_memory, n_folds
+from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
@@ -147,7 +147,7 @@ def cross_validate(
         scores[rows] = best[rows]
         judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
     judged = count(len(scores), "tagged photograph")
-    how = f"{n_folds(len(scores))}-fold cross-validation on {judged}"
+    how = f"{len(part.folds)}-fold cross-validation on {judged}"
     if series := series_text(groups):
         how += f" ({series}, each series held out as a whole)"
     return _measured(how, Y, scores, visual_scores, judges, names)
