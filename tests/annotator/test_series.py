@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagkin import FeatureAnnotator
+from tagkin import FeatureAnnotator, TwoPassKNN
 from tagkin.annotator.grouping import groups_of, holdable, series_text
 from tagkin.annotator.quality import _halves
 from tagkin.annotator.series import find_series
@@ -136,3 +136,5 @@ def test_few_groups_are_held_out_one_by_one(n_groups):
     annotator = FeatureAnnotator(denoise=False)
     assert annotator.fit(X, Y, groups=groups).score(X, Y) > 0.9
     assert annotator.cross_validate(X, Y, groups=groups).how.startswith(f"{n_groups}-fold")
+    tuned = FeatureAnnotator(denoise=False, tune=True, method=TwoPassKNN())
+    assert tuned.fit(X, Y, groups=groups).score(X, Y) > 0.9
