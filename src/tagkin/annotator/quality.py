@@ -141,11 +141,13 @@ def cross_validate(
     halves = _halves(len(visual_scores), groups, problem.seed)
     scores, judges = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
-        best = max(tried, key=lambda some: mean_average_precision(Y[others], some[others]))
+        best, truth = tried[0], Y[others]
+        if truth.nnz:  # a half of few labelled photographs may carry none
+            best = max(tried, key=lambda trial: mean_average_precision(truth, trial[others]))
         if naming is not None:
             best = naming.cross_fit_weights(X, Y, best, others)
         scores[rows] = best[rows]
-        judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
+        judges.append((rows, LabelCalibrator().fit(best[others], truth)))
     judged = count(len(scores), "tagged photograph")
     how = f"{len(part.folds)}-fold cross-validation on {judged}"
     if series := series_text(groups):
