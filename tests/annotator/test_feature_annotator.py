@@ -316,6 +316,15 @@ def test_on_a_device_it_takes_tensors_and_says_the_same(by_tags, X, tmp_path):
 # --- what cannot be learned from ---------------------------------------------------------
 
 
+@pytest.mark.parametrize("missing", ["None", "nan", "NA"])
+def test_images_whose_group_is_missing_are_refused(X, synthetic, missing):
+    pandas = pytest.importorskip("pandas")
+    value = {"None": None, "nan": np.nan, "NA": pandas.NA}[missing]
+    groups = pandas.Series(["beach", value] * 20, dtype=object)
+    with pytest.raises(InvalidInput, match="groups has no name in row 1"):
+        FeatureAnnotator().fit(X[:40], synthetic.tags[:40], groups=groups)
+
+
 def test_what_cannot_be_learned_from_is_refused(X, synthetic):
     with pytest.raises(InvalidInput, match="Found 3 labelled images; at least 6"):
         FeatureAnnotator().fit(X[:3], synthetic.tags[:3])
@@ -327,8 +336,11 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
         FeatureAnnotator().fit(X[:10], np.zeros((10, 3)))
     with pytest.raises(InvalidInput, match="Row 1 of y is 'snow'"):
         FeatureAnnotator().fit(X[:10], [["a"], "snow", *[["b"]] * 8])
-    with pytest.raises(InvalidInput, match="Found 4 groups of images for 5 folds"):
-        FeatureAnnotator().fit(X[:40], synthetic.tags[:40], groups=np.arange(40) % 4)
+    with (
+        pytest.warns(UserWarning, match="One group has 40 of the 40 images"),
+        pytest.raises(InvalidInput, match="Found 1 group of images for 2 folds"),
+    ):
+        FeatureAnnotator().fit(X[:40], synthetic.tags[:40], groups=np.zeros(40))
     with pytest.raises(InvalidInput, match="space must be a SemanticSpace; found 'linear'"):
         FeatureAnnotator(space="linear").fit(X[:10], synthetic.tags[:10])
     with pytest.raises(InvalidInput, match="RidgeTransfer"):

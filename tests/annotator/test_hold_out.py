@@ -214,6 +214,37 @@ def test_a_denoised_recipe_is_held_out_as_well():
     assert mean_average_precision(Y, found.scores) > 0.5
 
 
+def test_folds_are_denoised_as_everything_is():
+    """Groups are held out together there as well, and no rejected label comes back."""
+    from tagkin.denoising import TagDenoiser
+
+    seen, given = [], []
+
+    class Denoiser(TagDenoiser):
+        def fit(self, X, y=None, *, groups=None):
+            seen.append(groups)
+            return super().fit(X, y, groups=groups)
+
+    class Space(SemanticSpace):
+        def fit(self, X, y=None):
+            given.append((X, y))
+            return super().fit(X, y)
+
+    X, Y = data(150)
+    groups, absent = np.arange(150) // 5, scipy.sparse.csr_array(1 - Y.toarray())
+    problem = Problem(X, Y, groups, absent)
+    part = Part.whole(problem)
+    denoised = Recipe(Space(), KinReadout(), Denoiser(10, blend=0.3))
+    hold_out(problem, denoised, part)
+    for fold, known in zip(part.folds, seen, strict=True):
+        np.testing.assert_array_equal(np.unique(groups[fold.known])[known], groups[fold.known])
+    carried = {image.tobytes(): labels for image, labels in zip(X, Y.toarray(), strict=True)}
+    assert len(given) == len(part.folds)
+    for images, labels in given:  # in any order: folds are fitted at the same time
+        there = np.array([carried[image.tobytes()] for image in images])
+        assert not labels.toarray()[there == 0].any()
+
+
 def test_rare_labels_are_compared_across_folds():
     """Scores that say nothing rank at chance, also for labels on two images: mean of 60 labels.
 

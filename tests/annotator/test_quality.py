@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin import Annotator, LabelCalibrator, NeighborVoting, evaluate
+from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
 from tagkin.annotator.hold_out import Trial, hold_out
 from tagkin.annotator.problem import Part, Problem
@@ -117,6 +117,14 @@ def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
     found = cross_validate(Problem(np.ones((300, 2)), Y), recipe, NAMES)
     assert found.semantic == evaluate(Y, wrong)
     assert found.visual == evaluate(Y, right)
+
+
+@pytest.mark.parametrize("denoise", [True, False])
+def test_one_half_may_carry_no_tag(denoise):
+    X, Y = np.random.default_rng(0).random((40, 6)), np.zeros((40, 1))
+    Y[7] = 1
+    found = FeatureAnnotator(denoise=denoise).cross_validate(X, Y)
+    assert 0 < found.semantic["MAP"] <= 1
 
 
 def test_no_known_tag_at_all_is_an_error():

@@ -228,6 +228,10 @@ def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, 
     np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)
     with pytest.raises(InvalidInput, match=f"one value for each of the {N} images"):
         FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **said, said=[True])
+    with pytest.raises(
+        InvalidInput, match=f"rejected_alone have 3 features, and X has {X.shape[1]}"
+    ):
+        FeatureAnnotator().fit(X[:N], tags, **said, rejected_alone=(X[:1, :3], [["beach"]]))
 
 
 def test_denoising_brings_no_rejected_label_back(X, Y):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagkin import FeatureAnnotator
+from tagkin import FeatureAnnotator, TwoPassKNN
 from tagkin.annotator.grouping import groups_of, holdable, series_text
 from tagkin.annotator.quality import _halves
 from tagkin.annotator.series import find_series
@@ -124,3 +124,17 @@ def test_images_that_come_later_are_groups_of_their_own(tmp_path):
 def test_groups_that_are_given_are_taken():
     X = unlike(30)
     np.testing.assert_array_equal(groups_of(X, list("ab" * 15), 3), [0, 1] * 15)
+
+
+@pytest.mark.parametrize("n_groups", [2, 4])
+def test_few_groups_are_held_out_one_by_one(n_groups):
+    """Also fewer than there would be folds without them."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((40, 3)) < 0.4
+    X = np.hstack([Y, rng.random((40, 5))])
+    groups = np.array(["sea", "hills", "city", "home"])[np.arange(40) % n_groups]
+    annotator = FeatureAnnotator(denoise=False)
+    assert annotator.fit(X, Y, groups=groups).score(X, Y) > 0.9
+    assert annotator.cross_validate(X, Y, groups=groups).how.startswith(f"{n_groups}-fold")
+    tuned = FeatureAnnotator(denoise=False, tune=True, method=TwoPassKNN())
+    assert tuned.fit(X, Y, groups=groups).score(X, Y) > 0.9

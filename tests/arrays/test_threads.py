@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from tagkin import SemanticSpace, arrays
+from tagkin import FeatureAnnotator, SemanticSpace, arrays
 from tagkin.arrays import (
     blas_threads,
     blas_threads_for,
@@ -61,7 +61,7 @@ def test_a_limit_holds_for_every_blas_and_ends_with_its_block(four):
 
 
 def test_a_limit_holds_for_a_blas_that_comes_later():
-    """In a command, SciPy's is loaded when the first matrix is factored."""
+    """In a command, SciPy's is loaded when the first triangular system is solved."""
     program = """
 from tagkin.light_imports import import_scikit_learn_lightly
 import_scikit_learn_lightly()
@@ -72,7 +72,7 @@ def in_use():
     return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
 with arrays.blas_threads(1):
     n_before = len(in_use())
-    arrays.cholesky(np.eye(3))
+    arrays.solve_triangular(np.eye(3), np.eye(3))
     inside = in_use()
 print(n_before, *inside, *in_use())
 """
@@ -250,6 +250,23 @@ def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
     assert seen == [{1}, {1}]
 
 
+def test_blas_gets_its_threads_back_when_learning_stops_early(four):
+    """Also while somebody keeps the error, as interactive sessions do."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((300, 3)) < 0.4
+    X = np.concatenate([Y + rng.random(Y.shape), np.zeros((300, 12_000))], axis=1)
+
+    def stop(what, done, total):
+        if done:
+            assert in_use() == {1}  # folds are learned from at the same time
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as kept:
+        FeatureAnnotator(denoise=False).fit(X, Y, groups=np.arange(300), progress=stop)
+    assert kept.tb is not None
+    assert in_use() == {4}
+
+
 # --- the same answers ----------------------------------------------------------------------
 
 
@@ -318,30 +335,6 @@ def test_results_come_in_their_order_whichever_is_ready_first(n_threads):
         found = list(arrays.run_tasks([first, second, lambda: 3]))
     assert found == [1, 2, 3]
     assert budgets == [150 if n_threads == 2 else 300]
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_a_started_task_runs_in_another_thread(n_threads):
-    """Also where a limit is in force, as while others are at work; with one thread it waits."""
-    done = threading.Event()
-
-    def task():
-        assert in_use_by_all() <= {1}
-        done.set()
-        return object()
-
-    with threadpool_limits(n_threads, "blas"), blas_threads(1):
-        wait = arrays.start_in_thread(task)
-        assert done.wait(60 if n_threads == 2 else 0.01) == (n_threads == 2)
-        assert wait() is wait()
-
-    def fails():
-        raise RuntimeError("as it should")
-
-    with threadpool_limits(n_threads, "blas"):
-        wait = arrays.start_in_thread(fails)
-        with pytest.raises(RuntimeError, match="as it should"):
-            wait()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -198,7 +198,8 @@ class FeatureAnnotator(FeatureScores):
         refused = problem.rejected
         if self.tune:
             recipe = tune(problem, recipe, step)
-        decisions = self._decisions(accepted, refused, rejected_alone, said, labels)
+        decided = accepted, refused, rejected_alone, said
+        decisions = self._decisions(*decided, labels, features.shape[1])
         learned = learn(replace(problem, decisions=decisions), recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
@@ -292,6 +293,7 @@ class FeatureAnnotator(FeatureScores):
         alone: tuple[Array, Any] | None,
         said: Array | None,
         labels: Labels,
+        n_features: int,
     ) -> Decisions | None:
         """What was decided; of what was accepted, labels that the images carry."""
         if accepted is None:
@@ -307,7 +309,12 @@ class FeatureAnnotator(FeatureScores):
             )
         if alone is None:
             return Decisions(yes, rejected, said=before)
-        features = check_features(alone[0])
+        features = check_features(alone[0], name="rejected_alone")
+        if features.shape[1] != n_features:
+            raise InvalidInput(
+                f"The images of rejected_alone have {features.shape[1]} features, and X has "
+                f"{n_features}."
+            )
         no = rejections(alone[1], features.shape[0], labels)
         return Decisions(yes, rejected, features, no, before)
 

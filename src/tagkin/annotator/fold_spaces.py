@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +13,7 @@ from tagkin.annotator.label_input import without
 from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import run_tasks
+from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.space.parts import SpaceParts
@@ -37,7 +38,7 @@ _LOST = 0.0015
 _LEVEL = 0.015
 
 
-def run_folds(tasks: Sequence[Callable[[], T]], n_images: int) -> Iterator[T]:
+def run_folds(tasks: Sequence[Callable[[], T]], n_images: int) -> Generator[T]:
     """Yield task results in order, in parallel when that is faster and memory holds them all."""
     return run_tasks(tasks) if n_images <= _AT_ONCE else (task() for task in tasks)
 
@@ -50,13 +51,15 @@ def fit_space(problem: Problem, recipe: Recipe) -> tuple[Any, Any]:
     """
     if recipe.space is None:
         return None, problem.X
-    labels = problem.Y
-    if recipe.denoiser is not None:
-        denoiser = clone(recipe.denoiser)
-        labels = denoiser.fit_transform(problem.X, problem.Y, groups=problem.groups)
-        labels = without(labels, problem.rejected)
+    labels = problem.Y if recipe.denoiser is None else _denoise(problem, recipe.denoiser)
     space = clone(recipe.space).fit(problem.X, labels)
     return space, space.transform(problem.X)
+
+
+def _denoise(problem: Problem, denoiser: TagDenoiser) -> Any:
+    """Denoise labels (N×D); labels that were rejected do not come back."""
+    labels = clone(denoiser).fit_transform(problem.X, problem.Y, groups=problem.groups)
+    return without(labels, problem.rejected)
 
 
 class FoldFit(NamedTuple):
@@ -81,11 +84,10 @@ class FoldSpaces:
             rest = np.setdiff1d(np.arange(len(X)), np.concatenate(parts))
             parts += [rest] if len(rest) else []
             self.sums = space.by_parts(X, problem.Y, parts).sum_up()
-        elif space is not None:
-            self.denoised = [
-                clone(recipe.denoiser).fit_transform(X[fold.known], self.labels[fold.known])
-                for fold in self.folds
-            ]
+        elif recipe.denoiser is not None:
+            columns = np.arange(problem.Y.shape[1])
+            known = [problem.take(fold.known, columns) for fold in self.folds]
+            self.denoised = [_denoise(images, recipe.denoiser) for images in known]
 
     def embed(self, number: int, kappa: float | None, most: int | None = None) -> FoldFit:
         """Embed a fold's images in the space fitted on its known images with this κ.

@@ -7,6 +7,7 @@ temperature, and the mixture of votes and read-out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
@@ -120,20 +121,20 @@ def _hold_out_readout(
     # folds that nothing is fitted of come first; everything comes last, since nothing waits for it
     order = sorted(range(len(part.folds)), key=fits.__contains__)
     tasks: list[Callable[[], Any]] = [*(partial(fit_fold, number) for number in order), fit_all]
-    results = run_folds(tasks, n)
-    voting, first = Voting.of(recipe.method), []
-    if recipe.regularizations:
-        compared = order if n <= _ONE_FOLD else order[:1]
-        first = [next(results) for _ in compared]
-        held_out = [labels[part.folds[number].held_out] for number in compared]
-        voting = _choose_voting(first, held_out, voting)
     votes, readout = (np.empty(truth.shape, dtype=np.float32) for _ in range(2))
-    for number in order:
-        fold_fit = first.pop(0) if first else next(results)
-        rows = np.searchsorted(part.rows, part.folds[number].held_out)
-        readout[rows], votes[rows] = fold_fit.readout, fold_fit.votes(voting)
-        fold_done()
-    whole = next(results)
+    voting, first = Voting.of(recipe.method), []
+    with closing(run_folds(tasks, n)) as results:
+        if recipe.regularizations:
+            compared = order if n <= _ONE_FOLD else order[:1]
+            first = [next(results) for _ in compared]
+            held_out = [labels[part.folds[number].held_out] for number in compared]
+            voting = _choose_voting(first, held_out, voting)
+        for number in order:
+            fold_fit = first.pop(0) if first else next(results)
+            rows = np.searchsorted(part.rows, part.folds[number].held_out)
+            readout[rows], votes[rows] = fold_fit.readout, fold_fit.votes(voting)
+            fold_done()
+        whole = next(results)
     parts = part.folds if len(part.rows) == n else random_folds(len(part.rows), _PARTS)
     mixture, scores = _cross_fit_mixture(votes, readout, truth, parts)
     method = clone(recipe.method).set_params(**voting._asdict())
@@ -199,13 +200,13 @@ def _choose_voting(
     they differ too little for so many images to tell.
     """
     most = -(-_VOTES_TRIED // len(fits))
-    rows = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
-    right = scipy.sparse.vstack([y[some] for y, some in zip(truth, rows, strict=True)])
+    images = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
+    right = scipy.sparse.vstack([y[rows] for y, rows in zip(truth, images, strict=True)])
     n_known = fits[0].method.labels_.shape[0]
 
     @cache
     def rank(voting: Voting) -> float:
-        scores = [fit.votes(voting, some) for fit, some in zip(fits, rows, strict=True)]
+        scores = [fit.votes(voting, rows) for fit, rows in zip(fits, images, strict=True)]
         return float(mean_average_precision(right, np.concatenate(scores)))
 
     def choose(candidates: Sequence[Voting], usual: Voting) -> Voting:

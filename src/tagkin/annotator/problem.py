@@ -67,6 +67,12 @@ class Problem:
             seed=self.seed,
         )
 
+    def split(self, n_parts: int) -> list[Fold]:
+        """Folds that hold out every image once, as many as `n_parts` or, if fewer, groups."""
+        if self.groups is not None:
+            n_parts = max(2, min(n_parts, len(np.unique(self.groups))))
+        return make_folds(self.Y.shape[0], self.Y, n_parts, self.groups, self.seed)
+
     @property
     def largest_product(self) -> int:
         """Multiplications in any product while learning, at most: few images need one thread."""
@@ -135,8 +141,7 @@ class Part:
     def whole(cls, problem: Problem) -> Part:
         """All images and all labels."""
         n = problem.Y.shape[0]
-        folds = make_folds(n, problem.Y, n_folds(n), problem.groups, problem.seed)
-        return cls(folds, np.arange(n), None)
+        return cls(problem.split(n_folds(n)), np.arange(n), None)
 
     @classmethod
     def sample(
@@ -146,8 +151,7 @@ class Part:
         n = problem.Y.shape[0]
         if n_images >= n:
             return replace(cls.whole(problem), columns=columns, n_dimensions=n_dimensions)
-        n_parts = max(3, round(n / n_images))
-        known, held_out = make_folds(n, problem.Y, n_parts, problem.groups, problem.seed)[0]
+        known, held_out = problem.split(max(3, round(n / n_images)))[0]
         n_taken = min(len(held_out), n_images)
         rows = held_out[np.arange(n_taken) * len(held_out) // n_taken]  # evenly spaced
         return cls([Fold(known, rows)], rows, columns, n_dimensions)

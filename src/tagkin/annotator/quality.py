@@ -10,7 +10,7 @@ import scipy.sparse
 
 from tagkin.annotator.grouping import series_text
 from tagkin.annotator.hold_out import hold_out
-from tagkin.annotator.problem import Part, Problem, check_enough, check_memory, n_folds
+from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
@@ -141,13 +141,15 @@ def cross_validate(
     halves = _halves(len(visual_scores), groups, problem.seed)
     scores, judges = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
-        best = max(tried, key=lambda some: mean_average_precision(Y[others], some[others]))
+        best, truth = tried[0], Y[others]
+        if truth.nnz:  # a half of few labelled photographs may carry none
+            best = max(tried, key=lambda trial: mean_average_precision(truth, trial[others]))
         if naming is not None:
             best = naming.cross_fit_weights(X, Y, best, others)
         scores[rows] = best[rows]
-        judges.append((rows, LabelCalibrator().fit(best[others], Y[others])))
+        judges.append((rows, LabelCalibrator().fit(best[others], truth)))
     judged = count(len(scores), "tagged photograph")
-    how = f"{n_folds(len(scores))}-fold cross-validation on {judged}"
+    how = f"{len(part.folds)}-fold cross-validation on {judged}"
     if series := series_text(groups):
         how += f" ({series}, each series held out as a whole)"
     return _measured(how, Y, scores, visual_scores, judges, names)

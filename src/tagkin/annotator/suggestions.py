@@ -116,11 +116,6 @@ class TagSuggestion:
     """The part that was read off the photograph itself, by what photographs with the tag have in
     common. What is left to 1 is the part of all kin."""
 
-    @property
-    def kin_share(self) -> float:
-        """The part of all kin in the evidence for the tag, from 0 to 1."""
-        return max(0.0, 1 - self.name_share - self.readout_share)
-
 
 @dataclass(frozen=True)
 class PhotoSuggestions:

@@ -16,6 +16,8 @@ from tagkin.transfer import KinReadout, NeighborTransfer, TagProp, TwoPassKNN
 
 __all__ = ["tune"]
 
+_FOLDS = 3
+
 
 def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
     """Choose κ and the settings of the method by cross-validation on MAP.
@@ -36,6 +38,7 @@ def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
             problem.X,
             problem.Y,
             grid,
+            cv=problem.split(_FOLDS),
             groups=problem.groups,
             rejected=problem.rejected,
             random_state=problem.seed,

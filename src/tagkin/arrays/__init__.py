@@ -64,7 +64,6 @@ from tagkin.arrays.threads import (
     run_in_threads,
     run_parallel,
     run_tasks,
-    start_in_thread,
 )
 
 __all__ = [
@@ -115,7 +114,6 @@ __all__ = [
     "self_products",
     "smaller_blocks_when_full",
     "solve_triangular",
-    "start_in_thread",
     "to_numpy",
     "weighted_rows",
 ]

@@ -304,4 +304,12 @@ def check_groups(groups: Any, n_rows: int) -> np.ndarray:
             f"groups must name one group for each of the {n_rows} images; found shape "
             f"{named.shape}."
         )
+    nameless = [  # missing values of NumPy and pandas are not equal to themselves
+        row for row, name in enumerate(named.tolist()) if name is None or (name == name) is not True
+    ]
+    if nameless:
+        raise InvalidInput(
+            f"groups has no name in row {nameless[0]} (None or NaN). Give an image that belongs to "
+            "no group one of its own."
+        )
     return np.unique(named, return_inverse=True)[1].astype(np.int64, copy=False)

@@ -62,10 +62,10 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
 
 def self_products(A: Array) -> Array:
     """A Aᵀ (n×n) of A (n×d), exactly symmetric."""
-    products = matmul(A, A.T)
-    if isinstance(products, np.ndarray):  # NumPy computes one triangle and copies it
-        return products
-    xp = namespace(products)
+    if isinstance(A, np.ndarray):  # NumPy computes one triangle, if rows are contiguous
+        A = np.ascontiguousarray(A)
+        return matmul(A, A.T)
+    products, xp = matmul(A, A.T), namespace(A)
     return xp.tril(products) + xp.tril(products, k=-1).T
 
 

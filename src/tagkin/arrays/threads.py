@@ -16,7 +16,7 @@ import functools
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -34,7 +34,6 @@ __all__ = [
     "run_in_threads",
     "run_parallel",
     "run_tasks",
-    "start_in_thread",
 ]
 
 T = TypeVar("T")
@@ -45,10 +44,10 @@ ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
 @functools.cache  # looking for the libraries takes milliseconds
 def _libraries(*, shared: bool) -> list[Any]:
     """Libraries of BLAS whose threads all threads share, or of which each thread has its own."""
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
     return [
         library
-        for library in found
+        for library in libraries
         if shared == (getattr(library, "threading_layer", None) != "openmp")
     ]
 
@@ -92,8 +91,8 @@ class _Limits:
         """Note a limit."""
         with self._lock:
             if not self._inside:
-                found = _libraries(shared=True)
-                self._before = [(library, library.num_threads) for library in found]
+                libraries = _libraries(shared=True)
+                self._before = [(library, library.num_threads) for library in libraries]
             least = self._least()
             self._inside.append(limit)
             if limit < least:
@@ -116,11 +115,6 @@ class _Limits:
                     before = library.num_threads
                     self._before.append((library, before))
                     _set_threads(library, int(min(before, self._least())))
-
-    def n_threads_before(self) -> int | None:
-        """Threads of BLAS that were set when the first one came; None where nobody is inside."""
-        with self._lock:
-            return max((n for _, n in self._before), default=1) if self._inside else None
 
     def _least(self) -> float:
         return min(self._inside, default=math.inf)
@@ -209,11 +203,12 @@ def run_parallel(tasks: Sequence[Callable[[], T]], n_threads: int | None = None)
     return list(_run_in_order(tasks, n_threads))
 
 
-def run_tasks(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
+def run_tasks(tasks: Sequence[Callable[[], T]]) -> Generator[T]:
     """Yield task results in order, in parallel when that is faster.
 
     That is with at least as many tasks as BLAS uses threads. With fewer, one after the other has
-    all threads. For NumPy arrays.
+    all threads. BLAS gets its threads back when the generator ends: close it if you may stop
+    early. For NumPy arrays.
     """
     n_threads = _n_blas_threads()
     if n_threads > 1 and len(tasks) >= n_threads:
@@ -221,20 +216,6 @@ def run_tasks(tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
     else:
         for task in tasks:
             yield task()
-
-
-def start_in_thread(task: Callable[[], T]) -> Callable[[], T]:
-    """Start a task in another thread; the function that is returned waits for its result.
-
-    The task gets half of the memory budget. If BLAS would use one thread without the limits that
-    are in force, the task runs when its result is asked for. For NumPy arrays.
-    """
-    if (_limits.n_threads_before() or _n_blas_threads()) == 1:
-        return functools.cache(task)
-    pool = ThreadPoolExecutor(1)
-    running = pool.submit(_with_one_thread(task, 2))
-    pool.shutdown(wait=False)
-    return running.result
 
 
 def _with_one_thread(task: Callable[[], T], n_threads: int) -> Callable[[], T]:
@@ -249,7 +230,7 @@ def _with_one_thread(task: Callable[[], T], n_threads: int) -> Callable[[], T]:
     return run
 
 
-def _run_in_order(tasks: Sequence[Callable[[], T]], n_threads: int) -> Iterator[T]:
+def _run_in_order(tasks: Sequence[Callable[[], T]], n_threads: int) -> Generator[T]:
     """Yield task results in order; see `run_parallel`."""
     alone = [_with_one_thread(task, n_threads) for task in tasks]
     with blas_threads(1), ThreadPoolExecutor(n_threads) as pool:

@@ -193,8 +193,8 @@ class Landmarks:
 
     def mean_columns(self, X: Array) -> Array:
         """Mean of k(x, S) over up to 256 images of X (n×d), shape (r,), in float64."""
-        some = range(0, X.shape[0], -(-X.shape[0] // 256))
-        sample = self.columns(X[:: some.step], rows=some)
+        rows = range(0, X.shape[0], -(-X.shape[0] // 256))
+        sample = self.columns(X[:: rows.step], rows=rows)
         xp = namespace(sample)
         return xp.mean(xp.astype(sample, xp.float64), axis=0)
 

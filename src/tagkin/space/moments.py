@@ -193,9 +193,9 @@ class Moments(Deferring):
     def _add_sparse_text(self, text: Any) -> None:
         """Add the sums that sparse text features (n×q) have among themselves."""
         for rows in row_blocks(text.shape[0], 256 * (1 + text.nnz // text.shape[0])):
-            some = text[rows].astype(np.float64)
-            self.text_sum += like(np.asarray(some.sum(axis=0)).ravel(), self.text_sum)
-            gram = (some.T @ some).tocoo()
+            block = text[rows].astype(np.float64)
+            self.text_sum += like(np.asarray(block.sum(axis=0)).ravel(), self.text_sum)
+            gram = (block.T @ block).tocoo()
             if isinstance(self.text_gram, np.ndarray):
                 self.text_gram[gram.row, gram.col] += gram.data  # no entry is there twice
             else:

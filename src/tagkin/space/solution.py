@@ -156,8 +156,8 @@ def solve(
     n_text = _ROTATED + 1 if draft else moments.text_sum.shape[0]
     if not rotates(n_text, scaling, n_components):
         single = draft and landmarks.points.dtype == xp.float32
-        found = unrotated_from_moments(*sums, regularization, single=single)
-        return _plain(found, *means)
+        unrotated = unrotated_from_moments(*sums, regularization, single=single)
+        return _plain(unrotated, *means)
     directions = from_moments(*sums, regularization, with_norms=scaling == "unit")
     return _scaled(directions, *means, scaling, n_components)
 
@@ -170,10 +170,10 @@ def canonical_correlations(landmarks: Landmarks, moments: Moments, regularizatio
     return directions.correlations
 
 
-def _plain(found: Unrotated, kernel_mean: Array, text_mean: Array) -> Projection:
-    """The space as it is found, without the rotation."""
-    _check_largest(found.largest)
-    return Projection(None, found.coefficients, kernel_mean, text_mean, found.readout)
+def _plain(unrotated: Unrotated, kernel_mean: Array, text_mean: Array) -> Projection:
+    """The solution without the rotation."""
+    _check_largest(unrotated.largest)
+    return Projection(None, unrotated.coefficients, kernel_mean, text_mean, unrotated.readout)
 
 
 def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> None:
