@@ -18,6 +18,7 @@ from tagkin.catalogue import (
     decided_tags,
     history,
     last_undoable,
+    past_run,
     put_suggestions,
     search,
     tags_to_write,
@@ -251,6 +252,17 @@ def test_a_wholly_replaced_run_can_be_undone(catalogue):
     assert decisions(catalogue) == {}
     assert "beach" in open_suggestions(catalogue)["2024/d.jpg"]
     check_invariants(catalogue)
+
+
+def test_history_does_not_call_a_redone_run_undone(catalogue):
+    offer(catalogue)
+    run = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
+    undo = take_back(catalogue, run).run
+    assert past_run(catalogue, run).undone_by == undo
+    redo = take_back(catalogue, undo).run
+    assert past_run(catalogue, run).undone_by is None
+    assert past_run(catalogue, undo).undone_by == redo
+    assert take_back(catalogue, run).run == past_run(catalogue, run).undone_by
 
 
 def test_redo_leaves_a_later_decision(catalogue):
