@@ -64,7 +64,7 @@ def learn_from_catalogue(
         parameters = {name: value for name, value in given.items() if value not in (None, False)}
         run = train(one, annotator, parameters, progress=step)
         n_all, n_rejected = one.rows(
-            "SELECT (SELECT count(*) FROM photographs WHERE gone IS NULL), "
+            "SELECT (SELECT count(DISTINCT content) FROM photographs WHERE gone IS NULL), "
             "(SELECT total(n_rejected) FROM tags)"
         )[0]
         return {
