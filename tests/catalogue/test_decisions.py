@@ -18,6 +18,7 @@ from tagkin.catalogue import (
     decided_tags,
     history,
     last_undoable,
+    past_run,
     put_suggestions,
     search,
     tags_to_write,
@@ -177,7 +178,7 @@ def test_mistakes_are_named(catalogue):
         decide(catalogue, ACCEPTED, Filters(tags=["baech"]))
     with pytest.raises(InvalidInput, match="not in the catalogue"):
         decide(catalogue, ACCEPTED, Filters(photographs=["nowhere.jpg"], tags=["sea"]))
-    with pytest.raises(InvalidInput, match="no decisions to take back"):
+    with pytest.raises(InvalidInput, match="no decisions left to take back"):
         take_back(catalogue, 1)
 
 
@@ -214,6 +215,67 @@ def test_what_was_decided_again_later_stays(catalogue):
     taken = take_back(catalogue, first)
     assert (len(taken), taken.n_kept) == (1, 1)
     assert decisions(catalogue) == {("2024/d.jpg", "beach"): -1}
+
+
+def test_undoing_runs_gives_the_same_in_any_order(catalogue):
+    """A run that was undone does not come back when the run that replaced it is undone."""
+    offer(catalogue)
+    start = open_suggestions(catalogue)
+    first = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
+    second = decide(catalogue, REJECTED, Filters(photographs=["2024/d.jpg"], tags=["beach"])).run
+    both = decisions(catalogue)
+    undo_first = take_back(catalogue, first)
+    assert (len(undo_first), undo_first.n_kept) == (1, 1)
+    undo_second = take_back(catalogue, second)
+    assert decisions(catalogue) == {}
+    assert open_suggestions(catalogue) == start
+    with pytest.raises(InvalidInput, match="no decisions left"):
+        take_back(catalogue, first)
+    check_invariants(catalogue)
+    take_back(catalogue, undo_first.run)
+    assert decisions(catalogue)["2024/d.jpg", "beach"] == ACCEPTED
+    take_back(catalogue, undo_second.run)
+    assert decisions(catalogue) == both
+    check_invariants(catalogue)
+
+
+def test_a_wholly_replaced_run_can_be_undone(catalogue):
+    offer(catalogue)
+    pair = Filters(photographs=["2024/d.jpg"], tags=["beach"])
+    first = decide(catalogue, ACCEPTED, pair).run
+    second = decide(catalogue, REJECTED, pair).run
+    assert (len(take_back(catalogue, first)), decisions(catalogue)) == (
+        0,
+        {("2024/d.jpg", "beach"): REJECTED},
+    )
+    take_back(catalogue, second)
+    assert decisions(catalogue) == {}
+    assert "beach" in open_suggestions(catalogue)["2024/d.jpg"]
+    check_invariants(catalogue)
+
+
+def test_history_does_not_call_a_redone_run_undone(catalogue):
+    offer(catalogue)
+    run = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
+    undo = take_back(catalogue, run).run
+    assert past_run(catalogue, run).undone_by == undo
+    redo = take_back(catalogue, undo).run
+    assert past_run(catalogue, run).undone_by is None
+    assert past_run(catalogue, undo).undone_by == redo
+    assert take_back(catalogue, run).run == past_run(catalogue, run).undone_by
+
+
+def test_redo_leaves_a_later_decision(catalogue):
+    offer(catalogue)
+    pair = Filters(photographs=["2024/d.jpg"], tags=["beach"])
+    undone = take_back(catalogue, decide(catalogue, ACCEPTED, pair).run)
+    later = decide(catalogue, REJECTED, pair).run
+    again = take_back(catalogue, undone.run)
+    assert (len(again), again.n_kept) == (0, 1)
+    assert decisions(catalogue) == {("2024/d.jpg", "beach"): REJECTED}
+    take_back(catalogue, later)
+    assert decisions(catalogue) == {("2024/d.jpg", "beach"): ACCEPTED}
+    check_invariants(catalogue)
 
 
 # --- decisions follow the photograph -----------------------------------------------------

@@ -178,6 +178,18 @@ def test_a_new_fit_forgets_no_decision_and_learns_from_no_half_answer(learned, m
     assert len(load_model(learned)[0].files_) == n_whole + len(half)
 
 
+def test_decisions_before_a_refit_are_known_if_names_count(learned):
+    """A stored model does not hold what scores names; the live order needs it all the same."""
+    tags, contents = numbers(learned)
+    decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["23.png"]))
+    refit(learned, Annotator())
+    annotator = load_model(learned)[0]
+    assert annotator.estimator_.names_ is not None
+    live = LiveReview.open(learned, annotator)
+    assert live.n_decided(tags["red"]) >= 1
+    assert contents["23.png"] not in dict(live.for_tag(tags["red"]))
+
+
 def test_who_trains_learns_from_every_decision(learned, monkeypatch):
     """What waits during a review is learned from by a training that a person asks for."""
     _, contents = numbers(learned)

@@ -127,6 +127,30 @@ def test_embedding_gives_raw_files_a_sidecar(pairs, catalogue):
 
 
 @needs_exiftool
+def test_embedded_tags_also_go_into_existing_sidecars(folder, catalogue):
+    """Programs that read the sidecar do not look into the photograph."""
+    root = folder.root
+    (root / "lone.jpg").write_bytes(saved(picture(), "JPEG"))
+    for name in ("lone.jpg.xmp", "lone.xmp"):
+        (root / name).write_text(sidecar_text(["theirs"]))
+    scan(catalogue)
+    accept(catalogue, lone="sea")
+    before, stamps = files(root), times(root)
+    assert written(write_accepted(catalogue, embed=True)) == {
+        "lone.jpg": (False, True),
+        "lone.jpg.xmp": (False, False),
+        "lone.xmp": (False, False),
+    }
+    for name in ("lone.jpg.xmp", "lone.xmp"):
+        assert tags_of((root / name).read_bytes()) == ["theirs", "sea"]
+    scan(catalogue)
+    assert write_accepted(catalogue, embed=True).run is None
+    assert undo_run(catalogue).failures == []
+    assert (files(root), times(root)) == (before, stamps)
+    check_invariants(catalogue)
+
+
+@needs_exiftool
 def test_files_of_a_pair_are_found_where_they_were_moved(pairs, folder, catalogue):
     before = {name: data for name, data in files(pairs).items() if name.startswith("neg")}
     (pairs / "pair.CR2.xmp").write_text(sidecar_text(["theirs"]))

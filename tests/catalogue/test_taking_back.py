@@ -148,6 +148,17 @@ def test_of_two_tags_that_become_one_the_other_decision_holds(catalogue):
     check_invariants(catalogue)
 
 
+def test_undo_lets_the_decision_on_a_merged_tag_hold(catalogue):
+    offer(catalogue)
+    sea = decide(catalogue, REJECTED, Filters(photographs=["2024/d.jpg"], tags=["sea"])).run
+    decide(catalogue, ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
+    change_tags(catalogue, "merge", ["beach"], "sea")
+    assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
+    undo_run(catalogue, sea)
+    assert decisions(catalogue) == {("2024/d.jpg", "sea"): ACCEPTED}
+    check_invariants(catalogue)
+
+
 def test_decisions_on_a_photograph_that_is_gone_are_taken_back_and_named(catalogue, folder, rescan):
     offer(catalogue)
     run = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run

@@ -144,6 +144,9 @@ def test_explain_tells_who_says_so(on, run, world, catalogue):
     assert 0 <= red["name_share"] <= red["name_share"] + red["readout_share"] <= 1 + 1e-4
     text = done(run("explain", untagged, "--catalogue", catalogue))
     assert "accepted by you" in text
+    refused = run("explain", untagged, "--catalogue", catalogue, "--sheet", "why.png")
+    assert refused.exit_code == 2
+    assert "--sheet can only be used with --model." in refused.stderr
     assert re.search(r"suggested (\d+ % by [a-z ]+(, )?)+", text)
 
 

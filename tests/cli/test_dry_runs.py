@@ -153,3 +153,13 @@ def test_only_what_would_be_kept_can_be_tried(run, world, catalogue):
     said = run("suggest", world.fresh, "--model", world.model, "--dry-run")
     assert said.exit_code == 2
     assert run("export", "--dry-run", "--catalogue", catalogue).exit_code == 2
+
+
+def test_a_training_counts_copies_once_as_its_dry_run_does(run, home, catalogue):
+    photograph = next((home / "photos").glob("*.jpg"))
+    shutil.copy(photograph, photograph.with_name("copy.jpg"))
+    with_it = ("--catalogue", catalogue)
+    done(run("scan", *with_it))
+    (planned,) = lines(done(run("train", "--dry-run", "--json", *with_it)))
+    (learned,) = lines(done(run("train", "--json", *with_it)))
+    assert learned["photographs"]["found"] == planned["photographs"]["found"]

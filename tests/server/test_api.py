@@ -153,6 +153,11 @@ def test_tags_typed_by_hand(browser: Browser, catalogue: Catalogue) -> None:
     assert completed[0]["name"] != "sea"  # of fewer photographs than beach
     found = browser.get("/api/tags/complete?text=winter").json["tags"]
     assert [one["name"] for one in found] == ["Winter light"]
+    both = [[content(catalogue, path), "winter lights"] for path in ("a.jpg", "b.jpg")]
+    browser.post("/api/decisions", {"accept": both})
+    found = browser.get("/api/tags/complete?text=WINTER%20LIGHT").json["tags"]
+    # the tag itself comes before tags of more photographs
+    assert [one["name"] for one in found] == ["Winter light", "winter lights"]
     check_invariants(catalogue)
 
 

@@ -283,6 +283,23 @@ def test_search_and_tag_several(window: Window, served: SimpleNamespace) -> None
     assert not set(contents(page)) & set(found[1:4])
 
 
+def test_search_for_a_tag_before_the_list_of_tags_comes(window: Window) -> None:
+    page, requests = window.open("/search"), []
+
+    def hold_the_first(route: Any) -> None:
+        requests.append(route)
+        if len(requests) > 1:
+            route.continue_()
+
+    page.route("**/api/tags/complete*", hold_the_first)
+    page.locator("#with").fill("beach")
+    window.press("Enter")
+    page.locator(".token", has_text="beach").wait_for()
+    page.locator("#with").fill("nowhere")
+    window.press("Enter")
+    window.said("No tag is called nowhere.")
+
+
 def test_overview(window: Window, served: SimpleNamespace) -> None:
     page = window.open(f"/tags/{served.tags['beach']}")
     window.press("Enter")

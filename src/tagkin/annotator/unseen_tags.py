@@ -82,6 +82,15 @@ class UnseenTags(PhotographFeatures):
         kinds = self._prior_or_refuse().meanings(words).kinds
         return [word for word, kind in zip(words, kinds, strict=True) if not kind]
 
+    def confidences(self, features: np.ndarray) -> np.ndarray:
+        """Return the confidence of every tag (photographs × `vocabulary_.names_`).
+
+        `features` are those that `look` returns.
+        """
+        self._check_backbone()
+        P: np.ndarray = self.estimator_.predict_proba(features)
+        return P
+
     def _unseen(self, vocabulary: Sequence[str] | None) -> list[str]:
         """Those of some words that are no tags of this annotator yet."""
         words = [] if vocabulary is None else checked_vocabulary(vocabulary)

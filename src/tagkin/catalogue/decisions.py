@@ -54,7 +54,7 @@ class Decided:
     """Its own run, by which it can be taken back; None where nothing was decided."""
     each: Sequence[OnTag]
     n_kept: int = 0
-    """Of decisions taken back: those that stay, since a later one took their place."""
+    """How many decisions of an undone run later decisions had replaced; the later ones stay."""
 
     def __len__(self) -> int:
         return len(self.each)
@@ -199,11 +199,18 @@ def _put_pair(
     note: str | None,
 ) -> None:
     content, tag = content_of(catalogue, pair.path), TagNumbers(connection)[pair.tag]
+    # a decision that replaces another one answers the same suggestion
+    answered = connection.execute(
+        "SELECT suggested_by, confidence, evidence FROM decisions "
+        "WHERE content = ? AND tag = ? AND holds",
+        (content, tag),
+    ).fetchone()
     _end(connection, content, tag)
     connection.execute(
-        "INSERT INTO decisions (run, content, tag, verdict, made_at, note) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (run, content, tag, verdict, now(), note),
+        "INSERT INTO decisions "
+        "(run, content, tag, verdict, made_at, note, suggested_by, confidence, evidence) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (run, content, tag, verdict, now(), note, *(answered or (None, None, None))),
     )
     if verdict == REJECTED:
         connection.execute(
@@ -221,51 +228,59 @@ def _end(connection: sqlite3.Connection, content: int, tag: int) -> None:
 
 
 def take_back(catalogue: Catalogue, run: int, *, dry_run: bool = False) -> Decided:
-    """Undo the decisions of a run: what held before holds again, suggestions are open again.
+    """Undo the decisions of a run: earlier decisions hold again, or suggestions are open again.
 
-    Of a run that undid another one, the decisions hold again. Those that were replaced by later
-    ones stay replaced.
+    If the run is an undo, the decisions that it took back hold again. Later decisions on the same
+    photographs and tags stay. Undoing several runs gives the same result in any order.
     """
-    undone = catalogue.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
-    mine = "taken_back_by" if undone else "run"
+    is_undo = catalogue.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
+    if is_undo:
+        mine = "d.taken_back_by = ?"
+        is_last = (
+            "NOT EXISTS (SELECT 1 FROM decisions h WHERE h.content = d.content "
+            "AND h.tag = d.tag AND h.holds AND h.id > d.id)"
+        )
+    else:
+        mine, is_last = "d.run = ? AND d.taken_back_by IS NULL", "d.holds"
     rows = catalogue.rows(
-        "SELECT d.id, d.content, d.tag, (SELECT path FROM photographs WHERE content = d.content "
-        "ORDER BY gone IS NOT NULL, path LIMIT 1), t.name, d.confidence, d.suggested_by "
-        f"FROM decisions d JOIN tags t ON t.id = d.tag WHERE d.{mine} = ? AND d.holds = ? "
-        "ORDER BY d.id",
-        (run, not undone),
+        f"SELECT d.id, d.content, d.tag, {is_last}, (SELECT path FROM photographs "
+        "WHERE content = d.content ORDER BY gone IS NOT NULL, path LIMIT 1), t.name, "
+        "d.confidence, d.suggested_by FROM decisions d JOIN tags t ON t.id = d.tag "
+        f"WHERE {mine} ORDER BY d.id",
+        (run,),
     )
-    n_all = catalogue.value(f"SELECT count(*) FROM decisions WHERE {mine} = ?", (run,))
-    if not n_all:
-        raise InvalidInput(f"Run {run} has no decisions to take back. `tagkin history` lists runs.")
+    if not rows:
+        raise InvalidInput(
+            f"Run {run} has no decisions left to take back. `tagkin history` lists runs."
+        )
     # of a photograph that was edited, decisions are on what it was as well
-    each = [OnTag(*row[3:]) for row in rows if row[3] is not None]
-    if dry_run or not rows:
-        return Decided(None, each, n_all - len(rows))
+    each = [OnTag(*row[4:]) for row in rows if row[3] and row[4] is not None]
+    n_kept = sum(not row[3] for row in rows)
+    if dry_run:
+        return Decided(None, each, n_kept)
     with (
         catalogue.transaction() as connection,
         catalogue.run("undo", {"run": run}, undoes=run) as this,
     ):
-        for number, content, tag, *_ in rows:
-            if undone:
+        for number, content, tag, is_last_decision, *_ in rows:
+            connection.execute(
+                "UPDATE decisions SET taken_back_by = ? WHERE id = ?",
+                (None if is_undo else this.id, number),
+            )
+            if is_last_decision and is_undo:
                 _hold_again(connection, number, content, tag)
-            else:
-                _take_back(connection, this.id, number, content, tag)
+            elif is_last_decision:
+                _let_go(connection, number, content, tag)
         this.outcome["decisions"] = len(each)
-    return Decided(this.id, each, n_all - len(rows))
+    return Decided(this.id, each, n_kept)
 
 
-def _take_back(
-    connection: sqlite3.Connection, run: int, number: int, content: int, tag: int
-) -> None:
-    """Let what held before a decision hold again; a suggestion is open again."""
-    connection.execute(
-        "UPDATE decisions SET holds = 0, taken_back_by = ? WHERE id = ?", (run, number)
-    )
+def _let_go(connection: sqlite3.Connection, number: int, content: int, tag: int) -> None:
+    """Let the decision that this one replaced hold again, or open the suggestion again."""
+    _end(connection, content, tag)
     before = connection.execute(
-        "SELECT max(id) FROM decisions WHERE content = ? AND tag = ? AND id < ? "
-        "AND taken_back_by IS NULL",
-        (content, tag, number),
+        "SELECT max(id) FROM decisions WHERE content = ? AND tag = ? AND taken_back_by IS NULL",
+        (content, tag),
     ).fetchone()[0]
     if before is not None:
         connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (before,))
@@ -308,9 +323,7 @@ def _hold_again(connection: sqlite3.Connection, number: int, content: int, tag: 
     """Let a decision that was taken back hold again."""
     _end(connection, content, tag)
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", (content, tag))
-    connection.execute(
-        "UPDATE decisions SET holds = 1, taken_back_by = NULL WHERE id = ?", (number,)
-    )
+    connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (number,))
 
 
 def decided_tags(

@@ -110,12 +110,11 @@ def _relearned(
     features: np.ndarray,
 ) -> Iterator[Entry]:
     """Confidences of today's model for what was decided before it; of tags that it knows."""
-    estimator = annotator.estimator_
     columns = {name: i for i, name in enumerate(annotator.vocabulary_.names_)}
     names = dict(catalogue.rows("SELECT id, name FROM tags"))
     numbers = dict(catalogue.rows("SELECT id, digest FROM contents"))
     learned = {str(digest): i for i, digest in enumerate(annotator.digests_)}
-    held_out = estimator.held_out_
+    held_out = annotator.estimator_.held_out_
     by_content: dict[int, list[tuple[int, int]]] = {}
     for content, tag, _ in decided:
         column = columns.get(names[tag])
@@ -124,7 +123,7 @@ def _relearned(
     some = sorted(by_content)
     for start in range(0, len(some), _BLOCK):
         block = some[start : start + _BLOCK]
-        P = estimator.predict_proba(features[[row[content] for content in block]])
+        P = annotator.confidences(features[[row[content] for content in block]])
         for p, content in zip(P, block, strict=True):
             own = learned.get(numbers[content].hex(), -1)
             for tag, column in by_content[content]:

@@ -78,14 +78,16 @@ def tags_of(catalogue: Catalogue, names: Sequence[str]) -> dict[str, int]:
 
 
 def complete_tag(catalogue: Catalogue, text: str, n: int = 12) -> list[tuple[int, str]]:
-    """Tags for what was typed so far: those that begin so, then those in which it stands.
+    """Return tags for the text typed so far.
 
-    Tags of many photographs come first. Upper and lower case and spelling do not matter.
+    The tag itself comes first, then tags that begin so, then tags that contain the text; in each
+    group, tags of many photographs. Upper and lower case and spelling do not matter.
     """
     rows = catalogue.rows(
         "SELECT id, name FROM tags WHERE same_as IS NULL AND NOT forgotten AND instr(key, :text) "
         "AND n_found + n_accepted + n_suggested > 0 "
-        "ORDER BY instr(key, :text) > 1, n_found + n_accepted DESC, key, name LIMIT :n",
+        "ORDER BY key <> :text, instr(key, :text) > 1, n_found + n_accepted DESC, key, name "
+        "LIMIT :n",
         {"text": normalize_tag(text), "n": n},
     )
     return [(number, name) for number, name in rows]

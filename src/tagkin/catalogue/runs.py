@@ -15,7 +15,8 @@ __all__ = ["Decisions", "PastRun", "count_decisions", "history", "last_undoable"
 
 _COLUMNS = (
     "r.id, r.what, r.started_at, r.ended_at, r.model, r.parameters, r.outcome, r.undoes, "
-    "(SELECT max(id) FROM runs u WHERE u.undoes = r.id)"
+    "(SELECT max(id) FROM runs u WHERE u.undoes = r.id "
+    "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id))"
 )
 # Runs that can be undone: they have decisions or writes of their own.
 _UNDOABLE = (
@@ -41,6 +42,7 @@ class PastRun:
     outcome: dict[str, Any]
     undoes: int | None
     undone_by: int | None
+    """The undo of this run; None if that undo was undone."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a plain dict, ready for JSON."""

@@ -69,7 +69,7 @@ class Undone:
     files: list[FileUndone] = field(default_factory=list)
     decisions: list[OnTag] = field(default_factory=list)
     n_kept: int = 0
-    """Decisions that stay, since a later one took their place."""
+    """How many decisions of the run later decisions had replaced; the later ones stay."""
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -109,7 +109,9 @@ def undo_run(
         finish_writes(catalogue)
     found = last_undoable(catalogue) if number is None else past_run(catalogue, number)
     if found is None:
-        raise InvalidInput("There is nothing to undo: no run decided or wrote anything.")
+        raise InvalidInput(
+            "There is nothing to undo: no run decided or wrote anything that still stands."
+        )
     writes = [one for one in writes_of(catalogue, found.id) if one.state in ("done", "planned")]
     if writes:
         return _undo_writes(catalogue, found, writes[::-1], dry_run, progress)

@@ -121,8 +121,8 @@ def write_accepted(
     convention : Convention, optional
         How new sidecars are named; by default as `tagkin.collection.sidecars.Naming` says.
     embed : bool, default False
-        Write into the photographs themselves, through exiftool, instead of sidecars. RAW files
-        other than DNG get sidecars all the same.
+        Write into the photographs themselves, through exiftool, and into sidecars that exist. RAW
+        files other than DNG get sidecars all the same.
     dry_run : bool, default False
         Write nothing; say what would be written.
     progress : function of (what, done, all), optional
@@ -183,17 +183,20 @@ class _Writer:
             return TagNumbers(connection)
 
     def planned(self, one: ToWrite) -> list[FileWrite]:
-        """The files that get the tags of a photograph.
+        """Return the files that get the tags of a photograph.
 
-        Tags that go into photographs go into the sidecar of a RAW file, as Lightroom has it.
+        Embedded tags also go into existing sidecars, because some programs read only these. A RAW
+        file gets a sidecar, as in Lightroom.
         """
         photograph = Path(self.catalogue.absolute(one.path))
+        beside = self.naming.sidecars(photograph)
         if self.exiftool is None:
-            return [self._into_sidecar(one, found) for found in self.naming.sidecars(photograph)]
+            return [self._into_sidecar(one, found) for found in beside]
         files = [*self.naming.raw_files(photograph), photograph]
         inside = [file for file in files if file.suffix.lower() not in _NOT_EMBEDDED]
         raw = [file for file in files if file not in inside]
         sidecars = {one.path: one for file in raw for one in self.naming.raw_sidecars(file)}
+        sidecars |= {one.path: one for one in beside if one.exists}
         return [
             *(self._into_sidecar(one, found) for found in sidecars.values()),
             *(

@@ -65,7 +65,7 @@ def run(
     """
     check_target(sheet, overwrite, (".png",))
     if model is None:
-        refuse_options(sheet=sheet, collection=collection)
+        refuse_options("with --model", sheet=sheet, collection=collection)
         explain_in_catalogue(catalogue, photo, n_kin, as_json)
         return
     with progress_bar() as step:

@@ -150,7 +150,13 @@ def run(
             raise typer.BadParameter(
                 "PHOTOS are missing; a catalogue needs neither them nor --model."
             )
-        refuse_options(tags=tags, column=column, collection=collection, vocabulary=vocabulary)
+        refuse_options(
+            "with PHOTOS",
+            tags=tags,
+            column=column,
+            collection=collection,
+            vocabulary=vocabulary,
+        )
         only_one(dry_run=dry_run, output=output)
         kept = use_cache(cache, no_cache)
         listed = partial(_deliver, output=output, as_csv=as_csv, verbatim=verbatim)
@@ -167,7 +173,7 @@ def run(
             listed if as_csv or output else None,
         )
         return
-    refuse_options(folder=folder, dry_run=dry_run)
+    refuse_options("without PHOTOS, with a catalogue", folder=folder, dry_run=dry_run)
     words = None if vocabulary is None else words_of(vocabulary)
     with progress_bar() as step:
         if model is None and words is not None:

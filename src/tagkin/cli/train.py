@@ -128,7 +128,7 @@ def run(
             **settings,
         )
         if not photos or model is None:
-            refuse_options(tags=tags, column=column, scheduler=scheduler)
+            refuse_options("with PHOTOS and --model", tags=tags, column=column, scheduler=scheduler)
             given = {"backbone": backbone, "min_count": min_count, "seed": seed, **settings}
             given |= {"tune": tune, "denoise": not no_denoise}
             if dry_run:

@@ -108,11 +108,15 @@ def _sentence(result: Undone, dry_run: bool) -> str:
         if dry_run:
             return f"{done} of {what} would be put back."
         n_exact = len(result.files) - len(result.not_exact)
-        return f"Took back {what}: {done}, {n_exact:,} of them as they were, byte for byte."
+        exact = done if not result.not_exact else f"{n_exact:,} of {done}"
+        return f"Took back {what}: put back {exact}, byte for byte."
     done = count(len(result.decisions), "decision")
     if dry_run:
         return f"{done} of {what} would be taken back."
-    kept = f"; {count(result.n_kept, 'decision')} stays" if result.n_kept == 1 else ""
-    kept = f"; {count(result.n_kept, 'decision')} stay" if result.n_kept > 1 else kept
-    later = ", since later ones took their place" if result.n_kept else ""
-    return f"Took back {what}: {done}{kept}{later}."
+    return f"Took back {what}: {done}.{_replaced(result.n_kept)}"
+
+
+def _replaced(n: int) -> str:
+    if n == 1:
+        return " A later decision had replaced 1 other; the later one stays."
+    return f" Later decisions had replaced {n:,} others; the later ones stay." if n else ""

@@ -44,11 +44,11 @@ _STATES = {
 }
 
 
-def refuse_options(**given: Any) -> None:
-    """Refuse options that mean nothing here: the catalogue says what they would say."""
+def refuse_options(rule: str, **given: Any) -> None:
+    """Refuse options that have no effect here; `rule` completes "--sheet can only be used ..."."""
     names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if names:
-        raise typer.BadParameter(f"{' and '.join(names)} cannot be used like this; see --help.")
+        raise typer.BadParameter(f"{' and '.join(names)} can only be used {rule}.")
 
 
 # --- train -------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def learn_from_catalogue(
         parameters = {name: value for name, value in given.items() if value not in (None, False)}
         run = train(one, annotator, parameters, progress=step)
         n_all, n_rejected = one.rows(
-            "SELECT (SELECT count(*) FROM photographs WHERE gone IS NULL), "
+            "SELECT (SELECT count(DISTINCT content) FROM photographs WHERE gone IS NULL), "
             "(SELECT total(n_rejected) FROM tags)"
         )[0]
         return {

@@ -61,9 +61,9 @@ def run(
         bool,
         typer.Option(
             "--embed",
-            help="Write into the photographs themselves instead of sidecars, with exiftool, which "
-            "has to be installed. The original is kept as img.jpg_original. RAW files other than "
-            "DNG get a sidecar.",
+            help="Write into the photographs themselves, and into sidecars that exist, with "
+            "exiftool, which has to be installed. The original is kept as img.jpg_original. RAW "
+            "files other than DNG get a sidecar.",
         ),
     ] = False,
     dry_run: options.DryRun = False,

@@ -4,6 +4,11 @@ import { get } from "./server.js";
 
 let asked = 0;
 
+export async function tagsFor(text) {
+  const { tags } = await get(`api/tags/complete?text=${encodeURIComponent(text)}`);
+  return tags;
+}
+
 function close(field) {
   field.parentElement.querySelector(".completions")?.remove();
   field.setAttribute("aria-expanded", "false");
@@ -25,12 +30,12 @@ async function offer(field) {
   const mine = ++asked;
   const text = field.value.trim();
   if (!text) return close(field);
-  const found = await get(`api/tags/complete?text=${encodeURIComponent(text)}`).catch(() => ({ tags: [] }));
+  const tags = await tagsFor(text).catch(() => []);
   if (mine !== asked || document.activeElement !== field) return;
   close(field);
-  if (!found.tags.length) return;
+  if (!tags.length) return;
   const list = make("ul", { class: "completions", role: "listbox", id: `${field.id}-list`, "aria-label": "Tags" });
-  found.tags.forEach((one, i) => {
+  tags.forEach((one, i) => {
     const option = make("li", { role: "option", id: `${field.id}-${i}`, "aria-selected": "false", "data-id": one.id }, one.name);
     option.addEventListener("mousedown", (event) => {
       event.preventDefault();

@@ -1,8 +1,9 @@
 // Search: results as they are scrolled to, and tags for several photographs at once.
+import { tagsFor } from "./complete.js";
 import { counted, find, findAll, make, mode } from "./dom.js";
 import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
-import { complain } from "./message.js";
+import { complain, say } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
 import { decide, sayStored } from "./state.js";
 
@@ -102,6 +103,15 @@ function addToken({ id, name }) {
   ask(form);
 }
 
+// Enter can come before the list of tags.
+async function askWithTyped(form) {
+  const text = find("#with").value.trim();
+  if (!text) return ask(form);
+  const [tag] = await tagsFor(text);
+  if (tag) addToken(tag);
+  else say(`No tag is called ${text}.`, { bad: true });
+}
+
 function ask(form) {
   const data = new FormData(form);
   const given = new URLSearchParams([...data].filter(([, value]) => value !== ""));
@@ -142,7 +152,7 @@ export function listen() {
   document.addEventListener("submit", (event) => {
     if (mode() !== "search") return;
     event.preventDefault();
-    if (event.target.id === "search") ask(event.target);
+    if (event.target.id === "search") askWithTyped(event.target).catch(complain);
     const name = find("#tag").value.trim();
     if (event.target.id === "add" && name) decideOnChosen("accept", name).then(() => (find("#tag").value = ""));
   });
