@@ -43,11 +43,11 @@ class _TiffImageFile(TiffImagePlugin.TiffImageFile):
         if len(bits) == 1:
             self.tag_v2[_PLANES] = 1  # there is one colour, whatever is said of the others
         super()._setup()
-        tile = self.tag_v2.get(_TILE_WIDTH, 0), self.tag_v2.get(_TILE_HEIGHT, 0)
-        if tile[0] * tile[1] > max(_LARGEST_TILE, self.width * self.height):
+        sides = self.tag_v2.get(_TILE_WIDTH, 0), self.tag_v2.get(_TILE_HEIGHT, 0)
+        if sides[0] * sides[1] > max(_LARGEST_TILE, self.width * self.height):
             raise UnreadableImage(
-                f"TIFF of {self.width:,} × {self.height:,} pixels in tiles of {tile[0]:,} × "
-                f"{tile[1]:,}"
+                f"TIFF of {self.width:,} × {self.height:,} pixels in tiles of {sides[0]:,} × "
+                f"{sides[1]:,}"
             )
         if set(bits) != {16} or self.tag_v2.get(_PLANES) != 2 or self._compression != "raw":
             return
