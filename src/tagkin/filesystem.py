@@ -442,7 +442,7 @@ def _locked_file(folder: Path, path: Path, patience: float) -> tuple[BinaryIO, b
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # the one before has removed the folder that it made
-            file = path.open("a+b")
+            file = open(path, "a+b", opener=open_private)  # noqa: SIM115 (the caller closes)
             ours = try_lock(file)
             if ours is not False and _is_same(file, path):
                 return file, ours

@@ -10,6 +10,7 @@ import pytest
 
 from tagkin.catalogue import Catalogue, explain_photograph, open_for_scan, scan
 from tagkin.catalogue.evidence import pack_evidence
+from tagkin.catalogue.locations import known_catalogues
 from tagkin.catalogue.migrations import MIGRATIONS, statements
 from tagkin.catalogue.writer import WriterLock
 from tagkin.errors import StorageError
@@ -233,6 +234,15 @@ def test_what_a_catalogue_keeps_is_for_its_user_alone(folder, data_folder, monke
     files = {name, f"{name}-wal", f"{name}-shm", f"{name}-writer", "collections.json"}
     folders = {"deep", "data", "catalogues"}
     assert modes == dict.fromkeys(files, 0o600) | dict.fromkeys(folders, 0o700)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "null", '{"collections": {"/": 5}}'])
+def test_where_catalogues_are_may_be_damaged(folder, data_folder, text):
+    data_folder.mkdir(exist_ok=True)
+    (data_folder / "collections.json").write_text(text)
+    assert known_catalogues() == {}
+    with open_for_scan(folder.root) as catalogue:
+        assert known_catalogues() == {folder.root: catalogue.path}
 
 
 def test_a_lock_that_is_a_link_is_not_followed(folder, tmp_path):

@@ -128,7 +128,9 @@ def test_a_tag_that_is_typed_is_spelled_as_it_is_known(catalogue):
     check_invariants(catalogue)
 
 
-@pytest.mark.parametrize("typed", ["", "  ", "||", "bell\a", "no\uffff"])
+@pytest.mark.parametrize(
+    "typed", ["", "  ", "||", "bell\a", "no\uffff", "a\0b", "\ud800", "\u200b\u202e"]
+)
 def test_what_no_file_can_hold_is_not_accepted(catalogue, typed):
     with pytest.raises(InvalidInput, match=r"A tag has a name|no file can hold"):
         decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=[typed, "dog"]))

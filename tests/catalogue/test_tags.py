@@ -103,7 +103,7 @@ def test_mistakes(catalogue):
         change_tags(catalogue, "rename", ["dog"], "sea")
     with pytest.raises(InvalidInput, match="nothing to change"):
         change_tags(catalogue, "merge", ["dog"], "dog")
-    with pytest.raises(InvalidInput, match="blank"):
+    with pytest.raises(InvalidInput, match="A tag has a name"):
         change_tags(catalogue, "rename", ["dog"], " ")
     with pytest.raises(InvalidInput, match="neither forgotten nor merged"):
         restore_tag(catalogue, "dog")

@@ -83,3 +83,39 @@ def test_a_database_that_is_not_ours_is_left_as_it_is(tmp_path, statements, sent
         with pytest.raises(StorageError, match=sentence):
             ask()
     assert database(tmp_path).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE clock SET uses = 'text'",
+        "UPDATE clock SET uses = 9223372036854775807",
+        "DELETE FROM clock",
+    ],
+)
+def test_values_that_nobody_writes_are_damage(tmp_path, statement):
+    with FeatureCache(tmp_path) as cache:
+        keep(cache, [1])
+    change(tmp_path, statement)
+    with (
+        pytest.warns(UserWarning, match="is damaged"),
+        FeatureCache(tmp_path) as cache,
+    ):
+        keep(cache, [2])
+    with FeatureCache(tmp_path) as cache:
+        assert held(cache, [1, 2]) == {2}
+
+
+@pytest.mark.parametrize("digest", ["5", "'text'"])
+def test_a_digest_that_is_none_is_damage(tmp_path, digest):
+    path = tmp_path / "a.jpg"
+    path.write_bytes(b"one")
+    os.utime(path, ns=(10**18, 10**18))
+    with FeatureCache(tmp_path) as cache:
+        cache.remember([str(path)], [path.stat()], ["12" * 32])
+    change(tmp_path, f"UPDATE files SET digest = {digest}")
+    with (
+        pytest.warns(UserWarning, match="is damaged"),
+        FeatureCache(tmp_path) as cache,
+    ):
+        assert cache.digests([str(path)], [path.stat()]) == [None]

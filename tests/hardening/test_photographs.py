@@ -29,8 +29,8 @@ def test_no_more_memory_than_the_decoder_itself_needs(make, bytes_per_pixel):
 
     They once took 29, 14 and 10 bytes per pixel.
     """
-    data = make()
-    assert len(data) < 200_000
+    data = make() + bytes(96_000)  # so large that it may be a photograph
+    assert len(data) < 300_000
     decode(photographs()["tiff"])  # whatever is loaded at first use is no part of it
 
     def work():
@@ -69,6 +69,33 @@ def test_what_does_not_fit_costs_one_photograph(tmp_path):
         np.testing.assert_allclose(found.features, [[255, 0, 0], [0, 0, 255]])
 
     within(200 * MB, work)
+
+
+@pytest.mark.parametrize("make", [hostile.float_tiff, hostile.small_bomb_png])
+def test_no_photograph_is_that_plain(make):
+    """Hundreds of megapixels in some kilobytes: they took seconds to decode."""
+    data = make()
+    assert len(data) < 50_000
+    with pytest.raises(UnreadableImage, match=r"megapixels in a file of .* KB"):
+        decode(data, min_side=224)
+
+
+@needs_fork
+def test_a_tile_takes_no_more_memory_than_its_picture():
+    """libtiff takes memory for a whole tile: here 1.6 GB for 100 × 100 pixels."""
+    entries = {256: (4, 1, 100), 257: (4, 1, 100), 322: (4, 1, 40_000), 323: (4, 1, 40_000)}
+    entries |= {tag: (3, 1, value) for tag, value in ((258, 8), (259, 8), (262, 1), (277, 1))}
+    pixels = hostile.deflated(1 << 20)
+    start = 8 + 2 + 12 * (len(entries) + 2) + 4
+    entries |= {324: (4, 1, start), 325: (4, 1, len(pixels))}
+    data = hostile.tiff(entries, pixels)
+    decode(photographs()["tiff"])  # whatever is loaded at first use is no part of it
+
+    def work():
+        with pytest.raises(UnreadableImage, match="in tiles of 40,000 × 40,000"):
+            decode(data)
+
+    within(64 * MB, work)
 
 
 def test_a_file_of_many_empty_segments_is_refused_at_once():

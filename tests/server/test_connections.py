@@ -1,5 +1,6 @@
 """Clients that never finish, and clients that try many passwords: others are still answered."""
 
+import contextlib
 import socket
 import threading
 import time
@@ -52,6 +53,29 @@ def test_requests_that_never_end_keep_nobody_out(
             time.sleep(0.05)
         assert person.get("/tags").status == 200
         assert capfd.readouterr().err == ""
+    finally:
+        for one in clients:
+            one.close()
+        running.stop()
+
+
+def test_requests_one_after_the_other_keep_nobody_out(shared: Shared) -> None:
+    """Each client sends many requests at once, so that none of them ever waits."""
+    running = Running(shared.review)
+    person = Browser(running.port)
+    person.open(running.access.key)
+    requests = b"GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 3000
+    clients: list[socket.socket] = []
+    try:
+        for _ in range(70):
+            one = socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE)
+            clients.append(one)
+            one.setblocking(False)
+        for one in clients:
+            with contextlib.suppress(OSError):  # the server has closed the first of them
+                one.send(requests)
+        for _ in range(3):
+            assert person.get("/tags").status == 200
     finally:
         for one in clients:
             one.close()

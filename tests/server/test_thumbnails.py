@@ -49,6 +49,22 @@ def test_made_once(cache: Path, photograph: tuple[str, str]) -> None:
     again.close()
 
 
+@pytest.mark.parametrize("value", [2_000_000_000, -5, "text", 1.5])
+def test_a_value_that_is_no_picture_is_made_again(
+    cache: Path, photograph: tuple[str, str], value: object
+) -> None:
+    kept = Thumbnails(cache)
+    first = kept.picture(*photograph, SMALL)
+    kept.close()
+    with sqlite3.connect(cache / "thumbnails.sqlite") as database:
+        database.execute("UPDATE thumbnails SET jpeg = ?", (value,))
+    again = Thumbnails(cache)
+    assert again.picture(*photograph, SMALL) == first
+    Path(photograph[0]).unlink()
+    assert again.picture(*photograph, SMALL) == first
+    again.close()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="files have other permissions")
 def test_others_cannot_read_the_pictures(cache: Path, photograph: tuple[str, str]) -> None:
     kept = Thumbnails(cache)

@@ -139,6 +139,8 @@ def tag_numbers(
 
 
 def _numbers_of(catalogue: Catalogue, name: str, may_be_new: bool) -> list[int]:
+    if any("\ud800" <= one <= "\udfff" for one in name):  # an argument that is not UTF-8
+        raise InvalidInput(f"The tag {name!r} has a character that no file can hold. Leave it out.")
     exact = catalogue.value("SELECT coalesce(same_as, id) FROM tags WHERE name = ?", (name,))
     if exact is not None:
         return [exact]

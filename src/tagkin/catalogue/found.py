@@ -13,7 +13,7 @@ from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
-__all__ = ["Places", "TagNumbers", "replace_places", "spelled"]
+__all__ = ["Places", "TagNumbers", "checked_tag", "replace_places", "spelled"]
 
 Places = Mapping[str, list[tuple[str, str]]]
 """Tag → (spelling, file) for each file that holds it; the file "" is the photograph itself."""
@@ -49,21 +49,29 @@ def _storable(name: str) -> str:
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
-def spelled(row: Callable[[str, tuple[str, str]], tuple[Any, ...] | None], name: str) -> str:
-    """A tag that a person typed, as it is spelled: in the usual way where it is known.
-
-    `row` gives the first row of a query.
+def checked_tag(name: str) -> str:
+    """Return a tag that a person typed, tidied.
 
     Raises
     ------
     InvalidInput
-        If it is blank, or has a character that no file of tags can hold.
+        If nothing of it can be seen, or it has a character that no file of tags can hold.
     """
     tag = tidy(name)
-    if not normalize_tag(tag):
+    kinds = {unicodedata.category(one) for one in tag}
+    if not normalize_tag(tag) or kinds == {"Cf"}:
         raise InvalidInput(f"A tag has a name; found {name!r}.")
-    if any(unicodedata.category(one) == "Cc" or one in _NO_CHARACTERS for one in tag):
-        raise InvalidInput(f"The tag {tag!r} has a character that no file can hold. Leave it out.")
+    if "\0" in name or kinds & {"Cc", "Cs"} or any(one in _NO_CHARACTERS for one in tag):
+        raise InvalidInput(f"The tag {name!r} has a character that no file can hold. Leave it out.")
+    return tag
+
+
+def spelled(row: Callable[[str, tuple[str, str]], tuple[Any, ...] | None], name: str) -> str:
+    """A tag that a person typed, as it is spelled: in the usual way where it is known.
+
+    `row` gives the first row of a query. What is no tag is an `InvalidInput`, as in `checked_tag`.
+    """
+    tag = checked_tag(name)
     found = row(
         "SELECT name FROM tags WHERE name = ?1 OR key = ?2 "
         "ORDER BY name <> ?1, n_found + n_accepted DESC, id LIMIT 1",

@@ -139,7 +139,8 @@ def _matching(pattern: re.Pattern[str], expected: str) -> Check:
 
 
 def _tag(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_TAG or not tidy(value):
+    is_short = isinstance(value, str) and len(value) <= _LONGEST_TAG
+    if not is_short or not _is_unicode(value) or not tidy(value):
         raise ValueError(f"a tag of at most {_LONGEST_TAG:,} characters")
     return value
 

@@ -55,7 +55,7 @@ def _known() -> tuple[dict[Path, Path], dict[Path, Path]]:
         kept = json.loads(_memory().read_bytes().decode("utf-8"))
         used = {Path(root): Path(path) for root, path in kept["collections"].items()}
         others = {Path(path): Path(root) for path, root in kept.get("others", {}).items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}, {}  # nothing is remembered, or nothing that can be used
     return (
         {root: path for root, path in used.items() if os.path.isfile(path)},

@@ -13,9 +13,8 @@ from typing import Any
 
 from tagkin.catalogue.catalogue import Catalogue
 from tagkin.catalogue.filters import tag_numbers
-from tagkin.catalogue.found import TagNumbers
+from tagkin.catalogue.found import TagNumbers, checked_tag
 from tagkin.catalogue.texts import from_text
-from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
@@ -119,9 +118,7 @@ def change_tags(
     """
     numbers = list(dict.fromkeys(tag_numbers(catalogue, names)))
     if into is not None:
-        into = tidy(into)
-        if not into:
-            raise InvalidInput("The name of a tag is blank. Write one.")
+        into = checked_tag(into)
         numbers = _checked(catalogue, what, numbers, into)
     plan = _plan(catalogue, numbers, into)
     if dry_run:

@@ -11,6 +11,7 @@ from tagkin.filesystem import make_private_file, make_private_folder
 
 __all__ = [
     "DAMAGED",
+    "Damaged",
     "Unusable",
     "connect",
     "delete",
@@ -72,6 +73,12 @@ INSERT INTO clock VALUES (0, 0);
 
 class Unusable(Exception):
     """The file is sound but not for this program; the message says what it is."""
+
+
+class Damaged(sqlite3.DatabaseError):
+    """A value in the file that no tagkin writes: SQLite keeps any kind of value anywhere."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def connect(folder: Path, *, create: bool) -> sqlite3.Connection | None:

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tagkin.features._schema import number
+from tagkin.features._schema import Damaged, number
 
 __all__ = [
     "Entry",
@@ -122,7 +122,10 @@ def backbones(connection: sqlite3.Connection) -> list[tuple[str, str, int, int, 
 def contents(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, bytes]:
     """SHA-256 of the files that are known, by their keys."""
     query = "SELECT key, digest FROM files WHERE key IN"
-    return dict(_rows(connection, query, keys))
+    found = dict(_rows(connection, query, keys))
+    if not all(isinstance(digest, bytes) for digest in found.values()):
+        raise Damaged("a digest is no digest")
+    return found
 
 
 def put_contents(connection: sqlite3.Connection, rows: Sequence[tuple[bytes, bytes]]) -> None:
@@ -138,7 +141,10 @@ def note_uses(connection: sqlite3.Connection, used: Used, n_stored: int = 0) -> 
 
     The clock counts transactions: the order of uses is known, and their time is not kept.
     """
-    now, n_latest = connection.execute("SELECT uses, n_latest FROM clock").fetchone()
+    clock = connection.execute("SELECT uses, n_latest FROM clock").fetchone() or (None, None)
+    if not all(isinstance(one, int) and 0 <= one < 2**62 for one in clock):
+        raise Damaged("its clock does not count")
+    now, n_latest = clock
     if not n_stored and len(used) == n_latest and set(used.values()) == {now}:
         return now  # the very entries that were used last, as when a run is repeated
     connection.execute("UPDATE clock SET uses = ?, n_latest = ?", (now + 1, len(used) + n_stored))

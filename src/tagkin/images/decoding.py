@@ -87,6 +87,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
             _check_size(image, max_pixels)
             if scan is not None:
                 _refuse_hollow(data, image.size, scan)
+            _refuse_inflated(data, image.size)
             return _pixels_of(image, found, scan, min_side, max_pixels)
         except UnreadableImage:
             raise
@@ -179,6 +180,17 @@ def _refuse_hollow(data: bytes, size: tuple[int, int], scan: Scan) -> None:
     if b"\xff\xd9" not in written[scan.start :]:
         zeros = amount(len(data) - len(written))
         raise UnreadableImage(f"truncated: the last {zeros} of {amount(len(data))} are zeros")
+
+
+def _refuse_inflated(data: bytes, size: tuple[int, int]) -> None:
+    """Refuse a large picture in a file of less than one bit for each 8 × 8 pixels.
+
+    No photograph is so plain, and such a file of a few kilobytes takes seconds and gigabytes.
+    """
+    n_pixels = size[0] * size[1]
+    if n_pixels > _LARGE and n_pixels / 64 > 8 * len(data):
+        what = f"{n_pixels / 1e6:,.3g} megapixels in a file of {amount(len(data))}"
+        raise UnreadableImage(f"{what}, which is no photograph")
 
 
 def _damage(found: str, data: bytes, image: Any, error: Exception) -> str:

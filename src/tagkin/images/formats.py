@@ -26,11 +26,12 @@ from tagkin.images.raw import RAW, has_rawpy, is_raw_tiff, raw_suffixes
 __all__ = ["format_of", "format_of_file", "open_header", "suffixes", "suffixes_of_type"]
 
 
-_BITS_PER_SAMPLE, _PLANES = 258, 284  # tags of TIFF
+_BITS_PER_SAMPLE, _PLANES, _TILE_WIDTH, _TILE_HEIGHT = 258, 284, 322, 323  # tags of TIFF
+_LARGEST_TILE = 1 << 22  # pixels; libtiff takes memory for a whole tile, however small the picture
 
 
 class _TiffImageFile(TiffImagePlugin.TiffImageFile):
-    """TIFF as Pillow reads it, less two faults.
+    """TIFF as Pillow reads it, less two faults, and without tiles far larger than the picture.
 
     When its pixels are there, Pillow reads its metadata; damaged ones must not cost it. And Pillow
     takes the bytes of colours for pixels where they have 16 bits, are kept one colour after the
@@ -42,6 +43,12 @@ class _TiffImageFile(TiffImagePlugin.TiffImageFile):
         if len(bits) == 1:
             self.tag_v2[_PLANES] = 1  # there is one colour, whatever is said of the others
         super()._setup()
+        sides = self.tag_v2.get(_TILE_WIDTH, 0), self.tag_v2.get(_TILE_HEIGHT, 0)
+        if sides[0] * sides[1] > max(_LARGEST_TILE, self.width * self.height):
+            raise UnreadableImage(
+                f"TIFF of {self.width:,} × {self.height:,} pixels in tiles of {sides[0]:,} × "
+                f"{sides[1]:,}"
+            )
         if set(bits) != {16} or self.tag_v2.get(_PLANES) != 2 or self._compression != "raw":
             return
         if self.mode not in ("RGB", "RGBA"):

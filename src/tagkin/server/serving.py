@@ -80,17 +80,18 @@ class _Connection(H11Protocol):
     """A connection that makes room: if there are too many, the longest waiting one is closed.
 
     A connection waits while the server has nothing to do for it: it is idle, or its client has
-    not sent the whole request. So nobody can keep others out by requests that never end.
+    not sent the whole request. If no other connection waits, the oldest one is closed. So nobody
+    can keep others out, neither by requests that never end nor by one request after the other.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._made_at = self.loop.time()
         others = [one for one in self.connections if isinstance(one, _Connection)]
-        opened = [one for one in others if not one.transport.is_closing()]
-        if len(opened) > _MAX_CONNECTIONS:
-            waiting = (one for one in opened if one._is_waiting())
-            min(waiting, key=lambda one: one._made_at).transport.abort()
+        opened = [one for one in others if one is not self and not one.transport.is_closing()]
+        if len(opened) >= _MAX_CONNECTIONS:
+            oldest = min(opened, key=lambda one: (not one._is_waiting(), one._made_at))
+            oldest.transport.abort()
 
     def _is_waiting(self) -> bool:
         request = self.cycle

@@ -134,14 +134,15 @@ class Thumbnails:
                     "SELECT jpeg FROM thumbnails WHERE digest = ? AND size = ?",
                     (bytes.fromhex(digest), size),
                 ).fetchone()
-                return None if row is None else bytes(row[0])
+                # SQLite keeps any kind of value, and takes a damaged row for another one
+                return row[0] if row is not None and isinstance(row[0], bytes) else None
         return None
 
     def _keep(self, digest: str, size: int, jpeg: bytes) -> None:
         with self._lock, contextlib.suppress(sqlite3.Error):
             if self._database is not None:
                 self._database.execute(
-                    "INSERT OR IGNORE INTO thumbnails (digest, size, jpeg) VALUES (?, ?, ?)",
+                    "INSERT OR REPLACE INTO thumbnails (digest, size, jpeg) VALUES (?, ?, ?)",
                     (bytes.fromhex(digest), size, jpeg),
                 )
                 self._n_stored += 1

@@ -78,6 +78,17 @@ def test_a_name_is_not_read_as_several_arguments(starts, tmp_path, photo):
     assert not starts.exists()
 
 
+def test_no_configuration_beside_photographs_is_run(tmp_path, monkeypatch, photo):
+    """A configuration is a program; without a home folder, exiftool looks in the current folder."""
+    ran = tmp_path / "ran"
+    (tmp_path / ".ExifTool_config").write_text(f"open(F, '>{ran}'); close F; 1;\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOME", raising=False)
+    with ExifTool() as exiftool:
+        assert exiftool.run("-s3", "-MIMEType", photo) == "image/jpeg\n"
+    assert not ran.exists()
+
+
 def test_it_ends_with_a_process_that_was_killed(tmp_path, monkeypatch, photo):
     """The end that exiftool holds of a pipe closes then, and not before."""
     pipe = tmp_path / "pipe"

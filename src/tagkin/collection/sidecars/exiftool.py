@@ -13,7 +13,9 @@ from tagkin.errors import InvalidInput
 
 __all__ = ["ExifTool", "ExifToolError", "check_exiftool"]
 
-_STAYING = ["exiftool", "-stay_open", "True", "-@", "-"]
+# A configuration of exiftool is a program. Without a home folder, exiftool would run one that lies
+# in the current folder, which may be a folder of photographs; an empty name says to read none.
+_STAYING = ["exiftool", "-config", "", "-stay_open", "True", "-@", "-"]
 _ALWAYS = ["-common_args", "-charset", "filename=utf8", "-q"]
 # At the end of its input exiftool waits for more, for ever; it is to end there, also where whoever
 # started it was killed. So its input comes from this, where `cat` passes on what comes at once.
