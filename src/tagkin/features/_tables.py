@@ -141,8 +141,8 @@ def note_uses(connection: sqlite3.Connection, used: Used, n_stored: int = 0) -> 
 
     The clock counts transactions: the order of uses is known, and their time is not kept.
     """
-    clock = connection.execute("SELECT uses, n_latest FROM clock").fetchone() or (None, None)
-    if not all(isinstance(one, int) and 0 <= one < 2**62 for one in clock):
+    clock = connection.execute("SELECT uses, n_latest FROM clock").fetchone() or (-1, -1)
+    if not all(isinstance(count, int) and 0 <= count < 2**62 for count in clock):
         raise Damaged("its clock does not count")
     now, n_latest = clock
     if not n_stored and len(used) == n_latest and set(used.values()) == {now}:
