@@ -204,10 +204,10 @@ class WordVectors:
 
     def coverage(self, names: Sequence[str]) -> Coverage:
         """The share of the tags that have a vector, and the tags that have none."""
-        return covered(names, self.vectors(names)[1])
+        return measure_coverage(names, self.vectors(names)[1])
 
 
-def covered(names: Sequence[str], known: np.ndarray) -> Coverage:
+def measure_coverage(names: Sequence[str], known: np.ndarray) -> Coverage:
     """`Coverage` of tags of which it is known whether they have a vector."""
     unknown = [name for name, there in zip(names, known, strict=True) if not there]
     return Coverage(1 - len(unknown) / max(1, len(names)), unknown)
