@@ -217,7 +217,7 @@ def test_parquet_of_all_kinds(tmp_path):
     (tmp_path / "text.parquet").unlink()
     wider = pyarrow.array(np.zeros((3, 5), np.float32).tolist())
     pyarrow.parquet.write_table(pyarrow.table({"x": wider}), tmp_path / "wider.parquet")
-    with pytest.raises(InvalidInput, match=r"wider.parquet holds .*\(5,\) where the first"):
+    with pytest.raises(InvalidInput, match=r"wider.parquet has .*\(5,\), but the first"):
         read_parquet(tmp_path, "x").compute(scheduler="sync")
 
 

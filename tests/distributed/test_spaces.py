@@ -103,7 +103,7 @@ def test_a_space_learned_in_part_goes_on(client, collection):
     assert relative_error(space.transform(X_new), here.transform(X_new)) < 1e-7
     fit_space(space, cut(X), cut(Y), resume=True)
     assert space.n_images_ == N
-    with pytest.raises(InvalidInput, match="Cannot go on"):
+    with pytest.raises(InvalidInput, match="Cannot continue"):
         fit_space(space, cut(X[:, :5]), cut(Y), resume=True)
 
 

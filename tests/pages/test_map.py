@@ -228,7 +228,7 @@ def test_places_that_do_not_fit_are_refused(files, tmp_path):
     ):
         with pytest.raises(InvalidInput, match=what):
             draw_map(positions, files, tags, tmp_path / "map.png")
-    with pytest.raises(InvalidInput, match="10 colours"):
+    with pytest.raises(InvalidInput, match="at most 10 tags"):
         draw_map(
             {"a": np.zeros((12, 2))},
             files,

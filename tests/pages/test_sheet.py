@@ -131,7 +131,7 @@ def test_many_kin_are_counted_not_all_shown(photo, files, tmp_path):
 
 
 def test_a_tiny_thumb_is_refused(photo, tmp_path):
-    with pytest.raises(InvalidInput, match="thumb is 3"):
+    with pytest.raises(InvalidInput, match="found 3"):
         contact_sheet(photo, tmp_path / "sheet.png", thumb=3)
 
 

@@ -135,7 +135,7 @@ def test_bad_files_are_named(tmp_path):
 def test_shards_are_of_one_kind(tmp_path):
     np.save(tmp_path / "a.npy", made())
     np.save(tmp_path / "b.npy", made("float16"))
-    with pytest.raises(InvalidInput, match=r"b.npy holds 7 features in float16 where .*a.npy"):
+    with pytest.raises(InvalidInput, match=r"b.npy has 7 features in float16, but .*a.npy"):
         open_features(tmp_path)
     (tmp_path / "b.npy").unlink()
     as_parquet_lists(made(), tmp_path)

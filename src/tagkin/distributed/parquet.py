@@ -204,7 +204,7 @@ def _group(path: str, number: int, column: str, shape: Any, dtype: Any) -> np.nd
     rows = read_row_group(open_parquet(path), number, [column], path)[0]
     if shape is not None and (rows.shape[1:] != shape or rows.dtype != dtype):
         raise InvalidInput(
-            f"The column {column!r}of {path} has {rows.dtype} of shape {rows.shape[1:]}, but the "
+            f"The column {column!r} of {path} has {rows.dtype} of shape {rows.shape[1:]}, but the "
             f"first file has {dtype} of shape {shape}. All files must have the same shape and type."
         )
     return rows
