@@ -14,7 +14,7 @@ from tagkin.arrays import row_blocks
 __all__ = ["BORROWED", "OWN", "UNKNOWN", "Meanings", "NameTable"]
 
 UNKNOWN, BORROWED, OWN = range(3)
-"""What a prior knows about a tag: nothing, only similar things, or the thing itself."""
+"""Kinds of tags: unknown to a prior, known by similar things, or known themselves."""
 
 _ANYHOW = 0.2  # share of a tag's photographs that have it for another reason than this meaning
 _PHOTOGRAPHS = 5  # maximum evidence, because a mixture of meanings ranks better than a single one
