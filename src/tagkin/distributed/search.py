@@ -95,7 +95,7 @@ def _column(neighbors: list[Any], part: int, cuts: tuple[int, ...], k: int, dtyp
 
 
 def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
-    """What each block of queries leaves out; None for nothing."""
+    """Return the excluded indices of each block of queries, or None."""
     cuts = queries.chunks[0]
     if exclude is None:
         return [None] * len(cuts)
