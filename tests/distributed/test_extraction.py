@@ -48,10 +48,10 @@ def assert_same(found, expected):
 
 def test_workers_send_no_telemetry(processes, photographs):
     """They import onnxruntime through the same door, whatever their environment was."""
-    from tagkin.distributed.extraction import opened_backbone, see
+    from tagkin.distributed.extraction import load_backbone, see
 
     processes.run(lambda: os.environ.pop("ORT_DISABLE_TELEMETRY", None))
-    processes.run(opened_backbone.cache_clear)
+    processes.run(load_backbone.cache_clear)
     processes.run(see, photographs[:1], NAME)
     assert set(processes.run(lambda: os.environ.get("ORT_DISABLE_TELEMETRY")).values()) == {"1"}
 
@@ -212,12 +212,12 @@ def test_parquet_of_all_kinds(tmp_path):
     with pytest.raises(InvalidInput, match="no Parquet file"):
         read_parquet(tmp_path / "nowhere")
     (tmp_path / "text.parquet").write_text("no")
-    with pytest.raises(InvalidInput, match="not a whole Parquet file"):
+    with pytest.raises(InvalidInput, match="not a complete Parquet file"):
         read_parquet(tmp_path / "text.parquet", "x")
     (tmp_path / "text.parquet").unlink()
     wider = pyarrow.array(np.zeros((3, 5), np.float32).tolist())
     pyarrow.parquet.write_table(pyarrow.table({"x": wider}), tmp_path / "wider.parquet")
-    with pytest.raises(InvalidInput, match=r"wider.parquet holds .*\(5,\) where the first"):
+    with pytest.raises(InvalidInput, match=r"wider.parquet has .*\(5,\), but the first"):
         read_parquet(tmp_path, "x").compute(scheduler="sync")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tagkin import SemanticSpace
 from tagkin.distributed import compute, connect, fit_space, nearest, transform
-from tagkin.distributed.cluster import check, gathered, result
+from tagkin.distributed.cluster import check, gather, result
 from tagkin.errors import ClusterLost, TagkinError
 from tagkin.neighbors import nearest as nearest_here
 from tagkin.space.moments import Moments
@@ -98,7 +98,7 @@ def test_what_is_lost_on_the_way_here_is_computed_again(processes):
     distributed.wait(numbers)
     for pid in processes.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
-    assert gathered(numbers, processes) == list(range(1, 21))
+    assert gather(numbers, processes) == list(range(1, 21))
 
 
 def test_what_is_being_computed_again_has_not_failed(processes, tmp_path):

@@ -84,7 +84,7 @@ def test_what_cannot_be_used_is_refused(client):
         nearest(P, cut(P), 401)
     with pytest.raises(InvalidInput, match="one of which each query leaves out"):
         nearest(P, cut(P), 400, exclude=np.arange(400))
-    with pytest.raises(InvalidInput, match="5 features where the points have 6"):
+    with pytest.raises(InvalidInput, match="5 features, but points with 6"):
         nearest(P[:, :5], cut(P), 3)
     with pytest.raises(InvalidInput, match="metric must be"):
         nearest(P, cut(P), 3, index=ExactNeighbors("manhattan"))

@@ -103,7 +103,7 @@ def test_a_space_learned_in_part_goes_on(client, collection):
     assert relative_error(space.transform(X_new), here.transform(X_new)) < 1e-7
     fit_space(space, cut(X), cut(Y), resume=True)
     assert space.n_images_ == N
-    with pytest.raises(InvalidInput, match="Cannot go on"):
+    with pytest.raises(InvalidInput, match="Cannot continue"):
         fit_space(space, cut(X[:, :5]), cut(Y), resume=True)
 
 
@@ -116,7 +116,7 @@ def test_what_cannot_be_used_is_refused(client, collection):
         (cut(X).astype(complex), Y, "real numbers"),
         (cut(X)[cut(X)[:, 0] > 0], Y, "compute_chunk_sizes"),
         ([[1.0]], Y, "Dask array"),
-        (cut(X), cut(Y * 0), "No label at all"),
+        (cut(X), cut(Y * 0), "None of the .* images has a label"),
         (cut(X), cut(Y)[:, 0], "2D Dask array for Y"),
     ]
     for features, labels, match in refused:
@@ -154,10 +154,10 @@ def test_blocks_of_different_types_are_refused(client, collection):
 
     array = cut(X).map_blocks(mixed, dtype=np.float64, meta=np.empty((0, 0)))
     space = SemanticSpace(selection=X[:30])
-    with pytest.raises(InvalidInput, match=r"row 1000 on is float32 where the array says float64"):
+    with pytest.raises(InvalidInput, match=r"row 1000 on is float32, but the array is float64"):
         fit_space(space, array, Y)
     fitted = SemanticSpace(n_landmarks=R).fit(X, Y)
-    with pytest.raises(InvalidInput, match="float32 where the array says float64"):
+    with pytest.raises(InvalidInput, match="float32, but the array is float64"):
         compute(transform(fitted, array))
 
 

@@ -50,7 +50,7 @@ def test_a_damaged_database_is_set_aside(tmp_path, how, first):
     database(tmp_path).write_bytes(damaged)
     with FeatureCache(tmp_path) as cache:
         use = {"read": held, "write": keep}[first]
-        with pytest.warns(UserWarning, match=r"is damaged .*set aside as features.sqlite.damaged"):
+        with pytest.warns(UserWarning, match=r"is damaged .*renamed to features.sqlite.damaged"):
             use(cache, range(10))
         keep(cache, range(10))
         assert held(cache, range(300)) == set(range(10))
@@ -62,7 +62,7 @@ def test_a_damaged_database_is_set_aside(tmp_path, how, first):
 @pytest.mark.parametrize(
     ("statements", "sentence"),
     [
-        (("PRAGMA user_version = 9",), "schema 9, of a newer tagkin; this one reads schema 1"),
+        (("PRAGMA user_version = 9",), "schema 9, of a newer tagkin; this version reads schema 1"),
         (("PRAGMA application_id = 9",), "is a database of another program"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_database_that_is_not_ours_is_left_as_it_is(tmp_path, statements, sent
         cache.remember(["a.jpg"], [os.stat(__file__)], [content(1)[0]])
     (warning,) = caught
     assert sentence in str(warning.message)
-    assert "The run goes on without" in str(warning.message)
+    assert "continues without" in str(warning.message)
     for ask in (FeatureCache(tmp_path).info, FeatureCache(tmp_path).clear):
         with pytest.raises(StorageError, match=sentence):
             ask()

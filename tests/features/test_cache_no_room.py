@@ -74,7 +74,7 @@ def test_a_full_disk_can_be_cleared(tmp_path, room):
 
     said, size, cleared = limited(work, room)
     assert "cannot be written" in said
-    assert not room or "`tagkin cache clear` removes what is there" in said
+    assert not room or "`tagkin cache clear` removes it" in said
     assert 0 < cleared <= size
     assert list(tmp_path.iterdir()) == []
 
@@ -99,7 +99,7 @@ def test_a_folder_that_may_only_be_read_is_still_used(open_folder):
         with pytest.raises(StorageError, match="cannot be written: Permission denied"):
             cache.clear()
     (warning,) = caught
-    assert "attempt to write a readonly database. The run goes on" in str(warning.message)
+    assert "attempt to write a readonly database. This run continues" in str(warning.message)
     open_folder.chmod(0o755)
     assert kept(open_folder, range(9)) == set(range(5))
 
@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):
             blocked.remember(["a.jpg"], [os.stat(__file__)], [content(i)[0]])
             assert held(blocked, [i]) == set()
     assert ["cannot be kept in" in str(warning.message) for warning in caught] == [True]
-    with pytest.raises(InvalidInput, match="is a file; a cache of features is a folder"):
+    with pytest.raises(InvalidInput, match="is a file; a feature cache is a folder"):
         FeatureCache(tmp_path / "file")
 
 

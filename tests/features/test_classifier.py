@@ -64,5 +64,5 @@ def test_other_features_are_refused():
     classifier = Classifier(np.zeros((2, 3), np.float32), np.zeros(2, np.float32), (1, 2))
     with pytest.raises(InvalidInput, match="features of 3 numbers each; found shape \\(5, 4\\)"):
         classifier.probabilities(np.zeros((5, 4)))
-    with pytest.raises(InvalidInput, match="weights for each of them"):
+    with pytest.raises(InvalidInput, match="weights for each class"):
         Classifier(np.zeros((2, 3)), np.zeros(3), (1, 2))

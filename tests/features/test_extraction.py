@@ -205,7 +205,7 @@ def test_a_damaged_cache_is_computed_again(photographs, tmp_path):
 def test_a_cache_that_cannot_be_written(photographs, tmp_path):
     (tmp_path / "file").write_text("")
     cache = FeatureCache(tmp_path / "file" / "cache")
-    with pytest.warns(UserWarning, match="The run goes on without"):
+    with pytest.warns(UserWarning, match="continues without"):
         found = extract(photographs, Corners(), cache=cache)
     np.testing.assert_array_equal(found.features, expected(photographs))
 

@@ -181,9 +181,9 @@ def test_the_fingerprint_follows_model_and_settings(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        (None, r"encoder\.json is missing.*Write one, such as"),
+        (None, r"encoder\.json is missing.*Create it, for example"),
         ("{", "is not JSON"),
-        ("[]", r"holds \[\]; expected an object"),
+        ("[]", r"contains \[\]; expected an object"),
         ({"mean": [0, 0, 0]}, '"size" is missing'),
         (SETTINGS | {"crop": 1}, "unknown crop; known are size, resize"),
         (SETTINGS | {"size": 0}, "size must be a whole number from 1; found 0"),
@@ -192,7 +192,7 @@ def test_the_fingerprint_follows_model_and_settings(tmp_path):
         (SETTINGS | {"resize": "pad"}, "resize is one of crop, warp; found 'pad'"),
         (SETTINGS | {"resize": "warp", "short_side": 9}, 'short_side goes with resize "crop"'),
         (SETTINGS | {"resample": "best"}, "resample is one of bicubic, bilinear, lanczos"),
-        (SETTINGS | {"mean": [0, 1]}, r"mean is three numbers, one a channel; found \[0, 1\]"),
+        (SETTINGS | {"mean": [0, 1]}, r"mean is three numbers, one per channel; found \[0, 1\]"),
         (SETTINGS | {"std": [0, 1, 1]}, r"std is three numbers above zero; found \[0, 1, 1\]"),
         (SETTINGS | {"mean": ["a", 1, 1]}, "mean is three numbers; found"),
         (SETTINGS | {"scale": -1}, "scale is a number above zero; found -1"),

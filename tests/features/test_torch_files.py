@@ -110,7 +110,7 @@ class Evil:
     [
         ({"a": Evil()}, r"it names \w+.exec"),
         ({"a": 3}, "'a' is not a tensor"),
-        ([torch.ones(1)], "holds no dictionary"),
+        ([torch.ones(1)], "does not contain a dictionary"),
         ({"a": torch.nn.Linear(1, 1)}, "it names torch.nn.modules.linear.Linear"),
         ({"a": torch.ones(1, dtype=torch.bfloat16)}, "it names torch.BFloat16Storage"),
     ],

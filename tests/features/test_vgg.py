@@ -105,7 +105,7 @@ def test_other_networks_are_refused(tmp_path):
     torch = pytest.importorskip("torch")
     path = tmp_path / "a.pth"
     torch.save({"conv1.weight": torch.ones(1)}, path)
-    with pytest.raises(InvalidInput, match=r"not hold .* VGG16: there is no features\.0"):
+    with pytest.raises(InvalidInput, match=r"not contain .* VGG16: there is no features\.0"):
         VGG16(path)
     tensors = {name: torch.from_numpy(values) for name, values in made_weights().items()}
     torch.save(tensors | {"features.5.weight": torch.ones(2, 7, 3, 3)}, path)

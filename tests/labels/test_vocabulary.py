@@ -157,11 +157,11 @@ def test_unknown_tags_are_counted_by_image_and_dropped_ones_are_not_unknown():
 def test_index_helps_with_a_name_that_is_not_there():
     vocabulary = Vocabulary(min_count=2).fit([["Bicycle", "rare"], ["bicycle", "motorcycle"]] * 2)
     assert vocabulary.index(" BICYCLE ") == 0
-    with pytest.raises(InvalidInput, match=r"'bycicle' is not .* of 3 tags\. Close to it: 'Bicyc"):
+    with pytest.raises(InvalidInput, match=r"'bycicle' is not .* of 3 tags\. Similar tags: 'Bicyc"):
         vocabulary.index("bycicle")
-    with pytest.raises(InvalidInput, match="Nothing is close"):
+    with pytest.raises(InvalidInput, match="No tag is similar"):
         vocabulary.index("xyz")
-    with pytest.raises(InvalidInput, match="Nothing is close"):
+    with pytest.raises(InvalidInput, match="No tag is similar"):
         vocabulary.index(" ")
     dropping = Vocabulary(min_count=2).fit([["a", "b"], ["a"]])
     with pytest.raises(InvalidInput, match=r"'b' was dropped: it is on 1 image, fewer than"):
@@ -275,8 +275,8 @@ def test_a_dropped_tag_gets_a_column_at_the_end_when_it_is_frequent_enough():
 @pytest.mark.parametrize(
     ("lists", "message"),
     [
-        ([["a"], ["b", 3]], r"Row 1 holds 3 \(int\); a tag is a text"),
-        ([[None]], r"Row 0 holds None \(NoneType\)"),
+        ([["a"], ["b", 3]], r"Row 1 contains 3 \(int\); a tag is a text"),
+        ([[None]], r"Row 0 contains None \(NoneType\)"),
         ([["a"], "beach"], "Row 1 is 'beach'; expected a list of tags"),
         ([["a"], float("nan")], "Row 1 is nan; expected a list"),
         ([{"a": 1}], "Row 0 is {'a': 1}"),

@@ -86,7 +86,7 @@ def test_every_form_holds_the_same(form, file):
 @pytest.mark.parametrize("form", [text, binary])
 def test_against_a_table_in_memory(form, seed, file, monkeypatch):
     """Vectors of random bytes: spaces and newlines stand anywhere in a binary file."""
-    monkeypatch.setattr(word_vectors, "_KEPT", 1000)
+    monkeypatch.setattr(word_vectors, "_MAPPED", 1000)
     rng = np.random.default_rng(seed)
     numbers = rng.integers(0x20000000, 0x20202020, (300, 3), dtype=np.int32).view(np.float32)
     words = {f"w{i}": [float(x) for x in row] for i, row in enumerate(numbers)}
@@ -163,7 +163,7 @@ def test_a_line_that_is_no_vector_is_named_when_it_is_wanted(file):
     [b"", b"\n", b"hello\n", b"hello world\n", b"\x1f\x8b\x08\x00 \x00\n", b"0 0\n", b"5 0\n"],
 )
 def test_other_files_are_refused(content, file):
-    with pytest.raises(InvalidInput, match="does not hold word vectors"):
+    with pytest.raises(InvalidInput, match="does not contain word vectors"):
         WordVectors.read(file(content))
 
 

@@ -103,7 +103,7 @@ def test_a_prior_that_never_varies_changes_no_order():
 
 def test_shapes_are_checked():
     S, Z, Y = problem(10, 2, 1.0, 1.0)
-    with pytest.raises(InvalidInput, match=r"one shape; found \(10, 2\), \(10, 1\)"):
+    with pytest.raises(InvalidInput, match=r"the same shape; found \(10, 2\), \(10, 1\)"):
         NameWeights().fit(S, Z[:, :1], Y, own(2))
 
 

@@ -23,7 +23,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
     for n in range(steps.index("fsync") + 1):
         with (
             failing_at(n),
-            pytest.raises(StorageError, match=r"page\.html: No space left.*still there"),
+            pytest.raises(StorageError, match=r"page\.html: No space left.*file is unchanged"),
         ):
             write_page(path, b"after")
         assert path.read_bytes() == b"before"

@@ -8,7 +8,7 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.pages import draw_map, lay_out
-from tagkin.pages._layout import leading_directions, placed_among
+from tagkin.pages._layout import leading_directions, place_others
 
 # private: the geometry of the picture, without which nobody knows where on it to look
 from tagkin.pages.map import (
@@ -18,8 +18,8 @@ from tagkin.pages.map import (
     COLOURS,
     _colours_of_dots,
     _place_thumbnails,
-    _scaled,
     _spread_out,
+    _to_pixels,
     most_frequent,
 )
 
@@ -82,7 +82,7 @@ def test_positions_among_others_against_a_loop():
     rng = np.random.default_rng(0)
     leading, few = rng.standard_normal((40, 5)), np.arange(0, 40, 3)
     laid = rng.standard_normal((len(few), 2))
-    found = placed_among(leading, few, laid)
+    found = place_others(leading, few, laid)
     for k, row in enumerate(leading):
         nearest = np.argsort([np.linalg.norm(row - leading[f]) for f in few])[:3]
         expected = laid[list(few).index(k)] if k in few else laid[nearest].mean(axis=0)
@@ -142,7 +142,7 @@ def test_dots_have_the_colour_of_their_tag(files, tmp_path):
     image = drawn(path)
     # sea is rarer than sky, so that it gives the colour where both are
     expected = [COLOURS[1], COLOURS[0], "#c3c8d1", "#c3c8d1"] * 3
-    for (x, y), colour in zip(_scaled(positions).round().astype(int), expected, strict=True):
+    for (x, y), colour in zip(_to_pixels(positions).round().astype(int), expected, strict=True):
         assert tuple(image[_MARGIN + _TITLE + y, _MARGIN + x]) == rgb(colour)
 
 
@@ -157,7 +157,7 @@ def test_layouts_stand_side_by_side(files, tmp_path):
 
 def test_photographs_lie_over_no_other(files):
     rng = np.random.default_rng(0)
-    at = _scaled(rng.standard_normal((400, 2)))
+    at = _to_pixels(rng.standard_normal((400, 2)))
     panel = Image.new("RGB", (_SIDE, _SIDE), "white")
     taken = _place_thumbnails(panel, at, files * 40, ["#000000"] * 400, 50)
     assert 20 < len(taken) <= 50
@@ -177,7 +177,7 @@ def test_a_map_of_few(files, n, tmp_path):
     at = np.array([[0.0, 0.0], [1.0, 1.0]])[:n]
     image = drawn(draw_map({"a": at}, files[:n], [["x"]] * n, tmp_path / "m.png"))
     panel = image[_MARGIN + _TITLE : _MARGIN + _TITLE + _SIDE, _MARGIN : _MARGIN + _SIDE]
-    for (x, y), file in zip(_scaled(at).round().astype(int), files, strict=False):
+    for (x, y), file in zip(_to_pixels(at).round().astype(int), files, strict=False):
         with Image.open(file) as photograph:
             colour = photograph.getpixel((5, 5))
         assert np.abs(panel[y - 20 : y + 20, x - 20 : x + 20].astype(int) - colour).max() <= 3
@@ -228,7 +228,7 @@ def test_places_that_do_not_fit_are_refused(files, tmp_path):
     ):
         with pytest.raises(InvalidInput, match=what):
             draw_map(positions, files, tags, tmp_path / "map.png")
-    with pytest.raises(InvalidInput, match="10 colours"):
+    with pytest.raises(InvalidInput, match="at most 10 tags"):
         draw_map(
             {"a": np.zeros((12, 2))},
             files,

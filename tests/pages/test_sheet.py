@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.pages import contact_sheet
-from tagkin.pages._text import fitted, write
+from tagkin.pages._text import fit_text, write
 
 # private: the geometry of the picture, without which nobody knows where on it to look
 from tagkin.pages.sheet import _CAPTION, _COLUMN, _GAP, _INK, _MARGIN, _PAPER, _SOFT
@@ -68,7 +68,7 @@ def test_every_suggestion_has_a_row_and_every_kin_a_square(photo, files, tmp_pat
 def test_the_sheet_says_what_kin_are(photo, tmp_path):
     sheet = drawn(photo, tmp_path / "sheet.png", thumb=160)
     height, width = sheet.shape[:2]
-    said = fitted(_CAPTION, 14, width - 2 * _MARGIN)
+    said = fit_text(_CAPTION, 14, width - 2 * _MARGIN)
     assert said == _CAPTION
     assert says(sheet, (_MARGIN, height - _MARGIN), said, 14, _SOFT, "lm")
 
@@ -126,12 +126,12 @@ def test_many_kin_are_counted_not_all_shown(photo, files, tmp_path):
     assert wide.shape == same.shape
     for k in range(6):
         assert is_photograph(kin_square(wide, 0, k, thumb=40), files[k])
-    said = fitted("these kin: 50 % of support", 13, _COLUMN - 34)
+    said = fit_text("these kin: 50 % of support", 13, _COLUMN - 34)
     assert says(wide, (2 * _MARGIN + 120, _MARGIN + 20 + 48), said, 13, _SOFT)
 
 
 def test_a_tiny_thumb_is_refused(photo, tmp_path):
-    with pytest.raises(InvalidInput, match="thumb is 3"):
+    with pytest.raises(InvalidInput, match="found 3"):
         contact_sheet(photo, tmp_path / "sheet.png", thumb=3)
 
 
@@ -142,4 +142,4 @@ def test_where_nothing_can_be_written(photo, tmp_path):
 
 def test_what_is_said_of_the_kin_fits_its_column():
     said = "these kin: 100 % of support"
-    assert fitted(said, 13, _COLUMN - 34) == said
+    assert fit_text(said, 13, _COLUMN - 34) == said

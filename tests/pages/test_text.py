@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from tagkin.fonts import fonts_for
-from tagkin.pages._text import fitted, length, name_of, printable, runs, write
+from tagkin.pages._text import fit_text, length, name_of, printable, runs, write
 
 from ..fonts import write_font
 
@@ -44,7 +44,7 @@ def test_signs_without_a_shape_get_a_mark():
 
 @pytest.mark.parametrize("text", [*HOSTILE, "x" * 500])
 def test_text_fits(text):
-    found = fitted(text, 20, 100)
+    found = fit_text(text, 20, 100)
     assert length(found, 20) <= 100
 
 
@@ -54,15 +54,15 @@ def test_as_much_is_left_as_fits(width):
     short = text
     while short and length(short + "…", 20) > width:
         short = short[:-1]
-    assert fitted(text, 20, width) == short.rstrip() + "…"
+    assert fit_text(text, 20, width) == short.rstrip() + "…"
 
 
 def test_short_text_is_left_alone():
-    assert fitted("beach", 20, 200) == "beach"
+    assert fit_text("beach", 20, 200) == "beach"
 
 
 def test_a_line_break_is_a_space():
-    assert fitted("a\nb", 20, 200) == "a b"
+    assert fit_text("a\nb", 20, 200) == "a b"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -73,7 +73,7 @@ def test_any_text_can_be_written(text):
     assert ink.any() == bool(text.strip())
     columns = np.flatnonzero(ink.any(axis=0))
     assert not len(columns) or 2 <= columns[0] <= columns[-1] <= 6 + length(
-        fitted(text, 18, 500), 18
+        fit_text(text, 18, 500), 18
     )
 
 

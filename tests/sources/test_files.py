@@ -110,19 +110,19 @@ def test_bad_files_are_named(tmp_path):
 
     with refused("There are no features at"):
         open_features(tmp_path / "nothing")
-    with refused("holds no shards"):
+    with refused("has no shards"):
         open_features(tmp_path)
     (tmp_path / "x.txt").write_text("1 2 3")
     with refused("is not a file of features"):
         open_features(tmp_path / "x.txt")
     (tmp_path / "short.npy").write_bytes(b"\x93NUMPY")
-    with refused("not a whole .npy file"):
+    with refused("not a complete .npy file"):
         open_features(tmp_path / "short.npy")
     (tmp_path / "short.parquet").write_bytes(b"PAR1")
-    with refused("not a whole Parquet file"):
+    with refused("not a complete Parquet file"):
         open_features(tmp_path / "short.parquet")
     np.save(tmp_path / "flat.npy", np.ones(3))
-    with refused(r"shape \(3,\); features are images × features"):
+    with refused(r"shape \(3,\); expected images × features"):
         open_features(tmp_path / "flat.npy")
     np.save(tmp_path / "complex.npy", np.ones((3, 2), dtype=complex))
     with refused("numbers of type complex128"):
@@ -135,7 +135,7 @@ def test_bad_files_are_named(tmp_path):
 def test_shards_are_of_one_kind(tmp_path):
     np.save(tmp_path / "a.npy", made())
     np.save(tmp_path / "b.npy", made("float16"))
-    with pytest.raises(InvalidInput, match=r"b.npy holds 7 features in float16 where .*a.npy"):
+    with pytest.raises(InvalidInput, match=r"b.npy has 7 features in float16, but .*a.npy"):
         open_features(tmp_path)
     (tmp_path / "b.npy").unlink()
     as_parquet_lists(made(), tmp_path)

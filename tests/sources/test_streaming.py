@@ -164,7 +164,7 @@ def test_a_checkpoint_of_something_else_is_refused(stored, tmp_path):
         fit_streamed(space, folder, Y, checkpoint=mark)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "photo.jpg").write_bytes(b"1")
-    with pytest.raises(InvalidInput, match="not a checkpoint; it is left alone"):
+    with pytest.raises(InvalidInput, match="files that are not a checkpoint"):
         fit_streamed(space, folder, Y, checkpoint=tmp_path / "mine")
     assert (tmp_path / "mine" / "photo.jpg").exists()
 
@@ -213,7 +213,7 @@ def test_projections_are_written_and_go_on_after_a_stop(stored, tmp_path):
     assert seen[-1] == 1000
     assert sorted(path.name for path in tmp_path.iterdir()) == ["psi.npy", "x"]
     np.testing.assert_allclose(np.load(out), space.transform(X), atol=1e-6)
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(InvalidInput, match="already exists"):
         transform_streamed(space, folder, out)
 
 

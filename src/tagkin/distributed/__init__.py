@@ -1,10 +1,9 @@
-"""The same work on many machines, through the user's own Dask cluster.
+"""Feature extraction, learning and search on many machines, with a Dask cluster.
 
 Needs the extra ``dask``. `extract` and `extract_to_parquet` turn photographs into features,
 `fit_space` learns a space from features and tags, `transform` computes embeddings, `nearest` finds
-neighbours among them, and `denoise` smooths tags. Dask arrays that are returned are not computed
-before they are asked for, by `compute` or by Dask itself. Results are those of one machine, up to
-rounding.
+neighbours among them, and `denoise` smooths tags. Returned Dask arrays are lazy: `compute` or Dask
+itself computes them. Results equal those of a single machine, up to rounding.
 """
 
 from tagkin.distributed.cluster import compute, connect

@@ -1,4 +1,4 @@
-"""Features and labels as Dask arrays, cut alike: what every function here works on."""
+"""Features and labels as Dask arrays with the same chunks."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = [
     "as_features",
     "as_labels",
     "blocks",
-    "carried",
-    "checked",
+    "check_block",
     "fetch_rows",
     "float_dtype",
     "key",
     "named_rows",
-    "stacked",
+    "put_in_graph",
+    "stack",
 ]
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some consecutive rows of an array, or what is computed from them, on a worker."""
+    """Consecutive rows of an array, or a result computed from them, on a worker."""
 
     value: Any
     """A `Delayed`."""
@@ -41,74 +41,76 @@ class Block:
 
     @property
     def n_rows(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return self.stop - self.start
 
 
 def key(name: str) -> str:
-    """A name for a task, by which the dashboard shows it, and which no other task has."""
+    """Return a unique name for a task, which the dashboard shows."""
     return f"tagkin-{name}-{uuid.uuid4().hex}"
 
 
-def carried(thing: Any, name: str) -> Any:
-    """A model as part of the graph, so that it outlives any worker."""
-    return dask().delayed(thing, traverse=False, pure=False, name=key(name))
+def put_in_graph(value: Any, name: str) -> Any:
+    """Make a model part of the graph, so it survives the loss of a worker."""
+    return dask().delayed(value, traverse=False, pure=False, name=key(name))
 
 
 def as_features(X: Any, name: str = "X") -> Any:
-    """X (N×d) as a Dask array whose chunks are whole rows, none of them empty."""
+    """Return X (N×d) as a Dask array with chunks of complete rows, without empty chunks."""
     da = dask().array
     if isinstance(X, np.ndarray):
         X = da.from_array(X, name=key(name))
     if not isinstance(X, da.Array):
         raise InvalidInput(
-            f"{name} is a Dask array (images × features); found {type(X).__name__}. Make one with "
+            f"{name} is a Dask array (images × features); found {type(X).__name__}. Create it with "
             "dask.array.from_array, from_zarr or from_npy_stack, or with read_parquet."
         )
     if X.ndim != 2:
         raise InvalidInput(f"Expected a 2D Dask array for {name}; found shape {X.shape}.")
     if X.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name} holds {X.dtype}; features are real numbers.")
+        raise InvalidInput(f"{name} has the type {X.dtype}; features are real numbers.")
     _check_known(X, name)
     if X.shape[0] < 1 or X.shape[1] < 1:
-        raise InvalidInput(f"{name} has the shape {X.shape}: there is nothing to work on.")
-    return _by_rows(X, tuple(size for size in X.chunks[0] if size))
+        raise InvalidInput(f"{name} is empty: it has the shape {X.shape}.")
+    return _rechunk_rows(X, tuple(size for size in X.chunks[0] if size))
 
 
 def as_labels(Y: Any, X: Any) -> Any:
-    """Y (N×D: a Dask array of dense or CSR chunks, or one in memory) cut as the features X are."""
+    """Return labels Y (N×D), a dense or CSR Dask array or an array in memory, in X's chunks."""
     da = dask().array
     n, cuts = X.shape[0], X.chunks[0]
     if isinstance(Y, da.Array):
         if Y.ndim != 2:
-            raise InvalidInput(f"Expected a 2D Dask array for Y (images × labels); found {Y.ndim}D")
+            raise InvalidInput(
+                f"Expected a 2D Dask array for Y (images × labels); found {Y.ndim}D."
+            )
         _check_known(Y, "Y")
         if Y.shape[0] != n:
             raise InvalidInput(
                 f"X and Y must have one row per image; found {n} rows in X and {Y.shape[0]} in Y."
             )
-        return _by_rows(Y, cuts)
+        return _rechunk_rows(Y, cuts)
     Y = check_label_matrix(Y, n)
     stops = np.cumsum(cuts).tolist()
     parts = [Y[stop - size : stop] for size, stop in zip(cuts, stops, strict=True)]
-    return stacked([carried(part, "labels") for part in parts], cuts, Y.shape[1], Y[:0])
+    return stack([put_in_graph(part, "labels") for part in parts], cuts, Y.shape[1], Y[:0])
 
 
 def _check_known(array: Any, name: str) -> None:
     if any(np.isnan(size) for sizes in array.chunks for size in sizes):
         raise InvalidInput(
-            f"The sizes of the chunks of {name} are not known, as after reading a table. Call "
+            f"The chunk sizes of {name} are unknown, as after reading a table. Call "
             f"{name}.compute_chunk_sizes() first."
         )
 
 
-def _by_rows(array: Any, cuts: tuple[int, ...]) -> Any:
+def _rechunk_rows(array: Any, cuts: tuple[int, ...]) -> Any:
     wanted = (cuts, (array.shape[1],))
     return array if array.chunks == wanted else array.rechunk(wanted)
 
 
-def stacked(parts: list[Any], cuts: tuple[int, ...], width: int, like: Array) -> Any:
-    """Delayed blocks below each other as one Dask array; `like` is an empty one of their kind."""
+def stack(parts: list[Any], cuts: tuple[int, ...], width: int, like: Array) -> Any:
+    """Stack delayed blocks into one Dask array; `like` is an empty array of their kind."""
     da = dask().array
     arrays = [
         da.from_delayed(part, shape=(size, width), dtype=like.dtype, meta=like)
@@ -118,14 +120,14 @@ def stacked(parts: list[Any], cuts: tuple[int, ...], width: int, like: Array) ->
 
 
 def blocks(X: Any, name: str = "X") -> list[Block]:
-    """The chunks of an array, each checked on the worker to be what the array says it is."""
+    """Return the chunks of an array; the worker checks each chunk's type."""
     delayed = dask().delayed
     sizes = X.chunks[0]
     stops = np.cumsum(sizes).tolist()
     is_sparse = scipy.sparse.issparse(X._meta)
     return [
         Block(
-            delayed(checked, pure=False)(
+            delayed(check_block, pure=False)(
                 part, X.dtype, is_sparse, stop - size, name, dask_key_name=key(f"read-{name}")
             ),
             stop - size,
@@ -135,29 +137,29 @@ def blocks(X: Any, name: str = "X") -> list[Block]:
     ]
 
 
-def checked(rows: Any, dtype: np.dtype, is_sparse: bool, start: int, name: str) -> Any:
-    """A block as it is, if it is a NumPy or SciPy array of the type that the whole claims."""
-    found = type(rows)
+def check_block(rows: Any, dtype: np.dtype, is_sparse: bool, start: int, name: str) -> Any:
+    """Return a block unchanged if it is a NumPy or SciPy array of the array's type."""
+    kind = type(rows)
     block = f"The block of {name} from row {start} on"
     if not (isinstance(rows, np.ndarray) or scipy.sparse.issparse(rows)):
-        where = getattr(rows, "device", None)
-        on = f" on {where}" if where is not None else ""
+        device = getattr(rows, "device", None)
+        place = f" on {device}" if device is not None else ""
         raise InvalidInput(
-            f"{block} is a {found.__module__}.{found.__name__}{on}; blocks are NumPy arrays, for "
+            f"{block} is a {kind.__module__}.{kind.__name__}{place}; blocks are NumPy arrays, for "
             "labels also SciPy CSR arrays. Convert it: X.map_blocks(lambda block: "
             "block.cpu().numpy())."
         )
     if rows.dtype != dtype:
         raise InvalidInput(
-            f"{block} is {rows.dtype} where the array says {dtype}: blocks of different types in "
-            f"one array. Convert them: {name}.map_blocks(lambda block: block.astype('{dtype}'))."
+            f"{block} is {rows.dtype}, but the array is {dtype}. All blocks need the same type. "
+            f"Convert them: {name}.map_blocks(lambda block: block.astype('{dtype}'))."
         )
     return scipy.sparse.csr_array(rows) if is_sparse or scipy.sparse.issparse(rows) else rows
 
 
 @contextlib.contextmanager
 def named_rows(start: int, stop: int) -> Iterator[None]:
-    """Errors say which rows of the whole they are about: a block counts its own from zero."""
+    """Add a block's rows to its errors, because a block counts its rows from zero."""
     try:
         yield
     except InvalidInput as error:
@@ -165,10 +167,10 @@ def named_rows(start: int, stop: int) -> Iterator[None]:
 
 
 def float_dtype(dtype: np.dtype) -> np.dtype:
-    """The type that blocks of this one are computed in."""
+    """Return the type for computations with blocks of this type."""
     return as_block(np.zeros((1, 1), dtype=dtype)).dtype
 
 
 def fetch_rows(X: Any, indices: np.ndarray, client: Any) -> Any:
-    """Some rows (ascending) of a Dask array, here."""
+    """Fetch rows (ascending) of a Dask array to this machine."""
     return compute(X if len(indices) == X.shape[0] else X[indices], client=client)

@@ -1,4 +1,4 @@
-"""The cluster: finding it, waiting for it, and saying so when it is gone."""
+"""Connect to a Dask cluster, wait for its results, and report its loss."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tagkin.errors import ClusterLost, MissingExtra, TagkinError, pip_install
 
 __all__ = ["compute", "connect"]
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _PATIENCE = 300.0  # seconds without any worker; clusters that grow on demand take minutes
-_SAY_AFTER = 10.0  # seconds without any worker, after which the wait is announced
-_CHECK_EVERY = 1.0  # seconds between checks of the cluster while nothing comes back
+_WARN_AFTER = 10.0  # seconds without any worker
+_CHECK_EVERY = 1.0  # seconds between checks of the cluster while waiting
 
 
 def dask() -> Any:
-    """Dask, or a sentence that names the install command."""
+    """Import Dask, or raise an error with the install command."""
     try:
         import dask
         import dask.array
         import distributed  # noqa: F401
     except ImportError as error:
         raise MissingExtra(f"Dask is not installed: {pip_install('dask')}") from error
-    # adding a filter twice adds it once
+    # adding a filter twice has no effect
     logging.getLogger("distributed.client").addFilter(_is_no_cancellation)
     return dask
 
@@ -44,7 +44,7 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
 
 
 def connect(address: str) -> Any:
-    """A client of the Dask scheduler at an address such as ``tcp://10.0.0.1:8786``.
+    """Return a client of the Dask scheduler at an address such as ``tcp://10.0.0.1:8786``.
 
     Use it in a ``with`` statement, or close it at the end.
     """
@@ -61,7 +61,7 @@ def connect(address: str) -> Any:
 
 
 def client_or_current(client: Any = None) -> Any:
-    """The client given, or the one that is in use."""
+    """Return the given client, or Dask's current client."""
     dask()
     import distributed
 
@@ -74,30 +74,29 @@ def client_or_current(client: Any = None) -> Any:
             client = distributed.get_client()
     if client is None or client.status != "running":
         raise ClusterLost(
-            "There is no Dask cluster to work on. Make a client first: "
+            "There is no Dask cluster to work on. Create a client first: "
             "distributed.Client(ADDRESS), or distributed.Client() for this machine alone."
         )
     return client
 
 
 def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
-    """Dask arrays, or lists and tuples of them, as NumPy or SciPy arrays.
+    """Compute Dask arrays, or lists and tuples of them, as NumPy or SciPy arrays.
 
-    As ``dask.compute``, but a cluster that stays without any worker is an error instead of
-    silence: after five minutes, or after Dask's ``distributed.scheduler.no-workers-timeout``. A
-    warning says after ten seconds that no worker is there.
+    Like ``dask.compute``, but a cluster without any worker raises an error after five minutes, or
+    after Dask's ``distributed.scheduler.no-workers-timeout``. A warning comes after ten seconds.
 
     Parameters
     ----------
     *wanted : Dask collections
     client : distributed.Client, optional
-        By default the one that is in use.
+        By default Dask's current client.
     progress : bool, default False
-        Show Dask's own bar.
+        Show Dask's progress bar.
 
     Returns
     -------
-    found : tuple, or what was wanted where that is one thing
+    results : tuple, or the single result
     """
     client = client_or_current(client)
     from dask.base import unpack_collections
@@ -106,19 +105,19 @@ def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
     with submitting(client):
         futures = client.compute(list(collections))
     with bar(futures, client, progress):
-        found = repack(gathered(futures, client))
-    return found[0] if len(wanted) == 1 else found
+        results = repack(gather(futures, client))
+    return results[0] if len(wanted) == 1 else results
 
 
 def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
-    """Until all futures have finished or failed, or one; an error where no worker is left."""
+    """Wait until all futures, or one, have finished or failed; raise if no worker is left."""
     from distributed import wait as dask_wait
 
     return_when = "FIRST_COMPLETED" if for_one else "ALL_COMPLETED"
 
-    def look() -> None:
-        # in the event loop of this very client: a future belongs to one loop, and the client in
-        # use elsewhere may run another
+    def poll() -> None:
+        # in the event loop of this client: a future belongs to one loop, and the current client
+        # may run another
         with client.as_current():
             try:
                 dask_wait(list(futures), timeout=_CHECK_EVERY, return_when=return_when)
@@ -126,15 +125,15 @@ def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
                 raise _NotYet from error
 
     try:
-        _watched(look, client)
+        _poll_until_done(poll, client)
     except ClusterLost:
         raise
     except Exception as error:
         raise lost(client, error) from None
 
 
-def gathered(futures: Sequence[Any], client: Any) -> list[Any]:
-    """What futures give, once it is here; an error where one failed or no worker is left."""
+def gather(futures: Sequence[Any], client: Any) -> list[Any]:
+    """Return the results of futures; raise if a future failed or no worker is left."""
     wait(futures, client)
     for future in futures:
         check(future)
@@ -142,43 +141,43 @@ def gathered(futures: Sequence[Any], client: Any) -> list[Any]:
     async def fetch() -> list[Any]:
         return list(await client.gather(list(futures), asynchronous=True))
 
-    # what is lost on the way here is computed again, for which there must be workers
-    coming = asyncio.run_coroutine_threadsafe(fetch(), client.loop.asyncio_loop)
+    # results lost in transfer are computed again, which needs workers
+    transfer = asyncio.run_coroutine_threadsafe(fetch(), client.loop.asyncio_loop)
 
-    def look() -> list[Any]:
-        concurrent.futures.wait([coming], timeout=_CHECK_EVERY)
-        if not coming.done():
+    def poll() -> list[Any]:
+        concurrent.futures.wait([transfer], timeout=_CHECK_EVERY)
+        if not transfer.done():
             raise _NotYet
-        error = coming.exception()
+        error = transfer.exception()
         if error is not None:
-            raise _in_our_words(client, error)
-        return coming.result()
+            raise _translate_error(client, error)
+        return transfer.result()
 
     try:
-        return _watched(look, client)
+        return _poll_until_done(poll, client)
     except concurrent.futures.CancelledError:
         raise ClusterLost(_gone(client)) from None
     finally:
-        coming.cancel()
+        transfer.cancel()
 
 
 def result(future: Any, client: Any) -> Any:
-    """What one future gives, as `gathered` does."""
-    return gathered([future], client)[0]
+    """Return the result of one future, like `gather`."""
+    return gather([future], client)[0]
 
 
 class _NotYet(Exception):
-    """What is waited for is not there yet."""
+    """The result is not available yet."""
 
 
-def _watched(look: Callable[[], Found], client: Any) -> Found:
-    """What is waited for: `look` gives it, or ends with `_NotYet` every now and then."""
+def _poll_until_done(poll: Callable[[], Result], client: Any) -> Result:
+    """Call `poll` until it does not raise `_NotYet`; raise if no worker comes back."""
     patience, alone_since, announced = _patience(), None, False
     while True:
         try:
-            return look()
+            return poll()
         except _NotYet:
-            pass  # the usual case: see whether anybody is at work
+            pass  # the usual case: check that there are workers
         if client.status in ("closing", "closed"):
             raise ClusterLost(_gone(client))
         if has_workers(client):
@@ -191,45 +190,45 @@ def _watched(look: Callable[[], Found], client: Any) -> Found:
                 f"The Dask cluster at {_address(client)} has had no worker for {patience:.0f} "
                 "seconds. Start workers, and run this again."
             )
-        if alone >= min(_SAY_AFTER, patience / 2) and not announced:
+        if alone >= min(_WARN_AFTER, patience / 2) and not announced:
             announced = True
             warnings.warn(
                 f"The Dask cluster at {_address(client)} has no worker, so the work has stopped. "
-                f"It goes on as soon as you start one (`dask worker {_address(client)}`), and ends "
+                f"It continues when you start one (`dask worker {_address(client)}`), and ends "
                 f"after {patience:.0f} seconds without a worker.",
                 stacklevel=2,
             )
 
 
 def check(future: Any) -> None:
-    """Raise what a future failed with; losses of the cluster as such.
+    """Raise the error of a failed future, or `ClusterLost`.
 
-    One whose result was lost with its worker has not failed: it is being computed again.
+    A future whose result was lost with its worker has not failed: Dask computes it again.
     """
     if future.status == "error":
         error = future.exception()
-        # a cluster that closes in between cancels the future, which then has no error of its own
+        # a cluster that closes meanwhile cancels the future, which then has no error
         if isinstance(error, BaseException):
-            raise _in_our_words(future.client, error)
+            raise _translate_error(future.client, error)
     if future.status == "cancelled":
         raise ClusterLost(_gone(future.client))
 
 
-def _in_our_words(client: Any, error: BaseException) -> BaseException:
-    """What the work itself failed with, as it is; losses of the cluster as such."""
+def _translate_error(client: Any, error: BaseException) -> BaseException:
+    """Return errors of the work unchanged, and Dask's own errors as `ClusterLost`."""
     if not _is_of_dask(error):
         return error
     return lost(client, error)
 
 
 def lost(client: Any, error: BaseException) -> ClusterLost:
-    """What Dask says about a lost cluster, in the words of this package."""
+    """Return Dask's error about a lost cluster as `ClusterLost`."""
     if type(error).__name__ == "KilledWorker":
         return ClusterLost(
-            "A task ended every worker that it was given to, several of them. Most often they "
-            f"ran out of memory: use smaller chunks, or more memory a worker. Dask says: {error}"
+            "A task ended every worker that ran it. Most often they run out of memory: use "
+            f"smaller chunks, or more memory per worker. Dask says: {error}"
         )
-    if isinstance(error, concurrent.futures.CancelledError):  # says no more, in many lines
+    if isinstance(error, concurrent.futures.CancelledError):  # its long text adds nothing
         return ClusterLost(_gone(client))
     return ClusterLost(f"{_gone(client)} Dask says: {type(error).__name__}: {error}")
 
@@ -253,7 +252,7 @@ def _address(client: Any) -> str:
 
 
 def has_workers(client: Any) -> bool:
-    """Whether anybody is there to do the work."""
+    """Whether the cluster has any worker."""
     try:
         return bool(client.nthreads())
     except Exception:  # the scheduler itself does not answer
@@ -261,7 +260,7 @@ def has_workers(client: Any) -> bool:
 
 
 def _patience() -> float:
-    """Seconds that a cluster may stay without workers: Dask's own setting where it is set."""
+    """Return the seconds a cluster may have no workers: Dask's setting, or the default."""
     from dask.utils import parse_timedelta
 
     chosen = dask().config.get("distributed.scheduler.no-workers-timeout", None)
@@ -270,11 +269,10 @@ def _patience() -> float:
 
 @contextlib.contextmanager
 def submitting(client: Any) -> Iterator[None]:
-    """Let a cluster that is gone before it gets its work be an error like any other loss of it.
+    """Raise `ClusterLost` if the cluster is lost before it gets its work.
 
-    A graph may carry a model without Dask's warning about its size: scattered data dies with the
-    workers that hold it. What is part of the graph is with the scheduler, which hands it to every
-    new worker.
+    Also silence Dask's warning about large graphs. Models are part of the graph, because scattered
+    data dies with its workers, but the scheduler hands the graph to every new worker.
     """
     quiet = {"distributed.admin.large-graph-warning-threshold": "100 GiB"}
     try:
@@ -288,25 +286,25 @@ def submitting(client: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def bar(futures: Sequence[Any], client: Any, shown: bool) -> Iterator[None]:
-    """Dask's own bar, drawn beside the work where it is asked for."""
+    """Show Dask's progress bar during the work, if `shown`."""
     if not shown or not futures:
         yield
         return
     from distributed.diagnostics.progressbar import TextProgressBar
 
-    drawn = TextProgressBar(list(futures), start=False, loop=client.loop)
-    client.loop.add_callback(drawn.listen)
+    progress_bar = TextProgressBar(list(futures), start=False, loop=client.loop)
+    client.loop.add_callback(progress_bar.listen)
     try:
         yield
     finally:
-        _stop(drawn, client)
+        _stop(progress_bar, client)
 
 
-def _stop(drawn: Any, client: Any) -> None:
+def _stop(progress_bar: Any, client: Any) -> None:
     async def stop() -> None:
-        comm = getattr(drawn, "comm", None)
+        comm = getattr(progress_bar, "comm", None)
         if comm is not None and not comm.closed():
             await comm.close()
 
-    with contextlib.suppress(Exception):  # a cluster that is gone has closed it already
+    with contextlib.suppress(Exception):  # a lost cluster has closed it already
         client.sync(stop)

@@ -1,4 +1,4 @@
-"""Tags smoothed over images that look alike, where the images lie on many machines."""
+"""Smooth tags over similar images on many machines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tagkin.distributed.blocks import (
     float_dtype,
     key,
     named_rows,
-    stacked,
+    stack,
 )
 from tagkin.distributed.cluster import client_or_current, compute, dask
 from tagkin.distributed.search import best_of_shards, shards
@@ -41,7 +41,7 @@ from tagkin.neighbors.base import unit_rows
 
 __all__ = ["denoise"]
 
-_LOOKED_AT = 32_000  # images that the choice of a recipe sees
+_SAMPLE_SIZE = 32_000  # images for choosing the settings
 _BRANCHES = 8
 
 
@@ -52,31 +52,30 @@ class _Settings(NamedTuple):
 
 
 def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any:
-    """Denoised tags (N×D) of images, as `TagDenoiser.fit_transform` gives them.
+    """Denoise tags (N×D) of images like `TagDenoiser.fit_transform`.
 
-    How much to denoise, where that is to be chosen, is chosen here on a sample. The rest is
-    computed when the result is asked for.
+    With ``blend="auto"``, the amount of denoising is chosen immediately, on a sample. The rest is
+    lazy.
 
     Parameters
     ----------
     denoiser : TagDenoiser
-        The settings; it is not fitted.
+        The settings; it stays unfitted.
     X : Dask array of shape (N, d)
     Y : Dask array of shape (N, D), of dense or CSR chunks, or an array in memory
         Tags.
     client : distributed.Client, optional
-        By default the one that is in use; only for ``blend="auto"`` and
-        ``scale="mean"``.
+        By default Dask's current client; only used for ``blend="auto"`` and ``scale="mean"``.
 
     Returns
     -------
     tags : Dask array of shape (N, D)
-        Of CSR chunks of float32, cut as X is: it can be the Y of `fit_space`.
+        CSR chunks of float32 with the rows of X's chunks, suitable as the Y of `fit_space`.
     """
     denoiser.check_parameters()
     X = as_features(X)
     Y = as_labels(Y, X)
-    how = _settings(denoiser, X, Y, client)
+    settings = _choose_settings(denoiser, X, Y, client)
     delayed = dask().delayed
     tags = [
         Block(
@@ -86,29 +85,31 @@ def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any
         )
         for y in blocks(Y, "Y")
     ]
-    finish = delayed(_finished, pure=False)
+    finish = delayed(_finish, pure=False)
     propagated = (
-        [None] * len(tags) if how.blend == 0 else _propagated(denoiser, how, X, tags, client)
+        [None] * len(tags)
+        if settings.blend == 0
+        else _propagate(denoiser, settings, X, tags, client)
     )
     parts = [
-        finish(raw.value, new, how.blend, denoiser.min_weight, dask_key_name=key("denoised"))
+        finish(raw.value, new, settings.blend, denoiser.min_weight, dask_key_name=key("denoised"))
         for raw, new in zip(tags, propagated, strict=True)
     ]
-    return stacked(
+    return stack(
         parts, X.chunks[0], Y.shape[1], scipy.sparse.csr_array((0, Y.shape[1]), dtype=np.float32)
     )
 
 
-def _settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Settings:
-    """β, R and the narrowing of σ: given, or chosen on a sample as on one machine."""
+def _choose_settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Settings:
+    """Return β, R and the narrowing of σ, as given or as chosen on a sample."""
     if denoiser.blend != "auto":
         return _Settings(float(denoiser.blend), int(denoiser.n_neighbors), 1.0)
     client = client_or_current(client)
     rows = np.arange(X.shape[0])
-    if len(rows) > _LOOKED_AT:
+    if len(rows) > _SAMPLE_SIZE:
         any_tag = Y.map_blocks(_any, drop_axis=1, dtype=bool, meta=np.empty(0, bool))
         tagged = compute(any_tag, client=client)
-        rows = np.sort(np.concatenate(parted(tagged, _LOOKED_AT, denoiser.random_state)))
+        rows = np.sort(np.concatenate(parted(tagged, _SAMPLE_SIZE, denoiser.random_state)))
     features = fetch_rows(X, rows, client)
     chosen = clone(denoiser).fit(features, fetch_rows(Y, rows, client))
     sample = chosen.index_.points_
@@ -134,17 +135,17 @@ def _tags(y: Any, start: int, n: int) -> scipy.sparse.csr_array:
 # --- propagation -------------------------------------------------------------------------
 
 
-def _propagated(
-    denoiser: TagDenoiser, how: _Settings, X: Any, tags: list[Block], client: Any
+def _propagate(
+    denoiser: TagDenoiser, settings: _Settings, X: Any, tags: list[Block], client: Any
 ) -> list[Any]:
-    """The weighted mean of the neighbours' tags for each block: every shard gives its part."""
+    """Return the weighted mean of the neighbours' tags for each block, summed over shards."""
     import dask.bag
 
     delayed = dask.delayed
-    k = min(how.n_neighbors - denoiser.include_self, X.shape[0] - 1)
-    scale = _scale(denoiser, X, client) * how.narrowing
+    k = min(settings.n_neighbors - denoiser.include_self, X.shape[0] - 1)
+    scale = _scale(denoiser, X, client) * settings.narrowing
     indexed = shards(X, ExactNeighbors(denoiser.metric)) if k > 0 else []
-    total = []
+    propagated = []
     for query, raw in zip(blocks(X, "X"), tags, strict=True):
         own = np.arange(query.start, query.stop)
         near = (
@@ -162,15 +163,15 @@ def _propagated(
             for block in tags
         ]
         if denoiser.include_self:
-            itself = delayed(_own, pure=False)(weights, raw.value, dask_key_name=key("propagate"))
-            parts.append(itself)
+            own_part = delayed(_own, pure=False)(weights, raw.value, dask_key_name=key("propagate"))
+            parts.append(own_part)
         bag = dask.bag.from_delayed(parts)
-        total.append(bag.reduction(_added, _added, split_every=_BRANCHES).to_delayed(False))
-    return total
+        propagated.append(bag.reduction(_add, _add, split_every=_BRANCHES).to_delayed(False))
+    return propagated
 
 
 def _weights(near: Neighbors, scale: float, include_self: bool) -> np.ndarray:
-    """Weights of neighbours (n, k), after the weight of the image itself where it has one."""
+    """Return weights of neighbours (n, k), after the image's own weight if `include_self`."""
     squared = np.asarray(near[1])
     squared = np.pad(squared, ((0, 0), (1, 0))) if include_self else squared
     return propagation_weights(squared, float(scale))
@@ -179,7 +180,7 @@ def _weights(near: Neighbors, scale: float, include_self: bool) -> np.ndarray:
 def _from_shard(
     near: Neighbors, weights: np.ndarray, tags: scipy.sparse.csr_array, start: int
 ) -> list[scipy.sparse.csr_array]:
-    """What the neighbours of one shard add to the propagated tags."""
+    """Return the contribution of one shard's neighbours to the propagated tags."""
     indices = near[0]
     here = (indices >= start) & (indices < start + tags.shape[0])
     others = weights[:, weights.shape[1] - indices.shape[1] :]
@@ -190,17 +191,17 @@ def _own(weights: np.ndarray, raw: scipy.sparse.csr_array) -> list[scipy.sparse.
     return [scipy.sparse.csr_array(scipy.sparse.diags_array(weights[:, 0].astype("f4")) @ raw)]
 
 
-def _added(parts: Iterable[scipy.sparse.csr_array]) -> scipy.sparse.csr_array:
+def _add(parts: Iterable[scipy.sparse.csr_array]) -> scipy.sparse.csr_array:
     first, *others = parts
     for part in others:
         first = first + part
     return first
 
 
-def _finished(
+def _finish(
     raw: scipy.sparse.csr_array, propagated: Any, blend: float, min_weight: float
 ) -> scipy.sparse.csr_array:
-    """Raw and propagated tags blended, without those that weigh too little."""
+    """Blend raw and propagated tags, and drop small weights."""
     mixed = raw if propagated is None else blended(raw, propagated, blend)
     tags = scipy.sparse.csr_array(mixed, copy=True)
     tags.data[tags.data < min_weight] = 0
@@ -213,7 +214,7 @@ def _finished(
 
 
 def _scale(denoiser: TagDenoiser, X: Any, client: Any) -> Any:
-    """σ over all images, a number or a `Delayed` one."""
+    """Return σ over all images, as a number or a `Delayed`."""
     if denoiser.scale not in ("mean-squared", "mean"):
         return float(denoiser.scale)
     n = X.shape[0]
@@ -223,13 +224,13 @@ def _scale(denoiser: TagDenoiser, X: Any, client: Any) -> Any:
         points = X.map_blocks(unit_rows, "X", dtype=dtype, meta=np.empty((0, 0), dtype))
         points = points.astype(np.float64)
     if denoiser.scale == "mean-squared":
-        beyond = points - points.mean(axis=0)
-        return (beyond * beyond).sum().to_delayed().ravel()[0] * (2 / n)
+        deviations = points - points.mean(axis=0)
+        return (deviations * deviations).sum().to_delayed().ravel()[0] * (2 / n)
     return _mean_distance(denoiser, X, client_or_current(client))
 
 
 def _mean_distance(denoiser: TagDenoiser, X: Any, client: Any) -> float:
-    """The mean over the very pairs that one machine looks at, whose rows come here."""
+    """Return the mean over the same pairs as on a single machine; fetch their rows."""
     pairs = sample_pairs(X.shape[0], random_state=denoiser.random_state)
     rows, positions = np.unique(np.concatenate(pairs), return_inverse=True)
     points = fetch_rows(X, rows, client)

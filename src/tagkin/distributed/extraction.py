@@ -1,4 +1,4 @@
-"""Features of photographs, looked at by many machines."""
+"""Extract features of photographs on many machines."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tagkin.features.runs import ExtractionRun, same_state, status_of
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 
-__all__ = ["extract", "opened_backbone", "see"]
+__all__ = ["extract", "load_backbone", "see"]
 
-_AHEAD = 4  # tasks that wait for each thread of the cluster
+_AHEAD = 4  # tasks per thread of the cluster
 
 
 def extract(
@@ -32,26 +32,26 @@ def extract(
     progress: Progress | None = None,
     n_per_task: int = 32,
 ) -> Extraction:
-    """Features of photographs that workers can read, as `tagkin.features.extract` gives them.
+    """Extract features of photographs on workers, like `tagkin.features.extract`.
 
-    Workers must see the files under the same paths. What comes back is in the cache of this
-    machine at once, so that nothing is lost with the cluster: a second run goes on where the
-    first one was. A photograph that ends every process that reads it is a failure like others.
+    Workers must see the files under the same paths. Results are cached on this machine
+    immediately, so a second run continues after the loss of a cluster. A photograph that ends
+    every process that reads it becomes a failure.
 
     Parameters
     ----------
     files : sequence of paths
     backbone : Backbone or str
-        Itself, its name, or the path of its file. Workers load it themselves, by its name: they
-        must see the file as well.
+        Backbone, its name, or the path of its file. Workers load it by its name, so they must see
+        the file as well.
     client : distributed.Client, optional
-        By default the one that is in use.
+        By default Dask's current client.
     cache : FeatureCache, optional
-        On this machine; workers need none.
+        Cache on this machine; workers do not need a cache.
     progress : callable or None
-        Called with what is done, the number of files done and the number of all.
+        Called with the name of the step, the number of files done and the total.
     n_per_task : int
-        Files that a worker looks at in one go, and that are looked at again where it is lost.
+        Files per task, which are read again if their worker is lost.
     """
     if isinstance(files, (str, bytes, os.PathLike)):
         raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")
@@ -65,65 +65,66 @@ def extract(
     report("Looking at photographs", done, total)
     try:
         batches = [unknown[i : i + n_per_task] for i in range(0, len(unknown), n_per_task)]
-        for batch, found in _seen(run.files, batches, backbone.name, backbone.fingerprint, client):
-            _keep(run, batch, found)
+        name, fingerprint = backbone.name, backbone.fingerprint
+        for batch, extraction in _run_batches(run.files, batches, name, fingerprint, client):
+            _take(run, batch, extraction)
             done += len(batch)
             report("Looking at photographs", done, total)
     except ClusterLost as error:
-        where = "in the cache" if cache is not None else "lost, since there is no cache"
+        state = "in the cache" if cache is not None else "lost, because there is no cache"
         raise ClusterLost(
-            f"{error} {done:,} of {total:,} photographs were looked at; their features are {where}."
+            f"{error} {done:,} of {total:,} photographs were read; their features are {state}."
         ) from None
     return run.result([os.fspath(file) for file in files])
 
 
-def _seen(
+def _run_batches(
     files: list[str], batches: list[list[int]], name: str, fingerprint: str, client: Any
 ) -> Iterator[tuple[list[int], Extraction]]:
-    """Batches of files and what workers found, as they come; a few at a time are under way."""
+    """Yield batches of files and their results as they finish; keep the workers busy."""
     batches.reverse()
-    suspects: list[list[int]] = []  # one file each, looked at alone so that no other is blamed
+    suspects: list[list[int]] = []  # single files, run alone to find which one ends workers
     with submitting(client):
         ahead = _AHEAD * max(1, sum(client.nthreads().values()))
-    under_way: dict[Any, list[int]] = {}
-    while batches or suspects or under_way:
-        while (batches and len(under_way) < ahead) or (suspects and not under_way):
+    running: dict[Any, list[int]] = {}
+    while batches or suspects or running:
+        while (batches and len(running) < ahead) or (suspects and not running):
             batch = (batches or suspects).pop()
             paths = [files[i] for i in batch]
             with submitting(client):
                 future = client.submit(see, paths, name, fingerprint, key=key("see"), pure=False)
-            under_way[future] = batch
-        wait(list(under_way), client, for_one=True)
-        for future in [f for f in under_way if f.done()]:
-            batch = under_way.pop(future)
-            found = _outcome(future, [files[i] for i in batch], client)
+            running[future] = batch
+        wait(list(running), client, for_one=True)
+        for future in [f for f in running if f.done()]:
+            batch = running.pop(future)
+            extraction = _outcome(future, [files[i] for i in batch], client)
             future.release()
-            if found is None:
+            if extraction is None:
                 suspects += [[i] for i in batch]
             else:
-                yield batch, found
+                yield batch, extraction
 
 
 def _outcome(future: Any, files: list[str], client: Any) -> Extraction | None:
-    """What a worker found; None where the files, which are several, ended several workers."""
+    """Return a worker's result; None if one of several files ended the workers."""
     killed = future.status == "error" and type(future.exception()).__name__ == "KilledWorker"
     if not killed:
         return result(future, client)
     if len(files) > 1:
         return None
-    reason = "every process that read it ended at once; the file may be made to do that"
+    reason = "every process that read it ended at once; the file may be malicious"
     return Extraction([], np.empty((0, 0), np.float32), [], [Failure(files[0], reason)], 0, 0)
 
 
 @functools.lru_cache(maxsize=2)
-def opened_backbone(name: str) -> Backbone:
-    """Loaded once in each process."""
+def load_backbone(name: str) -> Backbone:
+    """Load a backbone, once in each process."""
     return get_backbone(name)
 
 
 def see(files: Sequence[str], name: str, fingerprint: str | None = None) -> Extraction:
-    """Features of some files, on a worker, in the one thread that the task has."""
-    backbone = opened_backbone(name)
+    """Extract features of files on a worker, in the task's thread."""
+    backbone = load_backbone(name)
     if fingerprint is not None and backbone.fingerprint != fingerprint:
         raise InvalidInput(
             f"A worker has another {name} than this machine: its weights or its preprocessing "
@@ -141,22 +142,22 @@ def see(files: Sequence[str], name: str, fingerprint: str | None = None) -> Extr
     )
 
 
-def _keep(run: ExtractionRun, batch: list[int], found: Extraction) -> None:
-    """Take in what a worker found."""
+def _take(run: ExtractionRun, batch: list[int], extraction: Extraction) -> None:
+    """Add a worker's result to the run."""
     numbers_of: dict[str, list[int]] = {}
     for i in batch:
         numbers_of.setdefault(run.files[i], []).append(i)
-    for failure in found.failures:
+    for failure in extraction.failures:
         for i in numbers_of[failure.file]:
             run.fail(i, failure.reason)
     rows: dict[int, int] = {}  # of the first files with their content
-    same: dict[int, os.stat_result] = {}
-    for row, (file, digest) in enumerate(zip(found.files, found.digests, strict=True)):
+    unchanged: dict[int, os.stat_result] = {}
+    for row, (file, digest) in enumerate(zip(extraction.files, extraction.digests, strict=True)):
         rows |= {i: row for i in numbers_of[file] if run.is_first(i, digest)}
         i = numbers_of[file][0]
         before = run.statuses[i]
-        # remembered as it was before a worker read it, if it still is
+        # remember the status from before the worker read the file, if it is unchanged
         if before is not None and same_state(before, status_of(file)):
-            same[i] = before
-    run.store(list(rows), found.features[list(rows.values())])
-    run.remember(list(same), list(same.values()))
+            unchanged[i] = before
+    run.store(list(rows), extraction.features[list(rows.values())])
+    run.remember(list(unchanged), list(unchanged.values()))

@@ -1,4 +1,4 @@
-"""Features of very many photographs, from paths to Parquet and from Parquet to Dask arrays."""
+"""Write features of many photographs to Parquet files, and read them as Dask arrays."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tagkin.sources.parquet import import_pyarrow, open_parquet, read_row_group
 
 __all__ = ["extract_to_parquet", "read_parquet"]
 
-_FILES = 8192  # photographs of a part where a list is given; rows of a row group
+_FILES = 8192  # photographs per part if `files` is a list; rows of a row group
 _FAILURES = b"tagkin.failures"
-_NOT_TEXT = "its name is not UTF-8, and cannot stand in a Parquet file. Rename it"
+_NOT_TEXT = "its name is not UTF-8, which a Parquet file cannot store. Rename it"
 
 
 def extract_to_parquet(
@@ -34,11 +34,11 @@ def extract_to_parquet(
     *,
     client: Any = None,
 ) -> list[Failure]:
-    """Features of photographs into a folder of Parquet files that all workers can write to.
+    """Extract features of photographs into a folder of Parquet files, which workers write.
 
-    For collections whose features are too many for one machine. A partition of the bag becomes
-    a file with the columns ``file``, ``digest`` and ``features``, written whole or not at all:
-    a second run does what is missing.
+    Use it for collections whose features do not fit on a single machine. Each partition of the bag
+    becomes a file with the columns ``file``, ``digest`` and ``features``. Files are written
+    completely or not at all; a second run writes only the missing files.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ def extract_to_parquet(
         Such as ``dask.bag.read_text("paths-*.txt").map(str.strip)``; 10,000 to 100,000 paths are
         a good partition.
     folder : path
-        Seen by this machine and by all workers.
+        Visible to this machine and all workers.
     backbone : str
     client : distributed.Client, optional
-        By default the one that is in use.
+        By default Dask's current client.
 
     Returns
     -------
     failures : list of Failure
-        Photographs that could not be read; they have no row.
+        Unreadable photographs; they have no row.
     """
     import_pyarrow()
     client = client_or_current(client)
@@ -64,7 +64,7 @@ def extract_to_parquet(
     except OSError as error:
         raise StorageError(f"{target} cannot be created: {error.strerror}.") from error
     fingerprint = get_backbone(backbone).fingerprint
-    write = dask().delayed(_written, pure=False)
+    write = dask().delayed(_write_part, pure=False)
     tasks = [
         write(part, number, str(target), backbone, fingerprint, dask_key_name=key("extract"))
         for number, part in enumerate(_partitions(files))
@@ -91,35 +91,35 @@ def _partitions(files: Any) -> list[Any]:
     return [paths[i : i + _FILES] for i in range(0, len(paths), _FILES)]
 
 
-def _written(
+def _write_part(
     files: Sequence[str], number: int, folder: str, backbone: str, fingerprint: str
 ) -> list[Failure]:
-    """One part, on a worker; its failures. A part that is there already is left as it is."""
+    """Write one part on a worker, unless it exists; return its failures."""
     pyarrow, parquet = import_pyarrow()
     paths = [os.fspath(file) for file in files]
-    named = "\0".join([fingerprint, *paths]).encode(errors="surrogateescape")
-    mark = hashlib.sha256(named).hexdigest()[:12]
-    target = Path(folder) / f"part-{number:06d}-{mark}.parquet"
+    identity = "\0".join([fingerprint, *paths]).encode(errors="surrogateescape")
+    digest = hashlib.sha256(identity).hexdigest()[:12]
+    target = Path(folder) / f"part-{number:06d}-{digest}.parquet"
     for other in target.parent.glob(f"part-{number:06d}-*.parquet"):
         if other != target:
             raise InvalidInput(
-                f"{other} holds features of other photographs, or by another network. Choose an "
-                "empty folder, or the same partitions."
+                f"{other} has features of other photographs or of another network. Choose an empty "
+                "folder, or the same partitions."
             )
     if target.exists():
-        known = parquet.read_schema(target).metadata or {}
-        return [Failure(*pair) for pair in json.loads(known.get(_FAILURES, b"[]"))]
+        metadata = parquet.read_schema(target).metadata or {}
+        return [Failure(*pair) for pair in json.loads(metadata.get(_FAILURES, b"[]"))]
     failures = [Failure(path, _NOT_TEXT) for path in paths if not _is_text(path)]
     paths = [path for path in paths if _is_text(path)]
     tables = []
     for start in range(0, len(paths), _FILES):
-        seen = see(paths[start : start + _FILES], backbone, fingerprint)
-        failures += seen.failures
-        tables.append(_table(pyarrow, seen))
+        extraction = see(paths[start : start + _FILES], backbone, fingerprint)
+        failures += extraction.failures
+        tables.append(_table(pyarrow, extraction))
     if not tables:
         return failures
-    noted = json.dumps([[one.file, one.reason] for one in failures]).encode()
-    table = pyarrow.concat_tables(tables).replace_schema_metadata({_FAILURES: noted})
+    stored = json.dumps([[failure.file, failure.reason] for failure in failures]).encode()
+    table = pyarrow.concat_tables(tables).replace_schema_metadata({_FAILURES: stored})
     try:
         with whole_file(target) as scratch:
             parquet.write_table(table, scratch, row_group_size=_FILES)
@@ -129,7 +129,7 @@ def _written(
 
 
 def _is_text(path: str) -> bool:
-    """Whether a path can stand in a table: on some systems, names are any bytes."""
+    """Whether a table can store a path; on some systems, names are arbitrary bytes."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -137,42 +137,44 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _table(pyarrow: Any, seen: Any) -> Any:
-    width = seen.features.shape[1]
-    features = pyarrow.FixedSizeListArray.from_arrays(seen.features.ravel(), width)
-    return pyarrow.table({"file": seen.files, "digest": seen.digests, "features": features})
+def _table(pyarrow: Any, extraction: Any) -> Any:
+    width = extraction.features.shape[1]
+    features = pyarrow.FixedSizeListArray.from_arrays(extraction.features.ravel(), width)
+    return pyarrow.table(
+        {"file": extraction.files, "digest": extraction.digests, "features": features}
+    )
 
 
 def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
-    """A column of a Parquet file, or of a folder of them, as a Dask array.
+    """Read a column of a Parquet file, or of a folder of Parquet files, as a Dask array.
 
     Parameters
     ----------
     path : path
-        Files of a folder come in the order of their names. All workers must see them.
+        Files of a folder are in the order of their names. All workers must see them.
     column : str, default "features"
-        A column of lists of one length gives an array (N×d), any other one an array (N,).
+        A column of lists of the same length gives an array (N×d), any other column an array (N,).
 
     Returns
     -------
     array : Dask array
-        A chunk for each row group.
+        One chunk for each row group.
     """
     da = dask().array
-    found = Path(path).absolute()
-    names = sorted(found.glob("*.parquet")) if found.is_dir() else [found]
+    location = Path(path).absolute()
+    names = sorted(location.glob("*.parquet")) if location.is_dir() else [location]
     if not names or not names[0].exists():
-        raise InvalidInput(f"There is no Parquet file at {found}.")
+        raise InvalidInput(f"There is no Parquet file at {location}.")
     sizes: list[int] = []
     parts = []
     for name in names:
-        about = open_parquet(name).metadata
-        _check_column(about.schema.to_arrow_schema(), column, name)
-        for group in range(about.num_row_groups):
-            sizes.append(about.row_group(group).num_rows)
+        metadata = open_parquet(name).metadata
+        _check_column(metadata.schema.to_arrow_schema(), column, name)
+        for group in range(metadata.num_row_groups):
+            sizes.append(metadata.row_group(group).num_rows)
             parts.append((str(name), group))
     if not sum(sizes):
-        raise InvalidInput(f"The Parquet files at {found} have no rows.")
+        raise InvalidInput(f"The Parquet files at {location} have no rows.")
     first = next(part for part, size in zip(parts, sizes, strict=True) if size)
     like = _group(*first, column, None, None)
     read = dask().delayed(_group, pure=False)
@@ -198,11 +200,11 @@ def _check_column(schema: Any, column: str, name: Path) -> None:
 
 
 def _group(path: str, number: int, column: str, shape: Any, dtype: Any) -> np.ndarray:
-    """One row group of a column, which must be like that of the first file."""
+    """Read one row group of a column, which must have the first file's shape and type."""
     rows = read_row_group(open_parquet(path), number, [column], path)[0]
     if shape is not None and (rows.shape[1:] != shape or rows.dtype != dtype):
         raise InvalidInput(
-            f"The column {column!r} of {path} holds {rows.dtype} of shape {rows.shape[1:]} where "
-            f"the first file has {dtype} of shape {shape}. Files of one collection are alike."
+            f"The column {column!r} of {path} has {rows.dtype} of shape {rows.shape[1:]}, but the "
+            f"first file has {dtype} of shape {shape}. All files must have the same shape and type."
         )
     return rows

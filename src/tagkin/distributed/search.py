@@ -1,4 +1,4 @@
-"""Nearest neighbours among points that lie on many machines: an index a shard, one answer."""
+"""Find nearest neighbours among points on many machines, with an index for each shard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tagkin.distributed.blocks import (
     float_dtype,
     key,
     named_rows,
-    stacked,
+    stack,
 )
 from tagkin.distributed.cluster import dask
 from tagkin.errors import InvalidInput
@@ -38,11 +38,11 @@ def nearest(
     index: Any = None,
     exclude: Any = None,
 ) -> Neighbors:
-    """The nearest points of each query, over all shards of the points.
+    """Find the nearest points of each query, over all shards of the points.
 
-    Every chunk of the points is a shard with an index of its own, built once. Every chunk of the
-    queries asks all of them, and their answers are merged: nearest first, of equal distances the
-    lower index first, as `tagkin.neighbors.nearest` does it.
+    Every chunk of the points is a shard with its own index. Every chunk of the queries searches all
+    shards, and the results are merged: nearest first, and in a tie the lower index first, like
+    `tagkin.neighbors.nearest`.
 
     Parameters
     ----------
@@ -50,16 +50,16 @@ def nearest(
     points : Dask array of shape (N, m)
     n_neighbors : int
     index : ExactNeighbors, FaissNeighbors or another index, optional
-        Unfitted; a copy of it serves each shard. It says what the distance is. By default the
-        exact search by cosine.
+        Unfitted index, copied for each shard. It determines the distance. By default exact search
+        by cosine.
     exclude : Dask array or NumPy array of shape (n,), optional
-        One index per query that is left out, such as its own; −1 for none.
+        Index of the point to leave out for each query, such as its own; −1 to leave out nothing.
 
     Returns
     -------
     neighbors : Neighbors
-        Of two Dask arrays of shape (n, n_neighbors), cut as the queries are. `compute` brings
-        them here.
+        Two Dask arrays of shape (n, n_neighbors), with the rows of the queries' chunks. `compute`
+        fetches them.
     """
     index = ExactNeighbors() if index is None else index
     if not hasattr(index, "kneighbors"):
@@ -68,34 +68,34 @@ def nearest(
     queries, points = as_features(queries, "queries"), as_features(points, "points")
     if queries.shape[1] != points.shape[1]:
         raise InvalidInput(
-            f"Found queries with {queries.shape[1]} features where the points have "
+            f"Found queries with {queries.shape[1]} features, but points with "
             f"{points.shape[1]}. Project both with the same space."
         )
     check_n_neighbors(n_neighbors, points.shape[0], excluding=exclude is not None)
     k, cuts = int(n_neighbors), queries.chunks[0]
-    without = _exclusions(exclude, queries, points.shape[0])
+    exclusions = _exclusions(exclude, queries, points.shape[0])
     indexed = shards(points, index)
-    found = [
-        best_of_shards(query, indexed, k, exclude=own, squared=False)
-        for query, own in zip(blocks(queries, "queries"), without, strict=True)
+    neighbors = [
+        best_of_shards(query, indexed, k, exclude=excluded, squared=False)
+        for query, excluded in zip(blocks(queries, "queries"), exclusions, strict=True)
     ]
     exact = isinstance(index, ExactNeighbors)
     dtype = float_dtype(points.dtype) if exact else np.dtype(np.float32)
     return Neighbors(
         *(
-            _column(found, part, cuts, k, kind)
+            _column(neighbors, part, cuts, k, kind)
             for part, kind in enumerate((np.dtype(np.int64), dtype))
         )
     )
 
 
-def _column(found: list[Any], part: int, cuts: tuple[int, ...], k: int, dtype: np.dtype) -> Any:
-    parts = [one[part] for one in found]
-    return stacked(parts, cuts, k, np.empty((0, k), dtype=dtype))
+def _column(neighbors: list[Any], part: int, cuts: tuple[int, ...], k: int, dtype: np.dtype) -> Any:
+    parts = [pair[part] for pair in neighbors]
+    return stack(parts, cuts, k, np.empty((0, k), dtype=dtype))
 
 
 def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
-    """What each block of queries leaves out; None for nothing."""
+    """Return the excluded indices of each block of queries, or None."""
     cuts = queries.chunks[0]
     if exclude is None:
         return [None] * len(cuts)
@@ -106,7 +106,7 @@ def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
         )
     if exclude.shape != (queries.shape[0],):
         raise InvalidInput(
-            f"exclude holds one index per query: {queries.shape[0]}; found shape {exclude.shape}."
+            f"exclude needs one index per query, {queries.shape[0]}; found shape {exclude.shape}."
         )
     return list(exclude.rechunk((cuts,)).to_delayed().ravel())
 
@@ -115,15 +115,15 @@ def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
 
 
 def shards(points: Any, index: Any) -> list[Block]:
-    """An index over each chunk of the points, as blocks."""
+    """Return an index over each chunk of the points, as blocks."""
     delayed = dask().delayed
     center = None
     if isinstance(index, ExactNeighbors) and index.metric == "euclidean":
-        # one centre for all, so that equal points are at equal distances whatever their shard
+        # a common centre gives equal points equal distances in all shards
         center = points.mean(axis=0, dtype=np.float64).to_delayed().ravel()[0]
     return [
         Block(
-            delayed(_indexed, pure=False)(
+            delayed(_build_index, pure=False)(
                 index, block.value, center, block.start, dask_key_name=key("index")
             ),
             block.start,
@@ -133,7 +133,7 @@ def shards(points: Any, index: Any) -> list[Block]:
     ]
 
 
-def _indexed(index: Any, rows: np.ndarray, center: Any, start: int) -> NeighborIndex:
+def _build_index(index: Any, rows: np.ndarray, center: Any, start: int) -> NeighborIndex:
     shard = clone(index)
     with named_rows(start, start + len(rows)):
         if center is None:
@@ -145,12 +145,12 @@ def _indexed(index: Any, rows: np.ndarray, center: Any, start: int) -> NeighborI
 def best_of_shards(
     query: Block, indexed: list[Block], k: int, *, exclude: Any, squared: bool
 ) -> Any:
-    """The k nearest of all shards for a block of queries: a `Delayed` pair of arrays (n, k)."""
+    """Return the k nearest of all shards for a block of queries, a `Delayed` pair (n, k)."""
     import dask.bag
 
-    found = dask.delayed(_found, pure=False)
+    search = dask.delayed(_search_shard, pure=False)
     parts = [
-        found(
+        search(
             shard.value,
             query.value,
             k + (exclude is not None),
@@ -161,27 +161,27 @@ def best_of_shards(
         )
         for shard in indexed
     ]
-    merge = functools.partial(merged, k=k)
+    merge = functools.partial(merge_neighbors, k=k)
     lists = dask.bag.from_delayed(parts)
     return lists.reduction(merge, merge, split_every=_BRANCHES).to_delayed(False)
 
 
-def _found(
+def _search_shard(
     index: Any, queries: np.ndarray, k: int, exclude: Any, position: Any, squared: bool
 ) -> list[Neighbors]:
-    """The nearest of one shard, by their numbers in all, as a list of one for the bag."""
+    """Return the nearest of one shard, by index in all points, as a list of one for the bag."""
     query_start, start, n_points = position
     n = min(k, index.n_points_)
     with named_rows(query_start, query_start + len(queries)):
         search = squared_neighbors if squared else _neighbors
-        found = search(index, queries, n)
+        neighbors = search(index, queries, n)
         if exclude is not None:
             check_excluded(exclude, len(queries), n_points)
-    missing = found.indices < 0
-    indices = np.where(missing, -1, found.indices + start)
+    missing = neighbors.indices < 0
+    indices = np.where(missing, -1, neighbors.indices + start)
     if exclude is not None:
         missing |= indices == np.asarray(exclude)[:, None]
-    distances = np.where(missing, np.inf, found.distances).astype(found.distances.dtype)
+    distances = np.where(missing, np.inf, neighbors.distances).astype(neighbors.distances.dtype)
     return [Neighbors(np.where(missing, -1, indices), distances)]
 
 
@@ -189,11 +189,11 @@ def _neighbors(index: NeighborIndex, queries: np.ndarray, k: int) -> Neighbors:
     return index.kneighbors(queries, k)
 
 
-def merged(lists: Iterable[Neighbors], k: int) -> Neighbors:
-    """The k nearest of several lists; fewer where there are fewer.
+def merge_neighbors(lists: Iterable[Neighbors], k: int) -> Neighbors:
+    """Return the k nearest of several lists, or fewer if there are fewer.
 
-    A zero vector is no neighbour at all to `squared_neighbors`: infinitely far. It is still
-    ranked, at the squared distance of 2 that its cosine of 0 stands for.
+    `squared_neighbors` treats a zero vector as infinitely far. It is still ranked, at the squared
+    distance of 2 that corresponds to its cosine of 0.
     """
     parts = list(lists)
     indices = np.concatenate([part.indices for part in parts], axis=1)

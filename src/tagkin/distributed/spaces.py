@@ -1,4 +1,4 @@
-"""The semantic space from images that lie on many machines, and the way into it."""
+"""Learn a semantic space from images on many machines, and compute embeddings."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tagkin.distributed.blocks import (
     as_features,
     as_labels,
     blocks,
-    carried,
-    checked,
+    check_block,
     fetch_rows,
     float_dtype,
     key,
     named_rows,
+    put_in_graph,
 )
 from tagkin.distributed.cluster import bar, client_or_current, dask, result, submitting
 from tagkin.errors import ClusterLost, InvalidInput
@@ -35,13 +35,13 @@ from tagkin.space.views import TextView, as_text_view
 __all__ = ["fit_space", "transform"]
 
 _FEW = 2048
-_LABELS_LOOKED_AT = 2**17  # images whose labels a text view is fitted to
-_BRANCHES = 4  # sums that one task adds up: each is of the size of the landmarks squared
-_ROUNDS = 32  # at most: after each, what was summed up is safe here
+_LABEL_SAMPLE = 2**17  # images whose labels a text view is fitted to
+_BRANCHES = 4  # sums that one task adds up; each has the size of the landmarks squared
+_ROUNDS = 32  # maximum number; after each round, this machine has the sums
 
 
-class Question(NamedTuple):
-    """What a worker needs to sum over images."""
+class SumInputs(NamedTuple):
+    """The inputs of a worker's sums over images."""
 
     view: TextView
     landmarks: Landmarks
@@ -57,27 +57,27 @@ def fit_space(
     resume: bool = False,
     progress: bool = False,
 ) -> SemanticSpace:
-    """Learn a space from features and labels that workers hold or read.
+    """Learn a space from features and labels on workers.
 
-    Landmarks are chosen here, once, among the very images that `SemanticSpace.fit` would choose
-    them from. Workers sum over their images; the sums meet in a tree, and the space is solved
-    here. Up to twice as many images as landmarks are fitted here, without the cluster.
+    This machine chooses the landmarks, among the same images as `SemanticSpace.fit`. Workers sum
+    over their images, the sums are added in a tree, and this machine solves the space. It fits up
+    to twice as many images as landmarks without the cluster.
 
     Parameters
     ----------
     space : SemanticSpace
-        Fitted in place. If it fails, what was learned before stays.
+        Fitted in place; if it fails, the space stays unchanged.
     X : Dask array of shape (N, d)
-        Its chunks are what a worker holds at a time: 64 to 512 MiB are good.
+        A worker has a chunk in memory at a time; use chunks of 64 to 512 MiB.
     Y : Dask array of shape (N, D), of dense or CSR chunks, or an array in memory
-        Labels. A text view that learns from labels sees those of 131,072 images at most.
+        Labels. A text view that learns from labels uses at most 131,072 images.
     client : distributed.Client, optional
-        By default the one that is in use.
+        By default Dask's current client.
     resume : bool, default False
-        Go on with a space that was learned from the first of these images, as after a
-        `ClusterLost`: the first `space.n_images_` rows are left out.
+        Continue with a space that was learned from the first `space.n_images_` rows, as after a
+        `ClusterLost`.
     progress : bool, default False
-        Show Dask's own bar. On the dashboard, the tasks are ``tagkin-sums``.
+        Show Dask's progress bar. On the dashboard, the tasks are ``tagkin-sums``.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def fit_space(
     Raises
     ------
     ClusterLost
-        Where no worker is left. The space then holds the images whose sums had come in.
+        If no worker is left. The space then includes the images whose sums had arrived.
     """
     space.check_parameters()
     client = client_or_current(client)
@@ -94,7 +94,7 @@ def fit_space(
     Y = as_labels(Y, X)
     n = X.shape[0]
     if resume:
-        learned = _continued(space, X)
+        learned = _copy_to_resume(space, X)
         if learned.n_images_ == n:
             return space
         X, Y = X[learned.n_images_ :], Y[learned.n_images_ :]
@@ -106,45 +106,47 @@ def fit_space(
         space.__dict__.update(vars(learned))
         return space
     else:
-        learned = _begun(clone(space), X, Y, client)
+        learned = _start(clone(space), X, Y, client)
     try:
         _add_all(learned, X, Y, client, progress)
     except ClusterLost as error:
-        raise _kept(space, learned, n, error) from None
+        raise _keep_partial(space, learned, n, error) from None
     if not learned.moments_.text_gram.any():
-        raise InvalidInput(f"No label at all: none of the {n} images carries any. Tag some first.")
+        raise InvalidInput(f"None of the {n} images has a label. Label some images first.")
     learned.solve()
     space.__dict__.update(vars(learned))
     return space
 
 
 def _few(space: SemanticSpace, n: int) -> bool:
-    """Whether all images would be looked at here anyway, to choose landmarks among them."""
+    """Whether choosing landmarks would fetch all images to this machine anyway."""
     if not isinstance(space.selection, str) or not isinstance(space.n_landmarks, Integral):
         return False
     return n <= max(2 * space.n_landmarks, _FEW)
 
 
-def _continued(space: SemanticSpace, X: Any) -> SemanticSpace:
+def _copy_to_resume(space: SemanticSpace, X: Any) -> SemanticSpace:
     check_is_fitted(space)
     n, d = X.shape
     if space.n_images_ > n or space.n_features_in_ != d:
         raise InvalidInput(
-            f"Cannot go on with a space of {space.n_images_} images of {space.n_features_in_} "
-            f"features: X has {n} and {d}. Pass all images, also those that were learned from."
+            f"Cannot continue a space of {space.n_images_} images with {space.n_features_in_} "
+            f"features: X has {n} and {d}. Pass all images, including the images already learned."
         )
     return copy.deepcopy(space)
 
 
-def _kept(space: SemanticSpace, learned: SemanticSpace, n: int, error: ClusterLost) -> ClusterLost:
-    """Keep the images whose sums have come, and say how to go on."""
+def _keep_partial(
+    space: SemanticSpace, learned: SemanticSpace, n: int, error: ClusterLost
+) -> ClusterLost:
+    """Keep the images whose sums have arrived, and return an error that says how to resume."""
     done = learned.n_images_
     if not done:
-        return ClusterLost(f"{error} No sums had come back yet.")
+        return ClusterLost(f"{error} No sums had arrived yet.")
     space.__dict__.update(vars(learned))
     return ClusterLost(
         f"{error} The space has learned from the first {done:,} of {n:,} images; call fit_space "
-        "with resume=True to go on from there."
+        "with resume=True to continue from there."
     )
 
 
@@ -152,7 +154,7 @@ def _kept(space: SemanticSpace, learned: SemanticSpace, n: int, error: ClusterLo
 
 
 class _Rows:
-    """Rows of a Dask array, fetched when they are asked for by number; those are kept."""
+    """Rows of a Dask array; fetched rows are cached."""
 
     def __init__(self, X: Any, client: Any):
         self.shape, self._X, self._client = X.shape, X, client
@@ -160,40 +162,40 @@ class _Rows:
         self.held = np.empty((0, X.shape[1]), dtype=X.dtype)
 
     def __getitem__(self, numbers: np.ndarray) -> np.ndarray:
-        """Rows by number; those asked for first ascend."""
+        """Return rows by number; the numbers of the first request must ascend."""
         if len(self.numbers) and np.isin(numbers, self.numbers).all():
             return self.held[np.searchsorted(self.numbers, numbers)]
         self.numbers, self.held = numbers, fetch_rows(self._X, numbers, self._client)
         return self.held
 
 
-def _begun(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
-    """A space with landmarks and a fitted view, that has learned from no image yet."""
+def _start(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
+    """Return a space with landmarks and a fitted view, before any image is added."""
     if isinstance(space.selection, str) and space.selection == "pgso":
         raise InvalidInput(
             "The selection 'pgso' compares every image with every landmark on one machine. Use "
             "'rpcholesky' or 'uniform', or pass landmarks."
         )
-    rows: Any = _Rows(X, client)  # an array as far as choosing goes
+    rows: Any = _Rows(X, client)  # `Landmarks.choose` uses it like an array
     chosen = Landmarks.choose(
         rows, space.kernel, space.n_landmarks, space.selection, space.random_state
     )
     landmarks, _ = chosen.precise(space.regularization).independent()
-    some = rows.held if len(rows.held) else landmarks.points
-    shift = landmarks.columns(some[:: -(-len(some) // 256)]).mean(axis=0, dtype=np.float64)
+    sample = rows.held if len(rows.held) else landmarks.points
+    shift = landmarks.columns(sample[:: -(-len(sample) // 256)]).mean(axis=0, dtype=np.float64)
     view = as_text_view(space.text_view)
-    labels = _some_labels(Y, space.random_state, client)
+    labels = _sample_labels(Y, space.random_state, client)
     view.fit(labels)
     n_text = view.transform(labels[:1]).shape[1]
     return space.begin(landmarks, view, shift, n_text)
 
 
-def _some_labels(Y: Any, random_state: Any, client: Any) -> Array:
+def _sample_labels(Y: Any, random_state: Any, client: Any) -> Array:
     n = Y.shape[0]
     numbers = np.arange(n)
-    if n > _LABELS_LOOKED_AT:
+    if n > _LABEL_SAMPLE:
         rng = check_random_state(random_state)
-        numbers = np.unique(rng.randint(n, size=_LABELS_LOOKED_AT))
+        numbers = np.unique(rng.randint(n, size=_LABEL_SAMPLE))
     return check_label_matrix(fetch_rows(Y, numbers, client), len(numbers))
 
 
@@ -201,12 +203,12 @@ def _some_labels(Y: Any, random_state: Any, client: Any) -> Array:
 
 
 def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool) -> None:
-    """Add the sums over all images, round after round, in their order."""
-    question = Question(space.text_view_, space.landmarks_, space.moments_.shift)
+    """Add the sums over all images, round by round, in order."""
+    inputs = SumInputs(space.text_view_, space.landmarks_, space.moments_.shift)
     with submitting(client):
-        asked = client.persist(carried(question, "landmarks"))
-        # the first images first, so that what is finished at any time is of use
-        rounds = enumerate(_rounds(asked, X, Y))
+        shared = client.persist(put_in_graph(inputs, "landmarks"))
+        # first images first, because a lost cluster leaves the sums of the first rounds
+        rounds = enumerate(_rounds(shared, X, Y))
         futures = [client.compute(tree, priority=-i) for i, tree in rounds]
     with bar(futures, client, progress):
         while futures:
@@ -214,36 +216,36 @@ def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool) 
             futures.pop(0).release()
 
 
-def _rounds(question: Any, X: Any, Y: Any) -> list[Any]:
-    """Sums over consecutive images, each the root of a tree."""
+def _rounds(inputs: Any, X: Any, Y: Any) -> list[Any]:
+    """Return sums over consecutive images, each the root of a tree."""
     import dask.bag
 
-    summed = dask.delayed(_sums, pure=False)
+    compute_sums = dask.delayed(_sums, pure=False)
     leaves = [
-        summed(question, x.value, y.value, x.start, dask_key_name=key("sums"))
+        compute_sums(inputs, x.value, y.value, x.start, dask_key_name=key("sums"))
         for x, y in zip(blocks(X, "X"), blocks(Y, "Y"), strict=True)
     ]
     size = max(2 * _BRANCHES, -(-len(leaves) // _ROUNDS))
-    together = functools.partial(dask.bag.Bag.reduction, split_every=_BRANCHES)
+    reduce = functools.partial(dask.bag.Bag.reduction, split_every=_BRANCHES)
     return [
-        together(dask.bag.from_delayed(leaves[i : i + size]), _added, _added).to_delayed(False)
+        reduce(dask.bag.from_delayed(leaves[i : i + size]), _add, _add).to_delayed(False)
         for i in range(0, len(leaves), size)
     ]
 
 
-def _sums(question: Question, x: np.ndarray, y: Array, start: int) -> list[Moments]:
-    """Sums over the images of one block, as a list of one, which is what a bag holds."""
+def _sums(inputs: SumInputs, x: np.ndarray, y: Array, start: int) -> list[Moments]:
+    """Return the sums over the images of one block, as a list of one for the bag."""
     n = x.shape[0]
     with named_rows(start, start + n):
         labels = check_label_matrix(y, n)
         text = check_label_matrix(
-            question.view.transform(labels), n, name="text features", signed=True
+            inputs.view.transform(labels), n, name="text features", signed=True
         )
-        return [Moments.of(x, text, question.landmarks, question.shift)]
+        return [Moments.of(x, text, inputs.landmarks, inputs.shift)]
 
 
-def _added(parts: Iterable[Moments]) -> Moments:
-    """Their sum; the parts stay as they are, since a task may run again."""
+def _add(parts: Iterable[Moments]) -> Moments:
+    """Return the sum; do not change the parts, because a task may run again."""
     first, *others = parts
     total = copy.deepcopy(first)
     for part in others:
@@ -255,10 +257,10 @@ def _added(parts: Iterable[Moments]) -> Moments:
 
 
 def transform(space: SemanticSpace, X: Any) -> Any:
-    """Embeddings of images, as a Dask array (N × n_components_) like X (N×d).
+    """Return embeddings of images X (N×d) as a lazy Dask array (N × n_components_).
 
-    Nothing is computed before it is asked for: by `compute`, or by Dask's own
-    ``to_zarr``, ``to_npy_stack`` and so on, which keep what is finished.
+    Compute it with `compute`, or with Dask's ``to_zarr``, ``to_npy_stack`` and so on, which keep
+    finished chunks.
     """
     X = as_features(X)
     check_is_fitted(space)
@@ -269,14 +271,14 @@ def transform(space: SemanticSpace, X: Any) -> Any:
         )
     if not isinstance(space.landmarks_.points, np.ndarray):
         raise InvalidInput(
-            f"The space is on the device {space.landmarks_.points.device}, and workers compute "
+            f"The space is on the device {space.landmarks_.points.device}, but workers compute "
             "with NumPy arrays. Load it without a device."
         )
     dtype = float_dtype(X.dtype)
     return dask().array.map_blocks(
-        _projected,
+        _project,
         X,
-        space=carried(space.without_moments(), "space"),
+        space=put_in_graph(space.without_moments(), "space"),
         claimed=X.dtype,
         dtype=dtype,
         chunks=(X.chunks[0], (space.n_components_,)),
@@ -285,13 +287,13 @@ def transform(space: SemanticSpace, X: Any) -> Any:
     )
 
 
-def _projected(
+def _project(
     rows: np.ndarray,
     space: SemanticSpace,
     claimed: np.dtype,
     block_info: Any = None,
 ) -> Array:
     start, stop = block_info[0]["array-location"][0]
-    checked(rows, claimed, False, start, "X")
+    check_block(rows, claimed, False, start, "X")
     with named_rows(start, stop):
         return space.transform(rows)

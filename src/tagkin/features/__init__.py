@@ -1,4 +1,4 @@
-"""From photographs to feature vectors: backbones, a cache, and the run over many files."""
+"""Backbones, the feature cache, and feature extraction from many photographs."""
 
 from typing import TYPE_CHECKING
 

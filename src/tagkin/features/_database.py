@@ -1,7 +1,7 @@
-"""The database of a feature cache, for runs that can do without it.
+"""The database of a feature cache, which a run can do without.
 
-It is opened at first use, by each process for itself. What goes wrong costs a warning and not the
-run: a folder that cannot be written, a full disk, a damaged file, the file of another version.
+Each process opens it at first use. A read-only folder, a full disk, a damaged file or the file of
+another version causes a warning, and the run continues.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _abandoned: list[sqlite3.Connection] = []  # of a parent process: not even closi
 
 
 class Database:
-    """One connection, that threads take turns with."""
+    """One connection that threads share under a lock."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -38,21 +38,21 @@ class Database:
         self._begin()
 
     def _begin(self) -> None:
-        """Have nothing open, in this process."""
+        """Start without a connection in this process."""
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
 
     def _leave_parent(self) -> None:
-        """After a fork, leave alone what the parent has open."""
+        """After a fork, abandon the parent's connection."""
         if self._process != os.getpid():
             if self._connection is not None:
                 _abandoned.append(self._connection)
             self._begin()
 
     def do(self, work: Work[_T], otherwise: _T, *, create: bool = False) -> _T:
-        """Work with the connection; where there is no database, `otherwise`, or it is made."""
+        """Return `work(connection)`, or `otherwise` if there is no database and not `create`."""
         self._leave_parent()
         with self._lock:
             if self._connection is None:
@@ -66,7 +66,7 @@ class Database:
         return connection
 
     def read(self, work: Work[_T], otherwise: _T) -> _T:
-        """Work, unless it fails; then it was the last, and `otherwise`."""
+        """Return `work(connection)`, or `otherwise` if it fails; read nothing after a failure."""
         if self._readable:
             try:
                 return self.do(work, otherwise)
@@ -77,9 +77,9 @@ class Database:
         return otherwise
 
     def write(self, work: Work[None]) -> None:
-        """Work in a transaction, in a database that is made where there is none.
+        """Run `work` in a transaction; create the database if needed.
 
-        After the first failure nothing is written any more.
+        Write nothing after the first failure.
         """
 
         def in_transaction(connection: sqlite3.Connection) -> None:
@@ -95,7 +95,7 @@ class Database:
                     self._give_up(error)
 
     def close(self, finish: Work[None] | None = None) -> None:
-        """Do the last work, if any, and close; a later use opens the database again."""
+        """Run `finish`, if given, and close; a later use opens the database again."""
         self._leave_parent()
         with self._lock:
             connection, self._connection = self._connection, None
@@ -105,25 +105,25 @@ class Database:
                 if finish is not None:
                     finish(connection)
 
-    # --- what goes wrong -----------------------------------------------------------------
+    # --- failures ------------------------------------------------------------------------
 
     def _set_aside(self, error: Exception) -> bool:
-        """Set a damaged database aside, once; whether a new one can begin."""
+        """Move a damaged database away, once; whether a new database can replace it."""
         if self._was_damaged or not is_damage(error):
             return False
         self._was_damaged = True
         with self._lock:
             self.close()
             try:
-                # unless another process has done so, and begun a new one
+                # unless another process has already replaced it
                 if _schema.inode(self._folder) == self._inode:
                     _schema.set_aside(self._folder)
             except OSError:
                 return False
         _warn(
-            f"The cache of features in {self._folder} is damaged ({_reason(error)}). It was set "
-            f"aside as {_schema.DAMAGED}, and a new one begins: photographs are looked at once "
-            "again. `tagkin cache clear` removes both."
+            f"The feature cache in {self._folder} is damaged ({_reason(error)}). It was renamed "
+            f"to {_schema.DAMAGED}, and a new cache starts, so photographs are read again. "
+            "`tagkin cache clear` removes both."
         )
         return True
 
@@ -136,14 +136,14 @@ class Database:
             _warn(str(error))
         else:
             _warn(
-                f"Features cannot be kept in {self._folder}: {_reason(error)}. The run goes on "
-                "without; the next one has to compute them again. Make room there, or choose "
-                "another folder with TAGKIN_CACHE."
+                f"Features cannot be kept in {self._folder}: {_reason(error)}. This run continues "
+                "without the cache, and the next run has to compute them again. Free space in the "
+                "folder, or choose another folder with TAGKIN_CACHE."
             )
 
     @contextlib.contextmanager
-    def named_errors(self, what: str) -> Iterator[None]:
-        """For what a person asked for: where it cannot be done, it fails."""
+    def named_errors(self, verb: str) -> Iterator[None]:
+        """Raise a `StorageError` if a task that the user asked for fails."""
         try:
             yield
         except StorageError:
@@ -152,9 +152,9 @@ class Database:
             raise StorageError(str(error)) from error
         except (sqlite3.Error, OSError) as error:
             lost = _schema.is_damage_or_full(error)
-            remedy = " `tagkin cache clear` removes what is there." if lost else ""
+            remedy = " `tagkin cache clear` removes it." if lost else ""
             raise StorageError(
-                f"The cache in {self._folder} cannot be {what}: {_reason(error)}.{remedy}"
+                f"The cache in {self._folder} cannot be {verb}: {_reason(error)}.{remedy}"
             ) from error
 
 

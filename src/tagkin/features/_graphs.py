@@ -1,4 +1,4 @@
-"""Networks as ONNX graphs, layer by layer."""
+"""Build networks as ONNX graphs, layer by layer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPSET, _IR_VERSION = 17, 8
 
 
 class Graph:
-    """A network that grows from its pixels; every method adds a layer and returns its name."""
+    """A network under construction; every method adds a layer and returns its name."""
 
     def __init__(self, preprocessing: Preprocessing):
         self._preprocessing = preprocessing
@@ -39,9 +39,9 @@ class Graph:
         return name
 
     def pixels(self) -> str:
-        """Pixels (n, h, w, 3), uint8, as channels (n, 3, h, w) of float32 about their mean.
+        """Convert uint8 pixels (n, h, w, 3) to centred float32 channels (n, 3, h, w).
 
-        The scale is left to `first_convolution`. The mean cannot be left to it: the border
+        `first_convolution` applies the scale. It cannot subtract the mean, because the border
         that a convolution adds is zero after subtraction.
         """
         from onnx import TensorProto
@@ -51,10 +51,12 @@ class Graph:
         mean = np.array(self._preprocessing.mean) / self._preprocessing.scale
         return self._add("Sub", [numbers, self._constant(mean.reshape(1, 3, 1, 1))])
 
-    def first_convolution(self, x: str, weight: np.ndarray, bias: np.ndarray, **how: Any) -> str:
-        """A convolution of the pixels, with their scale in its weights."""
+    def first_convolution(
+        self, x: str, weight: np.ndarray, bias: np.ndarray, **options: Any
+    ) -> str:
+        """Convolve the pixels, with their scale in the weights."""
         scale = self._preprocessing.scale / np.array(self._preprocessing.std)
-        return self.convolution(x, weight * scale.reshape(1, 3, 1, 1), bias, **how)
+        return self.convolution(x, weight * scale.reshape(1, 3, 1, 1), bias, **options)
 
     def convolution(
         self,
@@ -67,7 +69,7 @@ class Graph:
         groups: int = 1,
         name: str = "",
     ) -> str:
-        """A square convolution; `border` is the width added before and after."""
+        """Add a square convolution; `border` is the width added before and after."""
         before, after = border
         inputs = [x, self._constant(weight), self._constant(bias)]
         pads = [before, before, after, after]
@@ -83,7 +85,7 @@ class Graph:
         )
 
     def relu(self, x: str, *, ceiling: float | None = None, name: str = "") -> str:
-        """Negative values to zero, and those above the ceiling to it."""
+        """Clip negative values to zero, and large values to the ceiling."""
         if ceiling is None:
             return self._add("Relu", [x], name)
         return self._add(
@@ -91,35 +93,35 @@ class Graph:
         )
 
     def add(self, x: str, y: str, *, name: str = "") -> str:
-        """The sum of two layers."""
+        """Add two layers."""
         return self._add("Add", [x, y], name)
 
     def max_pool(self, x: str) -> str:
-        """The largest of two by two."""
+        """Take the maximum of every 2 × 2 square."""
         return self._add("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
 
     def mean_pool(self, x: str, *, name: str) -> str:
-        """The mean of every channel, shape (n, channels)."""
-        return self.flat(self._add("GlobalAveragePool", [x]), name=name)
+        """Take the mean of every channel, shape (n, channels)."""
+        return self.flatten(self._add("GlobalAveragePool", [x]), name=name)
 
     def power_mean_pool(self, x: str, power: float, *, name: str) -> str:
-        """The generalised mean (Σ xᵖ / n)^(1/p) of every channel, shape (n, channels), x ≥ 0."""
+        """Take the generalised mean (Σ xᵖ / n)^(1/p) of every channel, (n, channels), x ≥ 0."""
         powers = self._add("Pow", [x, self._constant(np.array(power))])
         mean = self._add("GlobalAveragePool", [powers])
         root = self._add("Pow", [mean, self._constant(np.array(1 / power))])
-        return self.flat(root, name=name)
+        return self.flatten(root, name=name)
 
-    def flat(self, x: str, *, name: str = "") -> str:
-        """All values of each image in one row."""
+    def flatten(self, x: str, *, name: str = "") -> str:
+        """Flatten the values of each image into one row."""
         return self._add("Flatten", [x], name, axis=1)
 
     def linear(self, x: str, weight: np.ndarray, bias: np.ndarray, *, name: str = "") -> str:
-        """Weights (outputs × inputs) and bias."""
+        """Add a linear layer with a weight (outputs × inputs) and a bias."""
         inputs = [x, self._constant(weight), self._constant(bias)]
         return self._add("Gemm", inputs, name, transB=1)
 
     def model(self, outputs: Sequence[str]) -> bytes:
-        """The network with those layers as outputs, in ONNX's form."""
+        """Return the network with these layers as outputs, in ONNX format."""
         from onnx import TensorProto, helper
 
         size = self._preprocessing.size

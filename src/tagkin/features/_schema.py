@@ -1,4 +1,4 @@
-"""The SQLite file of a feature cache: how it is opened, and when it cannot be used."""
+"""Open the SQLite file of a feature cache, and classify its errors."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ __all__ = [
 
 NAME = "features.sqlite"
 DAMAGED = f"{NAME}.damaged"
-_BESIDE = ("-wal", "-journal", "-shm")
+_SUFFIXES = ("-wal", "-journal", "-shm")
 _VERSION = 1
-_APPLICATION = 0x7461676B  # "tagk": what an SQLite file of ours says of itself
-_WAIT = 30.0  # seconds for another process to end its transaction
+_APPLICATION = 0x7461676B  # "tagk", the application ID of tagkin's SQLite files
+_WAIT = 30.0  # seconds to wait for another process's transaction
 _READ_ONLY = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
-_LOG = 4 * 2**20  # bytes that the log takes before it goes into the database
-_PAGE = 16384  # three vectors of 1,280 numbers fill one
+_LOG = 4 * 2**20  # bytes of the log before SQLite moves it into the database
+_PAGE = 16384  # bytes: three vectors of 1,280 numbers
 
 # A vector lies apart from what is said of it, so that noting its use does not rewrite it.
 _SCHEMA = """
@@ -64,7 +64,7 @@ CREATE TABLE vectors (
 );
 CREATE TABLE files (
     key BLOB PRIMARY KEY,      -- hash of its path, size, time of change and inode
-    digest BLOB NOT NULL       -- SHA-256 of what is in it
+    digest BLOB NOT NULL       -- SHA-256 of the file
 ) WITHOUT ROWID;
 CREATE TABLE clock (uses INTEGER NOT NULL, n_latest INTEGER NOT NULL);
 INSERT INTO clock VALUES (0, 0);
@@ -72,7 +72,7 @@ INSERT INTO clock VALUES (0, 0);
 
 
 class Unusable(Exception):
-    """The file is sound but not for this program; the message says what it is."""
+    """The file is intact but belongs to another program or version; the message says which."""
 
 
 class Damaged(sqlite3.DatabaseError):
@@ -82,9 +82,9 @@ class Damaged(sqlite3.DatabaseError):
 
 
 def connect(folder: Path, *, create: bool) -> sqlite3.Connection | None:
-    """The database of a folder, made where `create` says so; None where there is none.
+    """Open the database of a folder, and create it if `create`; None if it does not exist.
 
-    Raises sqlite3.Error or OSError where it cannot be opened, `Unusable` where it should not.
+    Raises sqlite3.Error or OSError if it cannot be opened, `Unusable` if it must not be.
     """
     path = folder / NAME
     if create:
@@ -93,19 +93,19 @@ def connect(folder: Path, *, create: bool) -> sqlite3.Connection | None:
     elif not path.exists():
         return None
     try:
-        return _opened(path, "mode=rwc" if create else "mode=rw")
+        return _open(path, "mode=rwc" if create else "mode=rw")
     except sqlite3.OperationalError as error:
-        # A folder that cannot be written has no room for the files that SQLite puts beside its
-        # database. Where all is in the one file, it can be read without them.
+        # SQLite cannot create its extra files in a read-only folder. If the log is empty, the
+        # database can be read without them.
         log = path.with_name(f"{NAME}-wal")
         if create or _kind(error) not in _READ_ONLY or (log.exists() and log.stat().st_size):
             raise
-        return _opened(path, "mode=ro&immutable=1")
+        return _open(path, "mode=ro&immutable=1")
 
 
-def _opened(path: Path, how: str) -> sqlite3.Connection:
+def _open(path: Path, query: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{how}",
+        f"{path.absolute().as_uri()}?{query}",
         uri=True,
         timeout=_WAIT,
         isolation_level=None,
@@ -121,7 +121,7 @@ def _opened(path: Path, how: str) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing, and no other writer in between."""
+    """Run the block in a transaction that excludes other writers."""
     connection.execute("BEGIN IMMEDIATE")
     with connection:
         yield
@@ -133,12 +133,12 @@ def _set_up(connection: sqlite3.Connection, folder: Path) -> None:
     connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
     if _is_empty(connection, folder):
         connection.execute(f"PRAGMA page_size = {_PAGE}")
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what is pruned makes room
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # pruning shrinks the file
         with transaction(connection):
-            if _is_empty(connection, folder):  # still: another process may have been faster
+            if _is_empty(connection, folder):  # another process may have been faster
                 _make_tables(connection)
-    # One writer and many readers at once. Where the file system cannot do that (a network's),
-    # or others have it open without, the rollback journal serves: slower, and as safe.
+    # WAL allows readers beside a writer. If the file system cannot (a network's), or another
+    # process uses the rollback journal, that journal stays: slower, and as safe.
     connection.execute("PRAGMA busy_timeout = 0")
     with contextlib.suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -146,7 +146,7 @@ def _set_up(connection: sqlite3.Connection, folder: Path) -> None:
 
 
 def _is_empty(connection: sqlite3.Connection, folder: Path) -> bool:
-    """Whether there are no tables yet; a file that is neither empty nor ours is refused."""
+    """Whether the file has no tables yet; reject a file of another program or version."""
     version = number(connection, "PRAGMA user_version")
     application = number(connection, "PRAGMA application_id")
     if (version, application) == (_VERSION, _APPLICATION):
@@ -154,14 +154,14 @@ def _is_empty(connection: sqlite3.Connection, folder: Path) -> bool:
     if application == _APPLICATION:
         made_by = "a newer" if version > _VERSION else "another"
         raise Unusable(
-            f"The cache of features in {folder} has schema {version}, of {made_by} tagkin; this "
-            f"one reads schema {_VERSION}. The run goes on without it. Install that version, or "
-            "name another folder with TAGKIN_CACHE."
+            f"The feature cache in {folder} has schema {version}, of {made_by} tagkin; "
+            f"this version reads schema {_VERSION}. The run continues without the cache. Install "
+            "that version, or choose another folder with TAGKIN_CACHE."
         )
     if version or application or number(connection, "SELECT count(*) FROM sqlite_master"):
         raise Unusable(
-            f"{folder / NAME} is a database of another program. The run goes on without a cache. "
-            "Name another folder with TAGKIN_CACHE."
+            f"{folder / NAME} is a database of another program. The run continues without a cache. "
+            "Choose another folder with TAGKIN_CACHE."
         )
     return True
 
@@ -174,32 +174,32 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def number(connection: sqlite3.Connection, query: str) -> int:
-    """The one number that a query answers."""
+    """Return the single number of a query's result."""
     return int(connection.execute(query).fetchone()[0])
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error says that the file itself is broken, or no database at all."""
+    """Whether an error means that the file is damaged or not a database."""
     return _kind(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def is_damage_or_full(error: BaseException) -> bool:
-    """Whether all that is left to do is to delete the file."""
+    """Whether deleting the file is the only remedy."""
     return is_damage(error) or _kind(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether an error says that somebody else is writing."""
+    """Whether an error means that another process is writing."""
     return _kind(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _kind(error: BaseException) -> int:
-    """SQLite's code of an error; extended codes have the kind in their lowest byte."""
+    """Return SQLite's primary error code, the lowest byte of an extended code."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def inode(folder: Path) -> int:
-    """Which file the database is now; 0 where there is none."""
+    """Return the inode of the database, or 0 if there is no database."""
     try:
         return (folder / NAME).stat().st_ino
     except OSError:
@@ -210,25 +210,25 @@ def inode(folder: Path) -> int:
 
 
 def files(folder: Path) -> list[Path]:
-    """The database and what SQLite puts beside it."""
-    paths = [folder / (NAME + end) for end in ("", *_BESIDE)]
+    """Return the database and SQLite's extra files."""
+    paths = [folder / (NAME + suffix) for suffix in ("", *_SUFFIXES)]
     return [path for path in paths if path.exists()]
 
 
 def size(paths: list[Path]) -> int:
-    """Bytes of files; those of shared memory are none of the disk's."""
+    """Return the total file size, without SQLite's shared-memory files."""
     return sum(path.stat().st_size for path in paths if not path.name.endswith("-shm"))
 
 
 def set_aside(folder: Path) -> None:
-    """Move a damaged database out of the way."""
-    for end in _BESIDE:  # of no use without it, and harm to the next one
-        (folder / (NAME + end)).unlink(missing_ok=True)
+    """Rename a damaged database."""
+    for suffix in _SUFFIXES:  # they would damage the next database
+        (folder / (NAME + suffix)).unlink(missing_ok=True)
     (folder / NAME).replace(folder / DAMAGED)
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Files that are of no more use: a damaged database that was set aside."""
+    """Return the damaged database that `set_aside` renamed, if any."""
     damaged = folder / DAMAGED
     return [damaged] if damaged.exists() else []
 

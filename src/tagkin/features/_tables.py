@@ -1,4 +1,4 @@
-"""What a feature cache asks of its database. Every function works on an open connection."""
+"""Queries of a feature cache. Every function takes an open connection."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
     "would_prune",
 ]
 
-Entry = tuple[int, bytes]  # backbone and content
-Used = dict[Entry, int]  # and what the clock said when it was used before
+Entry = tuple[int, bytes]  # backbone and digest
+Used = dict[Entry, int]  # the clock's value at the previous use, by entry
 _AT_ONCE = 500  # parameters of a query; old versions of SQLite take 999
-_OVERHEAD = 150  # bytes that an entry takes beside its vector, about
+_OVERHEAD = 150  # approximate bytes of an entry without its vector
 
 
 def _rows(
     connection: sqlite3.Connection, query: str, keys: Sequence[Any], *before: Any
 ) -> Iterator[tuple[Any, ...]]:
-    """All rows of a query that ends in IN, for a list of any length."""
+    """Yield the rows of a query that ends in IN, for a list of any length."""
     ordered = sorted(keys)  # neighbours share a page
     for start in range(0, len(ordered), _AT_ONCE):
-        some = ordered[start : start + _AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        yield from connection.execute(f"{query} ({marks})", (*before, *some))
+        batch = ordered[start : start + _AT_ONCE]
+        marks = ", ".join("?" * len(batch))
+        yield from connection.execute(f"{query} ({marks})", (*before, *batch))
 
 
 # --- features by content -----------------------------------------------------------------
@@ -52,9 +52,9 @@ def vectors(
     digests: Sequence[bytes],
     used: Used,
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Content and features, as bytes, of those contents that are there and whole.
+    """Yield digest and features, as bytes, of the stored and undamaged contents.
 
-    Entries that are found are added to `used`.
+    Adds their entries to `used`.
     """
     key = _backbone(connection, fingerprint)
     if key is None:
@@ -66,8 +66,8 @@ def vectors(
     query = "SELECT id, data FROM vectors WHERE id IN"
     for vector, data in _rows(connection, query, list(entries)):
         _, digest, checksum, last_used = entries[vector]
-        whole = isinstance(data, bytes) and len(data) == 4 * dimension
-        if whole and _checksum(digest, data) == checksum:
+        complete = isinstance(data, bytes) and len(data) == 4 * dimension
+        if complete and _checksum(digest, data) == checksum:
             used[key, digest] = last_used
             yield digest, data
 
@@ -85,16 +85,16 @@ def put_vectors(
     data: Sequence[bytes],
     now: int,
 ) -> None:
-    """Keep features of a backbone (fingerprint, name, dimension); what is there is replaced."""
+    """Store features of a backbone (fingerprint, name, dimension); replace existing ones."""
     connection.execute(
         "INSERT OR IGNORE INTO backbones (fingerprint, name, dimension) VALUES (?, ?, ?)", backbone
     )
     key = _backbone(connection, backbone[0])
     for digest, vector in zip(digests, data, strict=True):
         query = "SELECT vector FROM entries WHERE backbone = ? AND digest = ?"
-        there = connection.execute(query, (key, digest)).fetchone()
+        existing = connection.execute(query, (key, digest)).fetchone()
         slot = connection.execute(
-            "INSERT OR REPLACE INTO vectors VALUES (?, ?)", (there and there[0], vector)
+            "INSERT OR REPLACE INTO vectors VALUES (?, ?)", (existing and existing[0], vector)
         ).lastrowid
         connection.execute(
             "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)",
@@ -103,12 +103,12 @@ def put_vectors(
 
 
 def _checksum(digest: bytes, data: bytes) -> int:
-    """Of features and the content that they belong to: SQLite does not notice a changed byte."""
+    """Return a checksum of content and features, because SQLite does not notice changed bytes."""
     return zlib.crc32(data, zlib.crc32(digest))
 
 
 def backbones(connection: sqlite3.Connection) -> list[tuple[str, str, int, int, int]]:
-    """Name, fingerprint, dimension, entries and bytes of features, for each backbone."""
+    """Return name, fingerprint, dimension, entries and bytes of features of each backbone."""
     return connection.execute(
         "SELECT name, fingerprint, dimension, count(*) AS n, 4 * dimension * count(*)"
         " FROM entries JOIN backbones ON backbones.id = backbone"
@@ -120,7 +120,7 @@ def backbones(connection: sqlite3.Connection) -> list[tuple[str, str, int, int, 
 
 
 def contents(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-    """SHA-256 of the files that are known, by their keys."""
+    """Return the SHA-256 of known files, by key."""
     query = "SELECT key, digest FROM files WHERE key IN"
     found = dict(_rows(connection, query, keys))
     if not all(isinstance(digest, bytes) for digest in found.values()):
@@ -129,7 +129,7 @@ def contents(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[byte
 
 
 def put_contents(connection: sqlite3.Connection, rows: Sequence[tuple[bytes, bytes]]) -> None:
-    """Keep what files contain: keys, and SHA-256."""
+    """Store the keys and SHA-256 of files."""
     connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", rows)
 
 
@@ -137,16 +137,16 @@ def put_contents(connection: sqlite3.Connection, rows: Sequence[tuple[bytes, byt
 
 
 def note_uses(connection: sqlite3.Connection, used: Used, n_stored: int = 0) -> int:
-    """Note that entries were used; what the clock says to these and to those stored with them.
+    """Record that entries were used; return the clock's value for them and for stored entries.
 
-    The clock counts transactions: the order of uses is known, and their time is not kept.
+    The clock counts transactions, so the order of uses is known but not their time.
     """
     clock = connection.execute("SELECT uses, n_latest FROM clock").fetchone() or (-1, -1)
     if not all(isinstance(count, int) and 0 <= count < 2**62 for count in clock):
         raise Damaged("its clock does not count")
     now, n_latest = clock
     if not n_stored and len(used) == n_latest and set(used.values()) == {now}:
-        return now  # the very entries that were used last, as when a run is repeated
+        return now  # the same entries as in the last run
     connection.execute("UPDATE clock SET uses = ?, n_latest = ?", (now + 1, len(used) + n_stored))
     connection.executemany(
         "UPDATE entries SET last_used = ? WHERE backbone = ? AND digest = ?",
@@ -156,19 +156,19 @@ def note_uses(connection: sqlite3.Connection, used: Used, n_stored: int = 0) -> 
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:
-    """What the database takes, without pages that are free again."""
+    """Return the bytes of the database, without its free pages."""
     pages = number(connection, "PRAGMA page_count") - number(connection, "PRAGMA freelist_count")
     return pages * number(connection, "PRAGMA page_size")
 
 
 def would_prune(connection: sqlite3.Connection, max_bytes: int) -> tuple[int, int]:
-    """How many entries `prune` would remove, and about how many bytes."""
+    """Return how many entries `prune` would remove, and approximately how many bytes."""
     chosen = _least_recent(connection, used_bytes(connection) - max_bytes)
     return len(chosen), sum(size for _, _, size in chosen)
 
 
 def prune(connection: sqlite3.Connection, max_bytes: int) -> tuple[int, int]:
-    """Remove the least recently used entries beyond a size; how many they were, and their bytes."""
+    """Remove the least recently used entries beyond a size; return their number and bytes."""
     before, n_entries = used_bytes(connection), 0
     while chosen := _least_recent(connection, used_bytes(connection) - max_bytes):
         connection.executemany(
@@ -186,7 +186,7 @@ def prune(connection: sqlite3.Connection, max_bytes: int) -> tuple[int, int]:
 
 
 def _least_recent(connection: sqlite3.Connection, n_bytes: int) -> list[tuple[Entry, int, int]]:
-    """Entries that take so many bytes together, least recently used first: key, vector, bytes."""
+    """Return key, vector and size of the least recently used entries that take `n_bytes`."""
     chosen: list[tuple[Entry, int, int]] = []
     if n_bytes > 0:
         query = (
@@ -208,6 +208,6 @@ def clear(connection: sqlite3.Connection) -> None:
 
 
 def shrink(connection: sqlite3.Connection) -> None:
-    """Give free pages back to the file system; outside of a transaction."""
+    """Return free pages to the file system; call it outside of a transaction."""
     connection.executescript("PRAGMA incremental_vacuum")  # execute would free one page only
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

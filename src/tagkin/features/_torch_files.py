@@ -1,13 +1,12 @@
-"""Tensors from files that torch wrote, without torch and without running anything in them.
+"""Read tensors from torch's files without torch and without running code in the files.
 
-Such a file is a pickle with arrays beside it, and unpickling a stranger's file can run any
-program. Here the operations of the pickle are listed, not executed, and the few of them that a
-plain dictionary of tensors needs are followed on a stack of our own. A name that is not in
-`_NAMES` is refused. Both forms are read: the zip archive (torch 1.6 and later) and the older
-stream.
+Such a file is a pickle with arrays, and unpickling an untrusted file can run any program. This
+module lists the operations of the pickle instead, and interprets only the few operations that a
+plain dictionary of tensors needs. It rejects every name that is not in `_NAMES`. It reads both
+formats: the zip archive (torch 1.6 and later) and the older stream.
 
-It is kept because package registries have the weights of the default networks in no other form,
-and torch itself, which reads them, is a download of hundreds of megabytes for one file.
+The weights of the default networks are packaged in no other format, and torch itself is a
+download of hundreds of megabytes.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class _Name(NamedTuple):
 
 
 class _Storage(NamedTuple):
-    """A run of numbers in the file, or the part of one that a view shows."""
+    """A range of numbers in the file."""
 
     key: str
     dtype: str
@@ -68,12 +67,12 @@ class _Tensor(NamedTuple):
     strides: tuple[int, ...]
 
 
-class _Refused(Exception):
-    """Why a file is not read."""
+class _Rejected(Exception):
+    """A file cannot be read; the message says why."""
 
 
 def sha256_of_file(path: str | os.PathLike[str]) -> str:
-    """Hash of a file's content, in hexadecimal digits."""
+    """Return the hash of a file's content, in hexadecimal digits."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -84,19 +83,19 @@ def sha256_of_file(path: str | os.PathLike[str]) -> str:
 def read_tensors(
     path: str | os.PathLike[str], only: Collection[str] | None = None
 ) -> dict[str, np.ndarray]:
-    """The tensors of a file that ``torch.save(model.state_dict(), path)`` wrote, by name.
+    """Return the tensors of a file that ``torch.save(model.state_dict(), path)`` wrote, by name.
 
-    They are copies in the machine's byte order, C-contiguous whatever their strides were: of all,
-    or of those that are asked for.
+    The arrays are C-contiguous copies in the machine's byte order. `only` limits them to these
+    names.
     """
     path = Path(path)
     try:
         if zipfile.is_zipfile(path):
-            return _from_zip(path, only)
-        return _from_stream(path, only)
+            return _read_zip(path, only)
+        return _read_stream(path, only)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (_Refused, ValueError, IndexError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (_Rejected, ValueError, IndexError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise InvalidInput(
             f"{path} is not a plain dictionary of tensors as torch saves it: {error}. Save it "
             "with torch.save(model.state_dict(), path), or get a fresh copy of the file."
@@ -106,44 +105,44 @@ def read_tensors(
 # --- the two forms of file ---------------------------------------------------------------
 
 
-def _from_zip(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]:
+def _read_zip(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(path) as archive:
         if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
-            raise _Refused("the archive is compressed")
-        named = [name for name in archive.namelist() if name.endswith("/data.pkl")]
-        if len(named) != 1:
-            raise _Refused("the archive has no data.pkl")
-        root = named[0].removesuffix("data.pkl")
+            raise _Rejected("the archive is compressed")
+        pickles = [name for name in archive.namelist() if name.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            raise _Rejected("the archive has no data.pkl")
+        root = pickles[0].removesuffix("data.pkl")
         order = f"{root}byteorder"
         if order in archive.namelist() and archive.read(order) != b"little":
-            raise _Refused("it was written on a machine of the other byte order")
-        found = _follow(archive.read(named[0]))
+            raise _Rejected("it was written on a machine of the other byte order")
+        content = _interpret(archive.read(pickles[0]))
 
         def numbers(storage: _Storage) -> np.ndarray:
             return np.frombuffer(archive.read(f"{root}data/{storage.key}"), storage.dtype)
 
-        return _arrays(found, numbers, only)
+        return _make_arrays(content, numbers, only)
 
 
-def _from_stream(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]:
+def _read_stream(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]:
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
-            raise _Refused("it is empty")
+            raise _Rejected("it is empty")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if _follow(data) != _MAGIC or _follow(data) != _VERSION:
-                raise _Refused("it does not begin as such a file")
-            if not _follow(data)["little_endian"]:
-                raise _Refused("it was written on a machine of the other byte order")
-            found, keys = _follow(data), _follow(data)
-            dtypes = {t.storage.key: t.storage.dtype for t in _tensors(found).values()}
+            if _interpret(data) != _MAGIC or _interpret(data) != _VERSION:
+                raise _Rejected("it does not start like a torch file")
+            if not _interpret(data)["little_endian"]:
+                raise _Rejected("it was written on a machine of the other byte order")
+            content, keys = _interpret(data), _interpret(data)
+            dtypes = {t.storage.key: t.storage.dtype for t in _check_tensors(content).values()}
             spans: dict[str, tuple[int, int]] = {}
             for key in keys:
                 count = int.from_bytes(data.read(8), "little")
                 spans[key] = (data.tell(), count)
-                # numbers that no tensor uses have no known size
+                # a storage that no tensor uses has no known size
                 n_bytes = count * np.dtype(dtypes[key]).itemsize
                 if data.tell() + n_bytes > len(data):
-                    raise _Refused("it ends too soon")
+                    raise _Rejected("it ends too soon")
                 data.seek(n_bytes, os.SEEK_CUR)
 
             def numbers(storage: _Storage) -> np.ndarray:
@@ -151,34 +150,35 @@ def _from_stream(path: Path, only: Collection[str] | None) -> dict[str, np.ndarr
                 size = count * np.dtype(storage.dtype).itemsize
                 return np.frombuffer(data[start : start + size], storage.dtype)
 
-            return _arrays(found, numbers, only)
+            return _make_arrays(content, numbers, only)
 
 
-def _tensors(found: Any) -> dict[str, _Tensor]:
-    if not isinstance(found, dict):
-        raise _Refused("it holds no dictionary")
-    for name, value in found.items():
+def _check_tensors(content: Any) -> dict[str, _Tensor]:
+    """Return the tensors by name; reject anything but a dictionary of tensors."""
+    if not isinstance(content, dict):
+        raise _Rejected("it does not contain a dictionary")
+    for name, value in content.items():
         if not isinstance(name, str) or not isinstance(value, _Tensor):
-            raise _Refused(f"{name!r} is not a tensor")
-    return found
+            raise _Rejected(f"{name!r} is not a tensor")
+    return content
 
 
-def _arrays(
-    found: Any, numbers: Callable[[_Storage], np.ndarray], only: Collection[str] | None
+def _make_arrays(
+    content: Any, numbers: Callable[[_Storage], np.ndarray], only: Collection[str] | None
 ) -> dict[str, np.ndarray]:
     arrays = {}
-    for name, tensor in _tensors(found).items():
+    for name, tensor in _check_tensors(content).items():
         if only is not None and name not in only:
             continue
         storage, offset, shape, strides = tensor
         flat = numbers(storage)[storage.start : storage.start + storage.length]
-        whole = all(isinstance(n, int) and n >= 0 for n in (offset, *shape, *strides))
-        if not whole or len(shape) != len(strides):
-            raise _Refused(f"the shape of {name!r} makes no sense")
+        valid = all(isinstance(n, int) and n >= 0 for n in (offset, *shape, *strides))
+        if not valid or len(shape) != len(strides):
+            raise _Rejected(f"the shape of {name!r} makes no sense")
         steps = zip(shape, strides, strict=True)
         last = offset + sum((n - 1) * step for n, step in steps) if all(shape) else -1
         if last >= len(flat) or len(flat) != storage.length:
-            raise _Refused(f"{name!r} reaches beyond its numbers")
+            raise _Rejected(f"{name!r} reaches beyond its numbers")
         in_bytes = [step * flat.itemsize for step in strides]
         view = np.lib.stride_tricks.as_strided(flat[offset:], shape, in_bytes, writeable=False)
         arrays[name] = np.array(view, dtype=flat.dtype.newbyteorder("="), order="C")
@@ -193,8 +193,8 @@ def _operations(data: Any) -> Iterator[tuple[str, Any]]:
         yield operation.name, argument
 
 
-def _follow(data: Any) -> Any:
-    """What one pickle describes; tensors stay descriptions. Nothing named in it is called."""
+def _interpret(data: Any) -> Any:
+    """Return the value of a pickle, with descriptions of tensors; call nothing that it names."""
     stack: list[Any] = []
     marks: list[int] = []
     memo: dict[int, Any] = {}
@@ -205,9 +205,9 @@ def _follow(data: Any) -> Any:
         del stack[start:]
         return items
 
-    def last(n: int) -> list[Any]:
+    def pop(n: int) -> list[Any]:
         if len(stack) < n:
-            raise _Refused("its pickle is damaged")
+            raise _Rejected("its pickle is damaged")
         items = stack[len(stack) - n :]
         del stack[len(stack) - n :]
         return items
@@ -217,12 +217,12 @@ def _follow(data: Any) -> Any:
             case "PROTO":
                 pass
             case "STOP":
-                return last(1)[0]
+                return pop(1)[0]
             case "MARK":
                 marks.append(len(stack))
             case "GLOBAL":
                 if argument not in _NAMES:
-                    raise _Refused(f"it names {argument.replace(' ', '.')}, which is not read")
+                    raise _Rejected(f"it names {argument.replace(' ', '.')}, which is not read")
                 stack.append(_Name(argument))
             case "BINPUT" | "LONG_BINPUT":
                 memo[argument] = stack[-1]
@@ -235,7 +235,7 @@ def _follow(data: Any) -> Any:
             case "NONE" | "NEWTRUE" | "NEWFALSE":
                 stack.append({"NONE": None, "NEWTRUE": True, "NEWFALSE": False}[name])
             case "EMPTY_TUPLE" | "TUPLE1" | "TUPLE2" | "TUPLE3":
-                stack.append(tuple(last(int(name[-1]) if name[-1].isdigit() else 0)))
+                stack.append(tuple(pop(int(name[-1]) if name[-1].isdigit() else 0)))
             case "TUPLE":
                 stack.append(tuple(from_mark()))
             case "EMPTY_LIST":
@@ -243,42 +243,42 @@ def _follow(data: Any) -> Any:
             case "EMPTY_DICT":
                 stack.append({})
             case "APPEND" | "APPENDS":
-                items = last(1) if name == "APPEND" else from_mark()
+                items = pop(1) if name == "APPEND" else from_mark()
                 stack[-1].extend(items)
             case "SETITEM" | "SETITEMS":
-                items = last(2) if name == "SETITEM" else from_mark()
+                items = pop(2) if name == "SETITEM" else from_mark()
                 stack[-1].update(zip(items[::2], items[1::2], strict=True))
             case "BINPERSID":
-                stack.append(_storage(last(1)[0]))
+                stack.append(_make_storage(pop(1)[0]))
             case "REDUCE" | "NEWOBJ":
-                stack.append(_made(*last(2)))
+                stack.append(_make_value(*pop(2)))
             case "BUILD":
-                last(1)  # metadata and flags: nothing that a tensor's numbers depend on
+                pop(1)  # metadata and flags, which do not change a tensor's numbers
             case _:
-                raise _Refused(f"its pickle uses {name}, which no dictionary of tensors needs")
-    raise _Refused("its pickle has no end")
+                raise _Rejected(f"its pickle uses {name}, which no dictionary of tensors needs")
+    raise _Rejected("its pickle has no end")
 
 
-def _storage(described: Any) -> _Storage:
-    kind, type_, key, _, length, *view = described
+def _make_storage(description: Any) -> _Storage:
+    kind, type_, key, _, length, *view = description
     if kind != "storage" or not isinstance(type_, _Name) or type_.name not in _TYPES:
-        raise _Refused(f"it refers to {described!r}")
+        raise _Rejected(f"it refers to {description!r}")
     start = 0
     if view and view[0] is not None:
         _, start, length = view[0]
     if not isinstance(start, int) or not isinstance(length, int) or min(start, length) < 0:
-        raise _Refused(f"it refers to {described!r}")
+        raise _Rejected(f"it refers to {description!r}")
     return _Storage(str(key), _TYPES[type_.name], start, length)
 
 
-def _made(what: Any, arguments: Any) -> Any:
-    if not isinstance(what, _Name):
-        raise _Refused(f"it calls {what!r}")
-    if what.name == _DICTIONARY and not arguments:
+def _make_value(function: Any, arguments: Any) -> Any:
+    if not isinstance(function, _Name):
+        raise _Rejected(f"it calls {function!r}")
+    if function.name == _DICTIONARY and not arguments:
         return {}
-    if what.name in _TENSORS and isinstance(arguments[0], _Storage):
+    if function.name in _TENSORS and isinstance(arguments[0], _Storage):
         storage, offset, shape, strides = arguments[:4]
         return _Tensor(storage, offset, tuple(shape), tuple(strides))
-    if what.name in _PARAMETERS and isinstance(arguments[0], _Tensor):
+    if function.name in _PARAMETERS and isinstance(arguments[0], _Tensor):
         return arguments[0]
-    raise _Refused(f"it calls {what.name.replace(' ', '.')} as torch does not")
+    raise _Rejected(f"it calls {function.name.replace(' ', '.')} as torch does not")

@@ -1,4 +1,4 @@
-"""What every backbone is: pixels in, one feature vector a photograph out."""
+"""The interface of backbones, which turn pixels into one feature vector per photograph."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class Preprocessing:
     size : int
         Height and width of the input.
     resize : {"crop", "warp"}
-        ``crop`` keeps the shape: the shorter side becomes `short_side`, and the middle is taken.
-        ``warp`` squeezes the whole photograph into the square.
+        ``crop`` keeps the proportions: it scales the shorter side to `short_side` and cuts out
+        the middle. ``warp`` squeezes the whole photograph into the square.
     short_side : int or None
-        Length of the shorter side before the middle is taken; None is `size`.
+        Length of the shorter side before the middle is cut out; None means `size`.
     resample : {"bicubic", "bilinear", "lanczos"}
     scale : float
     mean, std : three floats
         A pixel value v from 0 to 255 becomes (scale · v − mean) / std, in each channel.
     channels : {"RGB", "BGR"}
     layout : {"NCHW", "NHWC"}
-        Whether the network wants its channels first or last.
+        Whether the network takes its channels first or last.
     """
 
     size: int
@@ -72,7 +72,7 @@ class Preprocessing:
         for name in ("mean", "std"):
             values = getattr(self, name)
             if not isinstance(values, (list, tuple)) or len(values) != 3:
-                raise InvalidInput(f"{name} is three numbers, one a channel; found {values!r}.")
+                raise InvalidInput(f"{name} is three numbers, one per channel; found {values!r}.")
             if not all(_is_number(v) and (name == "mean" or v > 0) for v in values):
                 above = "" if name == "mean" else " above zero"
                 raise InvalidInput(f"{name} is three numbers{above}; found {values!r}.")
@@ -80,29 +80,29 @@ class Preprocessing:
 
     @property
     def min_side(self) -> int:
-        """The shorter side that a photograph should at least be decoded to.
+        """Minimum length of the shorter side of a decoded photograph.
 
-        Half as much again as is needed: a JPEG decoder scales coarsely, and the features of
-        one photograph in two sizes should be as alike as possible.
+        It is 1.5 times the length that the network needs, because a JPEG decoder scales
+        coarsely, and a photograph in two sizes should have similar features.
         """
         return -(-3 * (self.short_side or self.size) // 2)
 
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """Pixels (h, w, 3) as the square (size, size, 3) that the network sees, uint8.
+        """Return the uint8 square (size, size, 3) that the network sees of pixels (h, w, 3).
 
-        `resize` is another one than its own: with "crop", where that is "warp", a margin of an
-        eighth is cut off.
+        `resize` replaces the preprocessing's own mode. "crop" instead of "warp" cuts off a
+        margin of an eighth.
         """
         resize = resize or self.resize
         height, width = pixels.shape[:2]
         box = (0.0, 0.0, float(width), float(height))
         if resize == "crop":
-            # the middle alone is resampled, with the very scale of the whole
+            # resample only the middle, with the scale of the whole photograph
             own = self.short_side or self.size
             short_side = own if self.resize == "crop" else 8 * self.size / 7
             side = self.size * min(height, width) / short_side
             left, top = (width - side) / 2, (height - side) / 2
-            if side == self.size:  # nothing to resample: whole pixels, as a crop takes them
+            if side == self.size:  # no resampling needed, so crop at whole pixels
                 left, top = round(left), round(top)
                 return np.ascontiguousarray(pixels[top : top + self.size, left : left + self.size])
             box = (left, top, left + side, top + side)
@@ -112,7 +112,7 @@ class Preprocessing:
         return np.asarray(Image.fromarray(pixels).resize(square, _RESAMPLING[self.resample], box))
 
     def normalize(self, batch: np.ndarray) -> np.ndarray:
-        """Squares (n, size, size, 3), uint8, as numbers for the network, float32."""
+        """Convert uint8 squares (n, size, size, 3) to the network's float32 input."""
         numbers = batch.astype(np.float32)
         numbers *= np.float32(self.scale)
         numbers -= np.array(self.mean, dtype=np.float32)
@@ -120,7 +120,7 @@ class Preprocessing:
         return self.arrange(numbers)
 
     def arrange(self, batch: np.ndarray) -> np.ndarray:
-        """Squares (n, size, size, 3) with their channels where and as the network wants them."""
+        """Return squares (n, size, size, 3) in the network's channel order and layout."""
         if self.channels == "BGR":
             batch = batch[..., ::-1]
         if self.layout == "NCHW":
@@ -132,24 +132,24 @@ class Backbone(ABC):
     """A network that turns photographs into feature vectors.
 
     Features do not depend on the other photographs of a batch, up to rounding. A call runs in
-    the thread that makes it; several threads may call at once.
+    the calling thread, and several threads may call at once.
 
     Attributes
     ----------
     name : str
-        What `get_backbone` finds it by.
+        Name for `get_backbone`.
     dimension : int
         Length of a feature vector.
     fingerprint : str
-        Hash of weights, graph and preprocessing: two backbones with the same fingerprint give
-        the same features.
+        Hash of weights, graph and preprocessing. Backbones with the same fingerprint give the
+        same features.
     preprocessing : Preprocessing
     batch_size : int
-        How many photographs a call should get: as few as run at full speed.
+        Smallest number of photographs per call that runs at full speed.
     classifier : Classifier or None
-        What tells classes apart by these features, where the network has such a layer.
+        The network's classifier of these features, if it has one.
     text_encoder : TextEncoder or None
-        What puts texts into the space of these features, where there is such a network.
+        Encoder of texts in the space of these features, if there is one.
     """
 
     name: str
@@ -160,51 +160,51 @@ class Backbone(ABC):
 
     @property
     def text_encoder(self) -> TextEncoder | None:
-        """None, unless a text encoder was trained together with the network."""
+        """The text encoder that was trained together with the network, or None."""
         return None
 
     @property
     def classifier(self) -> Classifier | None:
-        """None, unless the network was trained to tell classes apart by these very features."""
+        """The classifier that was trained on these features, or None."""
         return None
 
     @property
     def min_side(self) -> int:
-        """The shorter side that a photograph should at least be decoded to."""
+        """Minimum length of the shorter side of a decoded photograph."""
         return self.preprocessing.min_side
 
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """One photograph (h, w, 3) as a call wants it, uint8.
+        """Return the uint8 input of a call for one photograph (h, w, 3).
 
-        `resize` takes the place of the preprocessing's own: "crop" for the middle, "warp" for all
-        of the photograph.
+        `resize` replaces the preprocessing's own mode: "crop" for the middle, "warp" for the
+        whole photograph.
         """
         return self.preprocessing.prepare(pixels, resize=resize)
 
     @abstractmethod
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        """Features (n, dimension), float32, of prepared photographs (n, height, width, 3)."""
+        """Return float32 features (n, dimension) of prepared photographs (n, height, width, 3)."""
 
 
 def fingerprint_of(*parts: bytes | str | dict[str, Any] | Preprocessing) -> str:
-    """One hash of all that features depend on."""
-    total = hashlib.sha256()
+    """Return one hash of everything that features depend on."""
+    combined = hashlib.sha256()
     for part in parts:
         if isinstance(part, Preprocessing):
             part = asdict(part) | {"min_side": part.min_side}
         if isinstance(part, dict):
             part = json.dumps(part, sort_keys=True)
         data = part.encode() if isinstance(part, str) else part
-        total.update(hashlib.sha256(data).digest())
-    return total.hexdigest()
+        combined.update(hashlib.sha256(data).digest())
+    return combined.hexdigest()
 
 
 def check_batch(batch: np.ndarray, backbone: Backbone, shape: tuple[int, int]) -> None:
-    """Refuse anything but prepared photographs."""
+    """Reject anything but prepared photographs."""
     if batch.dtype != np.uint8 or batch.ndim != 4 or batch.shape[1:] != (*shape, 3):
         raise InvalidInput(
-            f"{backbone.name} takes uint8 pixels of shape (n, {shape[0]}, {shape[1]}, 3), made "
-            f"by its prepare; found {batch.dtype} of shape {batch.shape}."
+            f"{backbone.name} takes uint8 pixels of shape (n, {shape[0]}, {shape[1]}, 3) from "
+            f"its `prepare`; found {batch.dtype} of shape {batch.shape}."
         )
 
 

@@ -1,13 +1,12 @@
-"""Features that were computed once, kept by the content of the photograph.
+"""A cache of features, by the content of the photograph.
 
-A cache is a folder with one SQLite database, ``features.sqlite``. It keeps
+A cache is a folder with one SQLite database, ``features.sqlite``. It stores
 
-- the features of every content that a backbone has seen, with a checksum, and
-- which content a file has, by a hash of its path, size, time of change and inode, so that files
-  which stayed as they are need not be read again.
+- the features of every content that a backbone has processed, with a checksum, and
+- the content of each file, by a hash of its path, size, time of change and inode, so unchanged
+  files need not be read again.
 
-No name and no pixel of a photograph is kept, and no time. Nothing in it is needed: a cache can be
-deleted at any time.
+It stores no names, pixels or times. A cache can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ __all__ = [
 ]
 
 _LIMIT = 10 * 10**9  # bytes: features of two million photographs
-_AFTER_PRUNING = 0.9  # of the limit, so that not every new photograph prunes
+_AFTER_PRUNING = 0.9  # of the limit, to avoid pruning at every new photograph
 _FLOAT = np.dtype("<f4")
-_RACY_NS = 2 * 10**9  # a file that changed this recently may change again at the same time
+_RACY_NS = 2 * 10**9  # a file changed this recently may change again with the same time
 
 
 def default_cache_folder() -> Path:
-    """Where features are kept unless another folder is asked for.
+    """Return the default folder for features.
 
-    ``TAGKIN_CACHE`` where it is set, else ``tagkin`` in the user's folder for caches.
+    It is ``TAGKIN_CACHE`` if set, else ``tagkin`` in the user's cache folder.
 
     Raises
     ------
@@ -57,17 +56,17 @@ def default_cache_folder() -> Path:
     chosen = os.environ.get("TAGKIN_CACHE")
     try:
         return Path(chosen or user_cache_dir("tagkin", appauthor=False)).expanduser()
-    except RuntimeError as error:  # a container may run as anybody
+    except RuntimeError as error:  # a container may run as any user
         raise StorageError(
-            "This user has no home folder to keep features in. Name a folder with TAGKIN_CACHE."
+            "This user has no home folder to keep features in. Choose a folder with TAGKIN_CACHE."
         ) from error
 
 
 @dataclass(frozen=True)
 class BackboneUse:
-    """What a cache holds of one backbone: so many photographs, and the bytes of their features.
+    """Cache entries of one backbone, and the bytes of their features.
 
-    The name is without the folders of the backbone's file.
+    The name leaves out the folders of the backbone's file.
     """
 
     name: str
@@ -79,19 +78,19 @@ class BackboneUse:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What a cache holds.
+    """Contents of a cache.
 
     Attributes
     ----------
     folder : Path
     n_entries : int
-        Features, one vector for each content and backbone.
+        Number of feature vectors, one for each content and backbone.
     n_bytes : int
-        Of the files of the cache.
+        Size of the cache's files.
     max_bytes : int or None
         The size limit.
     backbones : tuple of BackboneUse
-        The one with most entries first.
+        Most entries first.
     """
 
     folder: Path
@@ -103,7 +102,7 @@ class CacheInfo:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was removed from a cache, or would be: so many features, and so many bytes of it."""
+    """Number and size of the features that were removed from a cache, or would be."""
 
     n_entries: int
     n_bytes: int
@@ -112,32 +111,32 @@ class Pruned:
 class FeatureCache:
     """Features by content and backbone, and contents by file, in a folder.
 
-    Several threads and several processes may use one folder at once. A kill loses at most what
-    was being stored. Where the database cannot be written, what it holds is still used; where it
-    cannot be read either, the run goes on without. One warning says so. A damaged database is
-    set aside, and what was in it is computed again.
+    Several threads and processes may use one folder at once. A killed process loses at most the
+    features it was storing. If the database cannot be written, its features are still used; if it
+    cannot be read either, the run continues without it. One warning says so. A damaged database is
+    renamed, and its features are computed again.
 
     Parameters
     ----------
     folder : path
-        Made when something is to be kept. Better on a local disk than on a network's; each
-        machine should have its own.
+        Created when features are first stored. Use a local disk rather than a network disk, and
+        a separate folder for each machine.
     max_bytes : int or None, default 10 GB
-        Where the cache grows beyond this size, the least recently used features are removed.
-        None is no limit.
+        If the cache grows beyond this size, the least recently used features are removed.
+        None means no limit.
     """
 
     def __init__(self, folder: str | os.PathLike[str], max_bytes: int | None = _LIMIT):
         self.folder = Path(folder)
         self.max_bytes = max_bytes
-        if os.path.exists(self.folder) and not os.path.isdir(self.folder):  # False in closed ones
-            raise InvalidInput(f"{self.folder} is a file; a cache of features is a folder.")
+        if os.path.exists(self.folder) and not os.path.isdir(self.folder):  # False if not readable
+            raise InvalidInput(f"{self.folder} is a file; a feature cache is a folder.")
         _check_limit(max_bytes)
         self._database = Database(self.folder)
         self._used: _tables.Used = {}  # entries whose use is not noted yet
         self._to_shrink = False
 
-    # Two caches in one folder are the same, also copied or sent to another process.
+    # Two caches in one folder are equal, also after copying or pickling.
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureCache):
@@ -148,7 +147,7 @@ class FeatureCache:
         return hash((self.folder, self.max_bytes))
 
     def __sklearn_clone__(self) -> FeatureCache:
-        """Clones of an estimator keep features in the same place, through the same files."""
+        """Share the cache among clones of an estimator."""
         return self
 
     def __reduce__(self) -> tuple[type[FeatureCache], tuple[Path, int | None]]:
@@ -163,21 +162,21 @@ class FeatureCache:
     def load(
         self, backbone: Backbone, digests: Sequence[str | None], out: np.ndarray
     ) -> np.ndarray:
-        """Copy the features of contents into the rows of an array.
+        """Copy the cached features of contents into the rows of an array.
 
         Parameters
         ----------
         backbone : Backbone
         digests : sequence of n str or None
-            SHA-256 of the photographs' files; None is never there.
+            SHA-256 of the photographs' files; None if unknown, and never cached.
         out : array (n, dimension), float32
-            Rows of what is not there, or damaged, are left as they are.
+            Rows of missing or damaged features stay unchanged.
 
         Returns
         -------
-        found : array (n,), bool
+        is_cached : array (n,), bool
         """
-        found = np.zeros(len(digests), dtype=bool)
+        is_cached = np.zeros(len(digests), dtype=bool)
         rows_of: dict[bytes, list[int]] = {}
         for i, digest in enumerate(digests):
             if digest is not None:
@@ -188,20 +187,20 @@ class FeatureCache:
             for content, data in _tables.vectors(connection, *wanted, self._used):
                 for i in rows_of[content]:
                     out[i] = np.frombuffer(data, _FLOAT)
-                    found[i] = True
+                    is_cached[i] = True
 
         self._database.read(read, None)
-        return found
+        return is_cached
 
     def store(self, backbone: Backbone, digests: Sequence[str], rows: np.ndarray) -> None:
-        """Keep features (n, dimension), one row for each content."""
+        """Store features (n, dimension), one row for each content."""
         contents = [bytes.fromhex(digest) for digest in digests]
         data = [row.tobytes() for row in np.ascontiguousarray(rows, _FLOAT)]
-        described = (backbone.fingerprint, _without_folders(backbone.name), backbone.dimension)
+        backbone_row = (backbone.fingerprint, _without_folders(backbone.name), backbone.dimension)
 
         def write(connection: sqlite3.Connection) -> None:
             now = _tables.note_uses(connection, self._used, len(contents))
-            _tables.put_vectors(connection, described, contents, data, now)
+            _tables.put_vectors(connection, backbone_row, contents, data, now)
             if self.max_bytes is not None and _tables.used_bytes(connection) > self.max_bytes:
                 _tables.prune(connection, int(_AFTER_PRUNING * self.max_bytes))
                 self._to_shrink = True
@@ -214,7 +213,7 @@ class FeatureCache:
     def digests(
         self, files: Sequence[str], statuses: Sequence[os.stat_result | None]
     ) -> list[str | None]:
-        """SHA-256 of files that were read before and stayed as they were; None of others."""
+        """Return the SHA-256 of files that are unchanged since they were read; else None."""
         keys = [
             b"" if status is None else _file_key(file, status)
             for file, status in zip(files, statuses, strict=True)
@@ -226,10 +225,10 @@ class FeatureCache:
     def remember(
         self, files: Sequence[str], statuses: Sequence[os.stat_result], digests: Sequence[str]
     ) -> None:
-        """Keep what files contain.
+        """Store the SHA-256 of files.
 
-        Not of a file that changed a moment ago: clocks of file systems are coarse, and a second
-        change could leave the same time of change.
+        Files that changed a moment ago are left out: clocks of file systems are coarse, and a
+        second change could have the same time.
         """
         now = time.time_ns()
         rows = [
@@ -240,10 +239,10 @@ class FeatureCache:
         if rows:
             self._database.write(lambda connection: _tables.put_contents(connection, rows))
 
-    # --- looking after it ----------------------------------------------------------------
+    # --- maintenance ---------------------------------------------------------------------
 
     def info(self) -> CacheInfo:
-        """What is there, for each backbone."""
+        """Return the contents of the cache, for each backbone."""
         with self._database.named_errors("read"):
             nothing: list[tuple[str, str, int, int, int]] = []
             rows = self._database.do(_tables.backbones, nothing)
@@ -253,14 +252,14 @@ class FeatureCache:
         return CacheInfo(self.folder, n_entries, n_bytes, self.max_bytes, uses)
 
     def prune(self, max_bytes: int | None = None, *, dry_run: bool = False) -> Pruned:
-        """Remove the least recently used features until the cache is no larger than that.
+        """Remove the least recently used features until the cache has at most `max_bytes`.
 
         Parameters
         ----------
         max_bytes : int, optional
             By default the size limit of the cache.
         dry_run : bool, default False
-            Remove nothing; tell what would be removed, by estimate.
+            Remove nothing; return an estimate of what would be removed.
         """
         _check_limit(max_bytes)
         limit = self.max_bytes if max_bytes is None else max_bytes
@@ -281,7 +280,7 @@ class FeatureCache:
             return Pruned(*self._database.do(remove, (0, 0)))
 
     def clear(self, *, dry_run: bool = False) -> Pruned:
-        """Remove everything, also what an older or a damaged cache has left in the folder."""
+        """Remove everything, damaged databases included."""
 
         def remove(connection: sqlite3.Connection) -> None:
             with transaction(connection):
@@ -296,7 +295,7 @@ class FeatureCache:
                 if before.n_bytes and not dry_run:
                     self._database.do(remove, None)
             except (StorageError, sqlite3.Error) as error:
-                # what is damaged, or has no room for a transaction, can still be deleted
+                # a damaged database, or one on a full disk, can still be deleted
                 cause = error.__cause__ or error
                 if not isinstance(cause, sqlite3.Error) or _schema.is_busy(cause):
                     raise
@@ -310,7 +309,7 @@ class FeatureCache:
         return removed
 
     def close(self) -> None:
-        """Note what was used, and close the database; a later use opens it again."""
+        """Record the uses and close the database; a later use opens it again."""
 
         def finish(connection: sqlite3.Connection) -> None:
             if self._used:
@@ -331,15 +330,15 @@ class FeatureCache:
 
 
 class ReadOnlyCache(FeatureCache):
-    """A cache that is used as it is: nothing is added, and no use is noted."""
+    """A cache that is only read: it stores nothing and records no uses."""
 
     def store(self, backbone: Backbone, digests: Sequence[str], rows: np.ndarray) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
     def remember(
         self, files: Sequence[str], statuses: Sequence[os.stat_result], digests: Sequence[str]
     ) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
         """Close the database; a later use opens it again."""
@@ -348,18 +347,18 @@ class ReadOnlyCache(FeatureCache):
 
 
 def _check_limit(max_bytes: int | None) -> None:
-    whole = isinstance(max_bytes, int) and not isinstance(max_bytes, bool)
-    if max_bytes is not None and not (whole and max_bytes >= 0):
+    is_integer = isinstance(max_bytes, int) and not isinstance(max_bytes, bool)
+    if max_bytes is not None and not (is_integer and max_bytes >= 0):
         raise InvalidInput(f"max_bytes is a whole number of bytes, or None; found {max_bytes!r}.")
 
 
 def _without_folders(name: str) -> str:
-    """A backbone's name; where it is by path, without the folders, which are nobody's business."""
+    """Return a backbone's name without the folders of its path, which are private."""
     kind, colon, path = name.rpartition(":")
     return f"{kind}{colon}{os.path.basename(path)}"
 
 
 def _file_key(file: str, status: os.stat_result) -> bytes:
-    """A hash of all that says that a file is still the same, so that no name is kept."""
+    """Return a hash that changes with the file; a hash, because the cache stores no names."""
     state = f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {os.path.abspath(file)}"
     return hashlib.blake2b(os.fsencode(state), digest_size=16).digest()

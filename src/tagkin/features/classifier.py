@@ -1,4 +1,4 @@
-"""The last layer of a network that tells classes apart: from features to probabilities."""
+"""The last layer of a classification network, from features to probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from tagkin.arrays import matmul
 from tagkin.errors import InvalidInput
 
-__all__ = ["Classifier", "imagenet_synsets", "joined"]
+__all__ = ["Classifier", "imagenet_synsets", "join_classifiers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class Classifier:
     """A linear classifier of a backbone's features.
 
     P(c | x) = softmax((W x + b) / T), with x the features exactly as the backbone returns them.
-    So probabilities can be had of cached features, without looking at a photograph again.
+    So probabilities can be computed from cached features, without reading a photograph again.
 
     Attributes
     ----------
@@ -37,22 +37,22 @@ class Classifier:
         shape = (len(self.synsets),)
         if self.weight.ndim != 2 or self.weight.shape[:1] != shape or self.bias.shape != shape:
             raise InvalidInput(
-                f"A classifier of {len(self.synsets)} classes has weights for each of them; found "
+                f"A classifier of {len(self.synsets)} classes needs weights for each class; found "
                 f"shapes {self.weight.shape} and {self.bias.shape}."
             )
 
     def probabilities(self, X: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-        """Probabilities (n, C) of the classes, each row of sum 1, for features X (n, d).
+        """Return probabilities (n, C) of the classes for features X (n, d); each row has sum 1.
 
-        A temperature T above 1 makes them more alike: what else is there beside the one object
-        that the network was trained to name.
+        A temperature T above 1 makes them more similar, to show other objects beside the one that
+        the network was trained to name.
         """
         if X.ndim != 2 or X.shape[1] != self.weight.shape[1]:
             raise InvalidInput(
                 f"The classifier takes features of {self.weight.shape[1]} numbers each; found "
                 f"shape {X.shape}."
             )
-        # with as many threads as it keeps busy: one, for one photograph
+        # `matmul` uses a single thread for a single photograph
         z = np.asarray(matmul(np.asarray(X, dtype=np.float32), self.weight.T))
         z += self.bias
         z /= temperature
@@ -62,14 +62,14 @@ class Classifier:
         return z
 
 
-def joined(parts: list[tuple[Classifier, float]]) -> Classifier:
-    """One classifier of several networks' features side by side, by the mean of their logits.
+def join_classifiers(parts: list[tuple[Classifier, float]]) -> Classifier:
+    """Return one classifier of several networks' concatenated features, by their mean logits.
 
     Parameters
     ----------
     parts : list of (classifier, length)
-        With the length that the network's features usually have where the joined ones have been
-        scaled to unit length; their true length is not known any more.
+        The length is typical for the network's features before they are scaled to unit length;
+        the true length is not known any more.
     """
     weights = [classifier.weight * (length / len(parts)) for classifier, length in parts]
     bias = np.mean([classifier.bias for classifier, _ in parts], axis=0)
@@ -78,6 +78,6 @@ def joined(parts: list[tuple[Classifier, float]]) -> Classifier:
 
 @cache
 def imagenet_synsets() -> tuple[int, ...]:
-    """The 1,000 classes of ImageNet's challenge, as synset offsets in WordNet 3.0, in order."""
+    """Return the 1,000 classes of ImageNet's challenge in order, as WordNet 3.0 offsets."""
     text = (files("tagkin.features") / "imagenet_synsets.txt").read_text(encoding="ascii")
     return tuple(int(line[1:]) for line in text.split())

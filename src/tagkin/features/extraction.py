@@ -1,4 +1,4 @@
-"""From files to features: every photograph read once, seen once, kept once."""
+"""Extract features from files; read and process every photograph once."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def extract(
     cache: FeatureCache | None = None,
     progress: Progress | None = None,
 ) -> Extraction:
-    """Features of photographs, on all cores.
+    """Extract features of photographs, on all cores.
 
-    A file that cannot be read is a failure in the answer and the run goes on. What was computed
-    is in the cache at once, so that an interrupted run goes on where it was. The answer does
-    not depend on the number of cores or on the cache.
+    An unreadable file becomes a failure in the result, and the run continues. Features are
+    cached immediately, so an interrupted run can continue later. The result does not depend on
+    the number of cores or on the cache.
 
     Parameters
     ----------
     files : sequence of paths
     backbone : Backbone or str
-        Itself, or its name.
+        Backbone or its name.
     cache : FeatureCache or None
     progress : callable or None
-        Called with what is done, the number of files done and the number of all.
+        Called with the name of the step, the number of files done and the total.
 
     Returns
     -------
@@ -67,9 +67,9 @@ def extract(
     size = max(1, backbone.batch_size)
     batches = [unknown[start : start + size] for start in range(0, len(unknown), size)]
     stop = threading.Event()
-    with closing(_in_threads(lambda batch: _look_at(run, batch, stop), batches, stop)) as seen:
-        for n in seen:
-            done += n
+    with closing(_in_threads(lambda batch: _look_at(run, batch, stop), batches, stop)) as counts:
+        for n_done in counts:
+            done += n_done
             report("Looking at photographs", done, total)
     return run.result()
 
@@ -77,11 +77,10 @@ def extract(
 def _in_threads(
     work: Callable[[list[int]], int], batches: list[list[int]], stop: threading.Event
 ) -> Generator[int, None, None]:
-    """Do the work in as many threads as cores; yield what it returns, in order.
+    """Run the work in as many threads as cores; yield its results in order.
 
-    A thread reads, decodes and runs the network for its batch, one after the other. So all
-    cores are busy whichever of these takes longest, and no more photographs are in memory than
-    there are threads.
+    A thread reads its batch, decodes it and runs the network. So all cores are busy whichever
+    step takes longest, and each thread has only its own batch in memory.
     """
     n_threads = min(_n_cores(), len(batches))
     if n_threads < 2:
@@ -97,7 +96,7 @@ def _in_threads(
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # also when interrupted: whoever is at work ends after the photograph at hand
+        # also when interrupted: every thread stops after its current photograph
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -109,14 +108,14 @@ def _n_cores() -> int:
 
 
 def _look_at(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int:
-    """Features of some files, or the reasons why there are none; how many files."""
+    """Extract the features of a batch of files, or note their failures; return its length."""
     contents, squares = [], []
-    statuses: dict[int, os.stat_result] = {}  # of files whose content is worth remembering
+    statuses: dict[int, os.stat_result] = {}  # of files whose digest the cache can keep
     for i in batch:
         if stop.is_set():
             return 0
         try:
-            square, statuses[i] = _prepared(run, i)
+            square, statuses[i] = _prepare(run, i)
         except UnreadableImage as error:
             run.fail(i, str(error))
         except MemoryError:
@@ -131,9 +130,9 @@ def _look_at(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int
     return len(batch)
 
 
-def _prepared(run: ExtractionRun, i: int) -> tuple[np.ndarray | None, os.stat_result]:
-    """A file as the network wants it, None if its features are known; and its status."""
-    with _one_at_a_time(run.files[i]):
+def _prepare(run: ExtractionRun, i: int) -> tuple[np.ndarray | None, os.stat_result]:
+    """Return the network's input for a file, None if its features are known, and its status."""
+    with _limit_large_files(run.files[i]):
         data, status = _read(run.files[i])
         digest = content_digest(data)
         if not run.is_first(i, digest) or run.take_content_from_cache(i, digest):
@@ -143,14 +142,14 @@ def _prepared(run: ExtractionRun, i: int) -> tuple[np.ndarray | None, os.stat_re
             return run.backbone.prepare(pixels), status
 
 
-def _one_at_a_time(file: str) -> AbstractContextManager[Any]:
-    """Files are read whole: of very large ones, no two are in memory."""
+def _limit_large_files(file: str) -> AbstractContextManager[Any]:
+    """Return a context that keeps two very large files from being in memory at once."""
     status = status_of(file)
     return nullcontext() if status is None or status.st_size < _LARGE_FILE else _large_files
 
 
 def _read(file: str) -> tuple[bytes, os.stat_result]:
-    """The bytes of a file, and its status before and after it was read."""
+    """Return the bytes and the status of a file; reject a file that changes during the read."""
     before = status_of(file)
     data = read_bytes(file)
     if before is None or not same_state(before, status_of(file)):

@@ -1,17 +1,17 @@
-"""Any image encoder in ONNX's form, with its preprocessing in a small JSON file beside it.
+"""Image encoders in ONNX format, with their preprocessing in a small JSON file.
 
 ``encoder.onnx`` needs ``encoder.json``, an object such as::
 
     {"size": 224, "resize": "crop", "short_side": 256, "resample": "bicubic",
      "mean": [0.48, 0.46, 0.41], "std": [0.27, 0.26, 0.28]}
 
-Keys are the parameters of `Preprocessing`, of which only ``size`` is needed, and
+Keys are the parameters of `Preprocessing`, of which only ``size`` is required, and
 
-- ``input``, ``output``: names in the model; needed where it has several;
+- ``input``, ``output``: names in the model; required if it has several;
 - ``pool``: how values at several positions become one vector. ``mean`` (the default) or ``max``
-  over all positions of a map (n, channels, h, w), or (n, h, w, channels) where the layout is NHWC;
+  over all positions of a map (n, channels, h, w), or (n, h, w, channels) if the layout is NHWC;
   ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default;
-- ``text``: the text encoder that was trained together with it, see `tagkin.features.text`.
+- ``text``: the text encoder that was trained with the image encoder, see `tagkin.features.text`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EXAMPLE = '{"size": 224, "resize": "crop", "mean": [0.5, 0.5, 0.5], "std": [0.5
 class OnnxEncoder(Backbone):
     """An image encoder from an ``.onnx`` file and the ``.json`` file of the same name.
 
-    A model that takes uint8 gets pixels as they are, without scale, mean and std.
+    A model with uint8 input gets the pixels unchanged, without scale, mean and std.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class OnnxEncoder(Backbone):
             self._session = open_session(str(path))
         except Exception as error:  # onnxruntime has no common error of its own
             raise InvalidInput(f"{path} cannot be opened: {_first_line(error)}") from error
-        self._input = self._chosen("input", self._session.get_inputs(), settings.input)
-        self._output = self._chosen("output", self._session.get_outputs(), settings.output)
+        self._input = self._choose("input", self._session.get_inputs(), settings.input)
+        self._output = self._choose("output", self._session.get_outputs(), settings.output)
         self._check_input()
         fixed = self._input.shape[0]
         self._fixed = fixed if isinstance(fixed, int) and fixed > 0 else None
@@ -75,41 +75,41 @@ class OnnxEncoder(Backbone):
         size = self.preprocessing.size
         self.dimension = self(np.zeros((1, size, size, 3), dtype=np.uint8)).shape[1]
 
-    def _chosen(self, what: str, there: list[Any], name: str | None) -> Any:
-        names = [item.name for item in there]
+    def _choose(self, kind: str, nodes: list[Any], name: str | None) -> Any:
+        names = [node.name for node in nodes]
         if name is None and len(names) == 1:
-            return there[0]
+            return nodes[0]
         if name not in names:
-            asked = "names none" if name is None else f"names {name!r}"
+            choice = "names none" if name is None else f"names {name!r}"
             raise InvalidInput(
-                f'{self.name} has the {what}s {", ".join(names)}; its .json {asked}. Set "{what}" '
+                f'{self.name} has the {kind}s {", ".join(names)}; its .json {choice}. Set "{kind}" '
                 "to one of them."
             )
-        return there[names.index(name)]
+        return nodes[names.index(name)]
 
     def _check_input(self) -> None:
         size, layout = self.preprocessing.size, self.preprocessing.layout
         wanted = (3, size, size) if layout == "NCHW" else (size, size, 3)
         shape = self._input.shape
         fits = len(shape) == 4 and all(
-            not isinstance(found, int) or found == expected
-            for found, expected in zip(shape[1:], wanted, strict=True)
+            not isinstance(length, int) or length == expected
+            for length, expected in zip(shape[1:], wanted, strict=True)
         )
         if not fits or self._input.type not in _TYPES:
             raise InvalidInput(
                 f"{self.name}: the input {self._input.name!r} takes {self._input.type} of shape "
                 f"{shape}; its .json says size {size} and layout {layout}, which is (n, "
-                f"{', '.join(map(str, wanted))}). Correct size or layout; of types "
-                f"{', '.join(_TYPES)} are known."
+                f"{', '.join(map(str, wanted))}). Correct size or layout; supported "
+                f"types are {', '.join(_TYPES)}."
             )
 
     @cached_property
     def text_encoder(self) -> TextEncoder | None:
-        """The text encoder that the ``.json`` file names, if it names one."""
+        """The text encoder that the ``.json`` file names, or None."""
         return None if self._settings.text is None else TextEncoder(self._settings.text)
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        """Features (n, dimension) of prepared photographs (n, size, size, 3)."""
+        """Return features (n, dimension) of prepared photographs (n, size, size, 3)."""
         size = self.preprocessing.size
         check_batch(batch, self, (size, size))
         dtype = _TYPES[self._input.type]
@@ -132,20 +132,20 @@ class OnnxEncoder(Backbone):
 
     def _run(self, numbers: np.ndarray) -> np.ndarray:
         try:
-            found = self._session.run([self._output.name], {self._input.name: numbers})[0]
+            output = self._session.run([self._output.name], {self._input.name: numbers})[0]
         except Exception as error:
             raise InvalidInput(f"{self.name} cannot be run: {_first_line(error)}") from error
-        return np.ascontiguousarray(self._pooled(found, len(numbers)), dtype=np.float32)
+        return np.ascontiguousarray(self._pool(output, len(numbers)), dtype=np.float32)
 
-    def _pooled(self, found: Any, n: int) -> np.ndarray:
+    def _pool(self, output: Any, n: int) -> np.ndarray:
         pool = self._settings.pool
-        found = np.asarray(found)
-        shape = found.shape
-        usable = found.ndim in (2, 3, 4) and np.issubdtype(found.dtype, np.floating)
-        if not usable or len(found) != n:
+        output = np.asarray(output)
+        shape = output.shape
+        usable = output.ndim in (2, 3, 4) and np.issubdtype(output.dtype, np.floating)
+        if not usable or len(output) != n:
             raise InvalidInput(
                 f"{self.name}: the output {self._output.name!r} has shape {shape} for {n} "
-                'photographs; expected (n, d), (n, tokens, d) or a map. Set "output" to another.'
+                'photographs; expected (n, d), (n, tokens, d) or a map. Choose another "output".'
             )
         allowed = {2: (None,), 3: ("mean", "first"), 4: (None, "mean", "max")}[len(shape)]
         if pool not in allowed:
@@ -155,12 +155,12 @@ class OnnxEncoder(Backbone):
                 f'"pool" is one of {choices}; its .json says {json.dumps(pool)}.'
             )
         if pool == "first":
-            return found[:, 0]
+            return output[:, 0]
         if len(shape) == 2:
-            return found
+            return output
         maps = (2, 3) if self.preprocessing.layout == "NCHW" else (1, 2)
         axes = maps if len(shape) == 4 else (1,)
-        wide = found.astype(np.float32, copy=False)
+        wide = output.astype(np.float32, copy=False)
         return wide.max(axis=axes) if pool == "max" else wide.mean(axis=axes)
 
 
@@ -173,7 +173,7 @@ class _Settings:
     input: str | None = None
     output: str | None = None
     pool: str | None = None
-    # features do not depend on it, so that it is no part of their fingerprint
+    # not part of the fingerprint, because features do not depend on it
     text: TextSettings | None = field(default=None, repr=False)
 
 
@@ -182,15 +182,15 @@ def _read_settings(path: Path) -> _Settings:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InvalidInput(
-            f"{path} is missing: it says how photographs are prepared for the model beside it. "
-            f"Write one, such as {_EXAMPLE}"
+            f"{path} is missing: it says how to prepare photographs for the model. Create it, for "
+            f"example with {_EXAMPLE}"
         ) from error
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON ({error}).") from error
     if not isinstance(values, dict):
-        raise InvalidInput(f"{path} holds {values!r}; expected an object such as {_EXAMPLE}")
+        raise InvalidInput(f"{path} contains {values!r}; expected an object such as {_EXAMPLE}")
     known = (*_PREPROCESSING, "input", "output", "pool", "text")
     unknown = [key for key in values if key not in known]
     if unknown:
@@ -213,7 +213,7 @@ def _read_settings(path: Path) -> _Settings:
 
 
 def _hashes(path: Path) -> Iterator[str]:
-    """Of the model and of every file in which it keeps weights."""
+    """Yield the hashes of the model and of every file with its weights."""
     yield sha256_of_file(path)
     import onnx
 
@@ -222,14 +222,14 @@ def _hashes(path: Path) -> Iterator[str]:
     except Exception as error:  # protobuf's errors have no common ancestor either
         raise InvalidInput(f"{path} is not an ONNX model: {_first_line(error)}") from error
     for location in sorted(set(_locations(model.graph))):
-        beside = path.parent / location
-        if not beside.is_file():
-            raise StorageError(f"{path} keeps weights in {beside}, which is not there.")
-        yield sha256_of_file(beside)
+        weights = path.parent / location
+        if not weights.is_file():
+            raise StorageError(f"{path} keeps weights in {weights}, which is not there.")
+        yield sha256_of_file(weights)
 
 
 def _locations(graph: Any) -> Iterator[str]:
-    """Files in which the tensors of a graph, and of graphs within, lie."""
+    """Yield the external files with tensors of a graph and its nested graphs."""
     attributes = [attribute for node in graph.node for attribute in node.attribute]
     tensors = [*graph.initializer]
     for attribute in attributes:

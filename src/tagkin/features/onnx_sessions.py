@@ -1,8 +1,8 @@
-"""The one door to onnxruntime, which reports on its use unless it is told not to.
+"""Import onnxruntime without its telemetry.
 
-onnxruntime writes a device id and events to the user's cache folder and sends them to its
-vendor. Only a variable of the environment that is set before its first import prevents that, so
-everything that needs onnxruntime asks for it here. ``ORT_DISABLE_TELEMETRY=0`` leaves the choice to
+onnxruntime writes a device ID and events to the user's cache folder and sends them to its
+vendor. Only an environment variable that is set before the first import prevents that, so all
+modules import onnxruntime through this module. ``ORT_DISABLE_TELEMETRY=0`` leaves the choice to
 onnxruntime.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["import_onnxruntime", "open_session"]
 
 
 def import_onnxruntime() -> Any:
-    """The module onnxruntime, without its telemetry unless the user wants it."""
+    """Return the module onnxruntime, without its telemetry unless the user enables it."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -23,11 +23,11 @@ def import_onnxruntime() -> Any:
 
 
 def open_session(model: bytes | str) -> Any:
-    """A session for a model or the path of one, which runs in the thread that calls it.
+    """Open a session for a model or its path; it runs in the calling thread.
 
-    One thread per call: photographs are spread over threads, not layers. That keeps all cores
-    busy whether decoding or the network takes longer, and features do not depend on how many
-    cores there are.
+    Each call uses one thread, because photographs are spread over threads, not layers. That
+    keeps all cores busy whether decoding or the network takes longer, and features do not depend
+    on the number of cores.
     """
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()

@@ -24,24 +24,24 @@ _BY_PATH = {"vgg16": "fc7", "vgg16-fc6": "fc6"}
 
 
 def get_backbone(name: str = BACKBONES[0]) -> Backbone:
-    """A backbone by its name, or by the path of its file.
+    """Return a backbone by its name or the path of its file.
 
     Parameters
     ----------
     name : str
         - ``efficientnet-lite0-whole`` (the default), ``efficientnet-lite2-whole``, or
-          ``efficientnet-lite0+lite2-whole``, the features of both; each without ``-whole`` for
-          the middle of the photograph in fewer pixels, and with ``-gem`` at its end for
-          generalised-mean pooling;
+          ``efficientnet-lite0+lite2-whole``, the features of both. Drop ``-whole`` for the middle
+          of the photograph in fewer pixels; append ``-gem`` for generalised-mean pooling;
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
-        - the path of an ``.onnx`` file with a ``.json`` of its preprocessing beside it;
-        - one of these with ``@2``, ``@3`` or ``@4`` after it, for as many views of each
+        - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
+          preprocessing;
+        - one of these names with ``@2``, ``@3`` or ``@4`` appended, for 2, 3 or 4 views of each
           photograph (`tagkin.features.views`).
     """
-    if several := re.fullmatch(r"(.+)@(\d+)", name):
+    if views := re.fullmatch(r"(.+)@(\d+)", name):
         from tagkin.features.views import Views
 
-        return Views(get_backbone(several[1]), int(several[2]))
+        return Views(get_backbone(views[1]), int(views[2]))
     pooling = "gem" if name.endswith("-gem") else "mean"
     plain = name.removesuffix("-gem")
     if plain in BACKBONES and "+" in plain:
@@ -62,6 +62,6 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
 
         return OnnxEncoder(name)
     raise InvalidInput(
-        f"There is no backbone {name!r}. There are {', '.join(BACKBONES)} (each also with -gem), "
-        "vgg16:PATH and vgg16-fc6:PATH with torchvision's weights, and the path of an .onnx file."
+        f"There is no backbone {name!r}. Choose {', '.join(BACKBONES)} (each also with -gem), "
+        "vgg16:PATH or vgg16-fc6:PATH with torchvision's weights, or the path of an .onnx file."
     )

@@ -1,4 +1,4 @@
-"""What is known of the files of one extraction, wherever their features are computed."""
+"""The state of one extraction, wherever its features are computed."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["Extraction", "ExtractionRun", "same_state", "status_of"]
 
 @dataclass(frozen=True)
 class Extraction:
-    """Features of the photographs that could be read, and what happened to the others.
+    """Features of the readable photographs, and the failures of the others.
 
     Attributes
     ----------
     files : list of str
-        The readable ones, in the order given.
+        The readable files, in the order of the input.
     features : array (n_files, dimension), float32
     digests : list of str
-        SHA-256 of the content of each.
+        SHA-256 of each file's content.
     failures : list of Failure
-        The unreadable ones, in the order given.
+        The unreadable files, in the order of the input.
     n_cached : int
-        How many of the files have their features from the cache.
+        Number of files with features from the cache.
     n_computed : int
-        How many contents went through the backbone. Copies of one photograph count once.
+        Number of contents that the backbone processed. Copies of a photograph count once.
     """
 
     files: list[str]
@@ -44,7 +44,7 @@ class Extraction:
 
 
 class ExtractionRun:
-    """Files, and what was found of them so far. Files go by their numbers; threads may share it.
+    """Files and their results so far. Methods take file numbers; threads may share the object.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class ExtractionRun:
     features : array (n, dimension), float32
         Rows are set as they become known.
     statuses : list of n stat results or None
-        Of the files as the run found them.
+        Status of each file at the start of the run.
     """
 
     def __init__(self, files: list[str], backbone: Backbone, cache: FeatureCache | None):
@@ -67,84 +67,84 @@ class ExtractionRun:
         self.statuses: list[os.stat_result | None] = [None] * n
         self._digests: list[str | None] = [None] * n
         self._reasons: list[str | None] = [None] * n
-        self._first: dict[str, int] = {}  # the file that stands for all with its content
+        self._first: dict[str, int] = {}  # the first file with each content
         self._n_cached = self._n_computed = 0
         self._lock = threading.Lock()
 
     def take_from_cache(self) -> list[int]:
-        """Take what the cache knows without reading files; the files that are left."""
+        """Take known features from the cache without reading files; return the other files."""
         if self.cache is None:
             return list(range(len(self.files)))
         self.statuses = [status_of(file) for file in self.files]
         known = self.cache.digests(self.files, self.statuses)
-        there = self.cache.load(self.backbone, known, self.features)
-        for i in np.flatnonzero(there):
+        is_cached = self.cache.load(self.backbone, known, self.features)
+        for i in np.flatnonzero(is_cached):
             self._digests[i] = known[i]
-        self._n_cached = int(there.sum())
-        return np.flatnonzero(~there).tolist()
+        self._n_cached = int(is_cached.sum())
+        return np.flatnonzero(~is_cached).tolist()
 
     def fail(self, i: int, reason: str) -> None:
-        """A file, and all with its content, cannot be used."""
+        """Mark a file, and all files with its content, as failed."""
         self._reasons[i] = reason
 
     def is_first(self, i: int, digest: str) -> bool:
-        """Note the content of a file; whether no other file of the run has it.
+        """Record the content of a file; whether the file is the first with this content.
 
-        The others get the features of the first one, or its failure.
+        The other files get the features or the failure of the first file.
         """
         self._digests[i] = digest
         with self._lock:
             return self._first.setdefault(digest, i) == i
 
     def take_content_from_cache(self, i: int, digest: str) -> bool:
-        """Take the features of a content, which may have been another file's; whether there."""
+        """Take the features of a content from the cache; whether they were there."""
         if self.cache is None:
             return False
-        found = bool(self.cache.load(self.backbone, [digest], self.features[i : i + 1])[0])
+        is_cached = bool(self.cache.load(self.backbone, [digest], self.features[i : i + 1])[0])
         with self._lock:
-            self._n_cached += found
-        return found
+            self._n_cached += is_cached
+        return is_cached
 
     def store(self, numbers: Sequence[int], features: np.ndarray) -> None:
-        """Take features (len(numbers), dimension) of first files, and keep them in the cache.
+        """Set features (len(numbers), dimension) of first files, and store them in the cache.
 
-        Those that are not finite make failures.
+        Features that are not finite become failures.
         """
         if not len(numbers):
             return
         with self._lock:
             self._n_computed += len(numbers)
-        fine = np.isfinite(features).all(axis=1)
-        for i in np.asarray(numbers)[~fine]:
+        finite = np.isfinite(features).all(axis=1)
+        for i in np.asarray(numbers)[~finite]:
             self.fail(int(i), f"{self.backbone.name} gives features that are not finite")
-        kept = np.asarray(numbers)[fine]
-        self.features[kept] = features[fine]
-        if self.cache is not None and len(kept):
-            digests = [str(self._digests[i]) for i in kept]
-            self.cache.store(self.backbone, digests, features[fine])
+        usable = np.asarray(numbers)[finite]
+        self.features[usable] = features[finite]
+        if self.cache is not None and len(usable):
+            digests = [str(self._digests[i]) for i in usable]
+            self.cache.store(self.backbone, digests, features[finite])
 
     def remember(self, numbers: Sequence[int], statuses: Sequence[os.stat_result]) -> None:
-        """Keep in the cache which content files have, so that they need not be read again."""
+        """Store the digests of files in the cache, to avoid reading unchanged files again."""
         if self.cache is not None:
             files = [self.files[i] for i in numbers]
             self.cache.remember(files, statuses, [str(self._digests[i]) for i in numbers])
 
     def result(self, names: Sequence[str] | None = None) -> Extraction:
-        """All that was found, under other names for the files if given."""
+        """Return the results, with `names` in place of the files' paths if given."""
         names = self.files if names is None else names
         for i, digest in enumerate(self._digests):
             first = self._first.get(digest, i) if digest is not None else i
             if first != i:
                 self.features[i] = self.features[first]
                 self._reasons[i] = self._reasons[first]
-        kept = [i for i, reason in enumerate(self._reasons) if reason is None]
-        for to, i in enumerate(kept):  # the readable ones moved together, without a second array
+        readable = [i for i, reason in enumerate(self._reasons) if reason is None]
+        for to, i in enumerate(readable):  # move readable rows up, without a second array
             if to != i:
                 self.features[to] = self.features[i]
         return Extraction(
-            [names[i] for i in kept],
-            self.features[: len(kept)],
-            [str(self._digests[i]) for i in kept],
+            [names[i] for i in readable],
+            self.features[: len(readable)],
+            [str(self._digests[i]) for i in readable],
             [Failure(n, r) for n, r in zip(names, self._reasons, strict=True) if r is not None],
             self._n_cached,
             self._n_computed,
@@ -152,7 +152,7 @@ class ExtractionRun:
 
 
 def status_of(file: str) -> os.stat_result | None:
-    """Of a file; None where there is none."""
+    """Return the status of a file, or None if it does not exist."""
     try:
         return os.stat(file)
     except (OSError, ValueError):
@@ -160,7 +160,7 @@ def status_of(file: str) -> os.stat_result | None:
 
 
 def same_state(before: os.stat_result, after: os.stat_result | None) -> bool:
-    """Whether a file stayed as it was, by its size, time of change and inode."""
+    """Whether a file is unchanged, by its size, time of change and inode."""
     return after is not None and (before.st_size, before.st_mtime_ns, before.st_ino) == (
         after.st_size,
         after.st_mtime_ns,

@@ -1,17 +1,17 @@
-"""A text encoder that was trained together with an image encoder, as CLIP's and SigLIP's were.
+"""Text encoders that were trained with an image encoder, such as CLIP's and SigLIP's.
 
-The ``.json`` file beside the image encoder says where it is, under the key ``text``::
+The ``.json`` file of the image encoder describes it under the key ``text``::
 
     "text": {"model": "text.onnx", "tokenizer": "tokenizer.json", "prompt": "a photo of a {}.",
              "scale": 100.0}
 
-- ``model``, ``tokenizer``: files, relative to the folder of the ``.json`` file; needed.
-- ``prompt``: the sentence that a name is put into; ``neutral``: a sentence without a name.
-- ``scale``, ``bias``: what cosines are multiplied with and what is added, as learned in training;
-  SigLIP has a bias, CLIP has none.
-- ``length``, ``pad``: how many tokens every text is padded to (by default as many as the longest
-  has), and with which; longer ones are cut.
-- ``output``: its name in the model; needed where it has several.
+- ``model``, ``tokenizer``: files, relative to the folder of the ``.json`` file; required.
+- ``prompt``: the sentence around a name; ``neutral``: a sentence without a name.
+- ``scale``, ``bias``: factor and offset of cosines, as learned in training. CLIP does not have a
+  bias.
+- ``length``, ``pad``: number of tokens that every text is padded or cut to (by default the length
+  of the longest text), and the token to pad with.
+- ``output``: its name in the model; required if it has several.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST = 77  # tokens that CLIP takes
 
 @dataclass(frozen=True)
 class TextSettings:
-    """What the ``.json`` file says of the text encoder."""
+    """Settings of the text encoder in the ``.json`` file."""
 
     model: str
     tokenizer: str
@@ -48,7 +48,7 @@ class TextSettings:
 
 
 def read_text_settings(path: Path, values: Any) -> TextSettings:
-    """The settings under ``text`` in the file at `path`, each of the kind that it should be."""
+    """Check and return the settings under ``text`` in the file at `path`."""
     known = {field.name: field for field in fields(TextSettings)}
     if not isinstance(values, Mapping):
         raise InvalidInput(f"{path}: text is an object with model and tokenizer; found {values!r}.")
@@ -72,8 +72,8 @@ def read_text_settings(path: Path, values: Any) -> TextSettings:
             f"{path}: prompt in text has {{}} once, for the name; found {values['prompt']!r}."
         )
     settings = TextSettings(**values)
-    beside = {name: str(path.parent / getattr(settings, name)) for name in ("model", "tokenizer")}
-    return TextSettings(**{**values, **beside})
+    paths = {name: str(path.parent / getattr(settings, name)) for name in ("model", "tokenizer")}
+    return TextSettings(**{**values, **paths})
 
 
 class TextEncoder:
@@ -93,33 +93,33 @@ class TextEncoder:
             raise InvalidInput(
                 f"{settings.model} cannot be opened: {_first_line(error)}"
             ) from error
-        self._inputs = [one.name for one in self._session.get_inputs()]
-        self._output = self._chosen_output()
+        self._inputs = [node.name for node in self._session.get_inputs()]
+        self._output = self._choose_output()
         if not self._inputs or len(self._inputs) > 2:
             raise InvalidInput(
                 f"{settings.model} takes {', '.join(self._inputs) or 'nothing'}; expected tokens, "
-                "and perhaps an attention mask."
+                "and optionally an attention mask."
             )
 
     @property
     def scale(self) -> float:
-        """What cosines are multiplied with."""
+        """The factor of cosines."""
         return self.settings.scale
 
     @property
     def bias(self) -> float | None:
-        """What is added to scaled cosines to have log-odds, where it was trained so."""
+        """The offset that turns scaled cosines into log-odds, or None."""
         return self.settings.bias
 
     def __call__(self, names: Sequence[str]) -> np.ndarray:
-        """Embeddings (n, d), float32, of sentences with the names; "" is a sentence without."""
+        """Return float32 embeddings (n, d) of sentences with the names; "" is the neutral one."""
         settings = self.settings
         texts = [settings.prompt.replace("{}", n) if n else settings.neutral for n in names]
         parts = [self._run(texts[i : i + _AT_ONCE]) for i in range(0, len(texts), _AT_ONCE)]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
-    def _chosen_output(self) -> str:
-        names = [one.name for one in self._session.get_outputs()]
+    def _choose_output(self) -> str:
+        names = [node.name for node in self._session.get_outputs()]
         wanted: str = self.settings.output or (names[0] if len(names) == 1 else "")
         if wanted not in names:
             raise InvalidInput(
@@ -129,27 +129,28 @@ class TextEncoder:
         return wanted
 
     def _run(self, texts: list[str]) -> np.ndarray:
-        tokens = [one.ids for one in self._tokenizer.encode_batch(texts)]
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
         width = self.settings.length or min(_LONGEST, max(map(len, tokens)))
         ids = np.full((len(texts), width), self.settings.pad, dtype=np.int64)
         mask = np.zeros_like(ids)
         for i, row in enumerate(tokens):
-            # what is too long keeps its last token, which says that the text ends
-            kept = row if len(row) <= width else [*row[: width - 1], row[-1]]
-            ids[i, : len(kept)], mask[i, : len(kept)] = kept, 1
-        given = {name: mask if "mask" in name.lower() else ids for name in self._inputs}
+            # a text that is cut keeps its last token, which marks the end
+            cut = row if len(row) <= width else [*row[: width - 1], row[-1]]
+            ids[i, : len(cut)], mask[i, : len(cut)] = cut, 1
+        inputs = {name: mask if "mask" in name.lower() else ids for name in self._inputs}
         try:
-            found = self._session.run([self._output], given)[0]
+            embeddings = self._session.run([self._output], inputs)[0]
         except Exception as error:
             raise InvalidInput(
                 f"{self.settings.model} cannot be run: {_first_line(error)}"
             ) from error
-        if found.ndim != 2 or len(found) != len(texts):
+        if embeddings.ndim != 2 or len(embeddings) != len(texts):
             raise InvalidInput(
-                f"{self.settings.model}: the output {self._output!r} has shape {found.shape} for "
-                f"{len(texts)} texts; expected one embedding each. Set output, in text."
+                f"{self.settings.model}: the output {self._output!r} has shape "
+                f"{embeddings.shape} for {len(texts)} texts; expected one "
+                "embedding each. Set output, in text."
             )
-        return found.astype(np.float32)
+        return embeddings.astype(np.float32)
 
 
 def _open_tokenizer(path: str) -> Any:
@@ -157,7 +158,7 @@ def _open_tokenizer(path: str) -> Any:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise MissingExtra(
-            f"To read {path}, tokenizers is needed: {pip_install('text')}"
+            f"The package tokenizers is needed to read {path}: {pip_install('text')}"
         ) from error
     if not Path(path).is_file():
         raise StorageError(f"{path} is missing: the tokenizer of the text encoder.")

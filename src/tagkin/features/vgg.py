@@ -1,6 +1,6 @@
 """VGG16's fully connected layers, the features of the paper, from torchvision's weights.
 
-No package carries these weights; the file is given by its path. (Simonyan and Zisserman, "Very
+No package has these weights; pass the path of the file. (Simonyan and Zisserman, "Very
 deep convolutional networks for large-scale image recognition", 2015.)
 """
 
@@ -39,7 +39,7 @@ class VGG16(Backbone):
     preprocessing = Preprocessing(
         _SIZE, "warp", mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)
     )
-    batch_size = 8  # the fully connected layers are large: one look at them serves eight
+    batch_size = 8  # a batch reads the large fully connected layers once
 
     def __init__(self, path: str | os.PathLike[str], layer: str = "fc7"):
         if layer not in _LINEAR:
@@ -51,7 +51,7 @@ class VGG16(Backbone):
             model = build_model(read_tensors(path), layer)
         except _NotVGG16 as error:
             raise InvalidInput(
-                f"{path} does not hold the weights of VGG16: {error}. Expected torchvision's "
+                f"{path} does not contain the weights of VGG16: {error}. Expected torchvision's "
                 "vgg16-397923af.pth."
             ) from error
         self.fingerprint = fingerprint_of(model, self.preprocessing)
@@ -60,17 +60,17 @@ class VGG16(Backbone):
         self.dimension = self(np.zeros((1, _SIZE, _SIZE, 3), dtype=np.uint8)).shape[1]
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        """Features (n, 4096) of prepared photographs (n, 224, 224, 3)."""
+        """Return features (n, 4096) of prepared photographs (n, 224, 224, 3)."""
         check_batch(batch, self, (_SIZE, _SIZE))
         return self._session.run(["features"], {"pixels": batch})[0]
 
 
 class _NotVGG16(Exception):
-    """What tells these weights from VGG16's."""
+    """How the weights differ from VGG16's."""
 
 
 def build_model(tensors: Mapping[str, np.ndarray], layer: str = "fc7") -> bytes:
-    """VGG16 up to a fully connected layer, as an ONNX model that takes pixels, uint8.
+    """Build VGG16 up to a fully connected layer, as an ONNX model of uint8 pixels.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ def build_model(tensors: Mapping[str, np.ndarray], layer: str = "fc7") -> bytes:
             convolve = graph.first_convolution if number == 0 else graph.convolution
             x, width = graph.relu(convolve(x, weight, bias, border=(1, 1))), len(weight)
         x = graph.max_pool(x)
-    x, width = graph.flat(x), width * (_SIZE // 2 ** len(_CONVOLUTIONS)) ** 2
+    x, width = graph.flatten(x), width * (_SIZE // 2 ** len(_CONVOLUTIONS)) ** 2
     for name, prefix in _LINEAR.items():
         weight, bias = _weights(tensors, prefix, (None, width))
-        called = "features" if name == layer else ""
-        x, width = graph.relu(graph.linear(x, weight, bias), name=called), len(bias)
-        if called:
+        output = "features" if name == layer else ""
+        x, width = graph.relu(graph.linear(x, weight, bias), name=output), len(bias)
+        if output:
             break
     return graph.model(["features"])
 
@@ -98,7 +98,7 @@ def build_model(tensors: Mapping[str, np.ndarray], layer: str = "fc7") -> bytes:
 def _weights(
     tensors: Mapping[str, np.ndarray], prefix: str, shape: tuple[int | None, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weight and bias of a layer, which must have that shape but for the number of outputs."""
+    """Return weight and bias of a layer; check the shape except for the number of outputs."""
     if f"{prefix}.weight" not in tensors or f"{prefix}.bias" not in tensors:
         raise _NotVGG16(f"there is no {prefix}.weight with a bias")
     weight, bias = tensors[f"{prefix}.weight"], tensors[f"{prefix}.bias"]
@@ -108,7 +108,7 @@ def _weights(
 
 
 def _check_hash(path: Path) -> None:
-    """Files named as torch names them have the beginning of their hash in the name."""
+    """Check the file's hash, whose beginning is in torch's file names."""
     named = re.search(r"-([0-9a-f]{8,})\.pth$", path.name)
     digest = sha256_of_file(path) if named else ""
     if named and not digest.startswith(named[1]):

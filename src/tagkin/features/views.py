@@ -1,4 +1,4 @@
-"""Several views of a photograph through one backbone, for features that depend less on the crop."""
+"""Mean features of several views of a photograph, which depend less on the crop."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _OTHER = {"crop": "warp", "warp": "crop"}
 class Views(Backbone):
     """The mean of the features of several views.
 
-    The views are what the backbone sees by itself (the middle of the photograph, if its
-    preprocessing is "crop"), the other one (the whole photograph, squeezed into the square), and
-    both mirrored. n views take n times as long. A prepared photograph is its views side by side.
+    The views are, in this order, the backbone's own view (the middle of the photograph, if its
+    preprocessing is "crop"), the other mode's view (the whole photograph, squeezed into the
+    square), and both mirrored. n views take n times as long. A prepared photograph is its views
+    side by side.
 
     Parameters
     ----------
@@ -32,9 +33,11 @@ class Views(Backbone):
 
     def __init__(self, backbone: Backbone, n_views: int):
         if not 2 <= n_views <= MAX_VIEWS:
-            raise InvalidInput(f"There are 2 to {MAX_VIEWS} views; found {n_views!r}.")
+            raise InvalidInput(f"n_views is from 2 to {MAX_VIEWS}; found {n_views!r}.")
         if isinstance(backbone, Views):
-            raise InvalidInput(f"{backbone.name} has several views already; ask for them once.")
+            raise InvalidInput(
+                f"{backbone.name} already has several views. Choose the number once."
+            )
         self._backbone, self._views = backbone, _VIEWS[:n_views]
         self.name = f"{backbone.name}@{n_views}"
         self.dimension = backbone.dimension
@@ -44,11 +47,11 @@ class Views(Backbone):
 
     @property
     def min_side(self) -> int:
-        """The shorter side that a photograph should at least be decoded to."""
+        """Minimum length of the shorter side of a decoded photograph."""
         return self._backbone.min_side
 
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """All views of one photograph (h, w, 3), side by side."""
+        """Return all views of one photograph (h, w, 3), side by side."""
         own = resize or self.preprocessing.resize
         return np.concatenate(
             [
@@ -61,7 +64,7 @@ class Views(Backbone):
         )
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        """Features (n, dimension) of prepared photographs."""
+        """Return features (n, dimension) of prepared photographs."""
         n_views = len(self._views)
         height, width = batch.shape[1], batch.shape[2] // n_views
         check_batch(batch, self, (height, n_views * width))
@@ -73,5 +76,5 @@ class Views(Backbone):
 
     @property
     def classifier(self) -> Classifier | None:
-        """The backbone's own: what it takes is a mean already, over the positions of one view."""
+        """The backbone's classifier, which takes a mean over positions of one view already."""
         return self._backbone.classifier

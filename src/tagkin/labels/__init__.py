@@ -1,4 +1,4 @@
-"""Labels: from tags to the columns of a label matrix, and the textual views of its rows."""
+"""Vocabularies that turn tags into label matrices, and text views of labels."""
 
 from typing import TYPE_CHECKING
 

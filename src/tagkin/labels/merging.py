@@ -1,4 +1,4 @@
-"""Which words are one tag: singular and plural, flat and hierarchical forms."""
+"""Find forms of the same tag: singular and plural, flat and hierarchical."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 __all__ = ["canonical_words", "plural_pairs", "whole_paths"]
 
 Path = tuple[str, ...]
-"""The normalised levels of a tag, the topmost first."""
+"""The normalised levels of a tag, top level first."""
 
-_SHORTEST = 3  # letters of a word that may have a plural: "as" is not the plural of "a"
+_SHORTEST = 3  # letters of a word with a plural: "as" is not the plural of "a"
 _IRREGULAR = {
     "child": "children",
     "foot": "feet",
@@ -24,9 +24,9 @@ _DEEPEST = 64  # levels; anything deeper is a cycle
 
 
 def plural_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs (singular, plural) of which both are among the words, by the rules of English.
+    """Return pairs (singular, plural) of English words that are both among the words.
 
-    Words are normalised tags; of several words in one, ``hot dog``, the last is inflected.
+    Words are normalised tags. A tag of several words, such as ``hot dog``, inflects its last word.
 
     >>> plural_pairs(["dogs", "dog", "hot dog", "bus", "berry", "berries", "wolves"])
     [('berry', 'berries'), ('dog', 'dogs')]
@@ -36,12 +36,12 @@ def plural_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _plurals(word: str) -> list[str]:
-    """Possible plurals of a word."""
+    """Return possible plurals of a word."""
     if len(word) < _SHORTEST:
         return []
     start, _, last = word.rpartition(" ")
     head = word[: len(word) - len(last)] if start else ""
-    forms = [head + plural for one, plural in _IRREGULAR.items() if last == one]
+    forms = [head + plural for singular, plural in _IRREGULAR.items() if last == singular]
     if last.endswith("man") and last != "man":
         forms.append(word[:-3] + "men")
     if word.endswith(_HISSING):
@@ -58,27 +58,27 @@ def _plurals(word: str) -> list[str]:
 
 
 def canonical_words(counts: Mapping[str, int], preferred: Iterable[str] = ()) -> dict[str, str]:
-    """For each pair of singular and plural: the word that is replaced, and its replacement.
+    """Choose singular form of each singular and plural; return replaced words → replacements.
 
     Parameters
     ----------
     counts : mapping of str to int
-        Words, normalised, and on how many images they are.
+        Number of images with each normalised word.
     preferred : iterable of str
-        Words that are kept whatever the counts. Otherwise the more frequent one is, and the
-        singular where they are equally frequent.
+        Words that are never replaced. Otherwise the more frequent form wins, and the singular in
+        a tie.
     """
-    wanted = set(preferred)
-    found: dict[str, str] = {}
-    for one, several in plural_pairs(counts):
-        rank = [(word in wanted, counts[word]) for word in (one, several)]
-        other, chosen = (one, several) if rank[1] > rank[0] else (several, one)
-        found.setdefault(other, chosen)
+    favourites = set(preferred)
+    replacements: dict[str, str] = {}
+    for singular, plural in plural_pairs(counts):
+        rank = [(word in favourites, counts[word]) for word in (singular, plural)]
+        other, chosen = (singular, plural) if rank[1] > rank[0] else (plural, singular)
+        replacements.setdefault(other, chosen)
     # "a" for "as" and "as" for "ass" is "a" for all of them
-    return {word: _followed(found, word) for word in found}
+    return {word: _follow(replacements, word) for word in replacements}
 
 
-def _followed(steps: Mapping[str, str], word: str) -> str:
+def _follow(steps: Mapping[str, str], word: str) -> str:
     seen = {word}
     while word in steps and steps[word] not in seen:
         word = steps[word]
@@ -87,21 +87,21 @@ def _followed(steps: Mapping[str, str], word: str) -> str:
 
 
 def whole_paths(counts: Mapping[Path, int]) -> dict[Path, tuple[Path, int]]:
-    """For tags that are the end of another tag, such as ``dog`` of ``animal|dog``, that other.
+    """Map tags that are the end of another tag, such as ``dog`` of ``animal|dog``, to that tag.
 
-    An end that several tags have, such as ``animal|dog`` and ``toy|dog``, belongs to none.
+    An end of different tags, such as ``animal|dog`` and ``toy|dog``, is left out.
 
     Parameters
     ----------
     counts : mapping of paths to int
-        Tags, parents among them, and on how many images they are.
+        Number of images with each tag, parents included.
 
     Returns
     -------
     whole : dict of path to (path, int)
-        The end → the levels above it, and how many of these, from the lowest, the end implies:
-        none where the end alone is the more frequent form, lest a stray ``misc|dog`` puts
-        ``misc`` on every dog.
+        The end → the levels above it, and how many of them, from the lowest, the end implies.
+        It is 0 if the end alone is the more frequent form, to keep a stray ``misc|dog`` from
+        adding ``misc`` to every dog.
     """
     longer: dict[Path, set[Path]] = {}
     for path in counts:
@@ -111,16 +111,16 @@ def whole_paths(counts: Mapping[Path, int]) -> dict[Path, tuple[Path, int]]:
     for end, paths in longer.items():
         deepest = max(paths, key=lambda path: (len(path), path))
         if all(deepest[-len(path) :] == path for path in paths):
-            often = sum(counts[path] for path in paths) >= counts.get(end, 0)
-            above[end] = (deepest[: -len(end)], often)
-    for end in [end for end in above if _followed_up(end, above) is None]:
+            implied = sum(counts[path] for path in paths) >= counts.get(end, 0)
+            above[end] = (deepest[: -len(end)], implied)
+    for end in [end for end in above if _follow_up(end, above) is None]:
         del above[end]  # "a|b" and "b|a" form a cycle
-    found = {end: _followed_up(end, above) for end in above}
-    return {end: whole for end, whole in found.items() if whole is not None}
+    wholes = {end: _follow_up(end, above) for end in above}
+    return {end: whole for end, whole in wholes.items() if whole is not None}
 
 
-def _followed_up(end: Path, above: Mapping[Path, tuple[Path, bool]]) -> tuple[Path, int] | None:
-    """All levels above an end, and how many of them are implied; None in a cycle."""
+def _follow_up(end: Path, above: Mapping[Path, tuple[Path, bool]]) -> tuple[Path, int] | None:
+    """Return all levels above an end, and how many of them are implied; None in a cycle."""
     path, n_implied, all_implied = end, 0, True
     while len(path) <= _DEEPEST:
         n = next((n for n in range(len(path), 0, -1) if path[:n] in above), 0)

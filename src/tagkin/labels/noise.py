@@ -1,4 +1,4 @@
-"""Noise for tags: how methods do with forgotten, wrong and personal tags."""
+"""Add forgotten, wrong and personal tags, to test how methods handle noise."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def with_noise(
     n_personal: int = 20,
     random_state: int | None = 0,
 ) -> scipy.sparse.csr_array:
-    """Tags (N×D) with noise: some forgotten, some wrong, some personal, some images without tags.
+    """Return tags (N×D) with forgotten, wrong and personal tags, and with untagged images.
 
     Parameters
     ----------
     tags : array or sparse matrix of shape (N, D)
     dropped : float from 0 to 1
-        Share of the tags that are forgotten.
+        Share of the tags to remove.
     wrong : float from 0 on
-        Wrong tags, as a multiple of the tags that are there: on random images, each tag in
-        proportion to its frequency.
+        Number of wrong tags, as a multiple of the number of tags. They go on random images, each
+        tag in proportion to its frequency.
     personal : float from 0 on
-        Personal tags per image, such as of an album or a camera, that say nothing about its
-        content: `n_personal` further columns.
+        Number of personal tags per image, such as albums or cameras, that say nothing about its
+        content. They are in `n_personal` further columns.
     untagged : float from 0 to 1
-        Share of the images that carry no tag.
+        Share of the images without tags.
     n_personal : int, default 20
     random_state : int or None, default 0
         Seed. With the same seed, more noise contains the noise of less.
@@ -66,24 +66,24 @@ def with_noise(
         checked if scipy.sparse.issparse(checked) else to_numpy(checked) != 0
     ).tocoo()
     d = known.shape[1]
-    # a generator for each kind, so that one does not change what another draws
-    of_drop, of_wrong, of_personal, of_image = (
+    # separate generators, so one kind of noise does not change another
+    rng_dropped, rng_wrong, rng_personal, rng_untagged = (
         np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(4)
     )
-    kept = of_drop.random(known.nnz) >= dropped
+    is_kept = rng_dropped.random(known.nnz) >= dropped
     n_wrong = round(wrong * known.nnz)
-    rows = [known.row[kept], of_wrong.integers(0, n, n_wrong)]
-    columns = [known.col[kept], known.col[of_wrong.integers(0, max(known.nnz, 1), n_wrong)]]
+    rows = [known.row[is_kept], rng_wrong.integers(0, n, n_wrong)]
+    columns = [known.col[is_kept], known.col[rng_wrong.integers(0, max(known.nnz, 1), n_wrong)]]
     if personal > 0:
         n_personal_tags = round(personal * n)
-        rows.append(of_personal.integers(0, n, n_personal_tags))
-        columns.append(d + of_personal.integers(0, n_personal, n_personal_tags))
+        rows.append(rng_personal.integers(0, n, n_personal_tags))
+        columns.append(d + rng_personal.integers(0, n_personal, n_personal_tags))
     row, column = np.concatenate(rows), np.concatenate(columns)
-    tagged = (of_image.random(n) >= untagged)[row]
+    tagged = (rng_untagged.random(n) >= untagged)[row]
     row, column = row[tagged], column[tagged]
     noisy = scipy.sparse.csr_array(
         (np.ones(len(row), dtype=np.float32), (row, column)),
         shape=(n, d + (n_personal if personal > 0 else 0)),
     )
-    noisy.data[:] = 1  # a tag twice is a tag
+    noisy.data[:] = 1  # a tag added twice counts once
     return noisy

@@ -1,4 +1,4 @@
-"""Labels through an ontology: images are similar if their labels are close in WordNet."""
+"""A text view in which images are similar if their labels are close in WordNet."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["OntologyView", "psd_factor"]
 
 
 def psd_factor(S: np.ndarray) -> tuple[np.ndarray, float]:
-    """Factor F of the positive semi-definite matrix F Fᵀ nearest to a symmetric S.
+    """Return a factor F of the positive semi-definite matrix F Fᵀ nearest to a symmetric S.
 
-    Nearest in the Frobenius norm: S with its negative eigenvalues set to zero.
+    The nearest matrix in the Frobenius norm is S with its negative eigenvalues set to zero.
 
     Parameters
     ----------
@@ -30,10 +30,10 @@ def psd_factor(S: np.ndarray) -> tuple[np.ndarray, float]:
     F : (D, q)
         q is the rank of the nearest matrix.
     clipped : float
-        How far that is from S: ‖S − F Fᵀ‖ / ‖S‖.
+        Relative distance ‖S − F Fᵀ‖ / ‖S‖.
     """
     values, vectors = eigh(S)
-    # smaller eigenvalues are rounding, of either sign
+    # smaller eigenvalues are rounding errors of either sign
     keep = values > len(values) * np.finfo(values.dtype).eps * values[-1]
     clipped = np.linalg.norm(values[values < 0]) / np.linalg.norm(values)
     return vectors[:, keep] * np.sqrt(values[keep]), float(clipped)
@@ -42,33 +42,33 @@ def psd_factor(S: np.ndarray) -> tuple[np.ndarray, float]:
 class OntologyView(TransformerMixin, BaseEstimator):
     """Labels compared by their meaning in WordNet: K^T = Y S Yᵀ (the paper's equation 4).
 
-    S holds the Lin similarities of the labels, 1 on the diagonal and 0 where a label is
-    unknown. It need not be positive semi-definite, as a kernel must be, and is replaced by the
-    nearest matrix that is. With its factor F, S = F Fᵀ, the text features are T̂ = Y F.
+    S contains the Lin similarities of the labels, 1 on the diagonal and 0 for unknown labels. A
+    kernel must be positive semi-definite, so the nearest such matrix replaces S. With its
+    factor F, S = F Fᵀ, the text features are T̂ = Y F.
 
     Parameters
     ----------
     names : list of str
         The labels' names, in the order of the columns of Y.
     wordnet : WordNet, optional
-        By default ``WordNet.find()``. It is needed to fit and not kept: a fitted view, and a
-        saved one, works without WordNet, and looks for it if it is fitted again.
+        By default ``WordNet.find()``. Only `fit` needs it; a fitted or saved view works without
+        WordNet.
     senses : "best" or "first"
-        Compare labels by their two most similar noun senses, or by their first ones.
+        Compare labels by their two most similar noun senses, or by their first senses.
 
     Attributes
     ----------
     factor_ : array of shape (D, q)
-        F, where q is the rank of S.
+        F; q is the rank of S.
     similarity_ : array of shape (D, D)
         S = F Fᵀ.
     clipped_ : float
-        How far S is from the Lin similarities, as a share of their Frobenius norm.
+        Distance of S from the Lin similarities, relative to their Frobenius norm.
     unknown_ : list of str
-        Labels that are not in WordNet; each is similar to itself alone.
+        Labels that are not in WordNet; each is similar only to itself.
     unattested_ : list of str
-        Labels in WordNet that its corpus never mentions: they are similar to each other at most.
-        ``WordNet.find(information_content="brown-add1")`` has their similarity to the rest.
+        Labels in WordNet that its corpus never mentions; they can only be similar to each other.
+        ``WordNet.find(information_content="brown-add1")`` gives their similarity to other labels.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class OntologyView(TransformerMixin, BaseEstimator):
         self.senses = senses
 
     def fit(self, Y: Array, y: object = None) -> Self:
-        """Look the labels of Y (N×D) up; only their number is taken from Y."""
+        """Look up the labels; of Y (N×D), only the number of columns is used."""
         if self.names is None:
             raise InvalidInput(
                 "An OntologyView needs the labels' names: OntologyView(names), in the order of "
@@ -107,12 +107,12 @@ class OntologyView(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, Y: Array) -> Array:
-        """Text features T̂ = Y F (n×q), dense, of labels Y (n×D)."""
+        """Return dense text features T̂ = Y F (n×q) of labels Y (n×D)."""
         n_labels = self.factor_.shape[0]
         if Y.shape[1] != n_labels:
             raise InvalidInput(
-                f"Found {Y.shape[1]} labels where {n_labels} were fitted. A label added later "
-                "needs no new space: neighbours carry it."
+                f"Found {Y.shape[1]} labels where {n_labels} were fitted. Labels added later "
+                "need no new space: neighbours suggest them."
             )
         if scipy.sparse.issparse(Y):
             return Y @ to_numpy(self.factor_)

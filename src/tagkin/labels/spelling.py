@@ -1,4 +1,4 @@
-"""Spellings of tags: which of them are the same tag, and which tags a tag implies."""
+"""Resolve spellings of tags to the same tag, and find the tags that a tag implies."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _JOINT = "\x1f"
 
 
 def normalize_tag(tag: str) -> str:
-    """The form in which tags are compared: NFKC, case folded, white space as single spaces.
+    """Return the form for comparing tags: NFKC, case folded, white space as single spaces.
 
     >>> normalize_tag("  Traffic  Light ") == normalize_tag("traffic light")
     True
     """
-    # folding can undo the normal form ("ΐ"), hence once before and once after
+    # normalise twice, because case folding can undo the normal form ("ΐ")
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", tag).casefold())
     return " ".join(folded.split())
 
 
 def most_frequent(spellings: Mapping[str, int]) -> str:
-    """Of forms such as dog and dogs the most frequent, in its most frequent spelling.
+    """Return the most frequent form, such as dog or dogs, in its most frequent spelling.
 
-    Of equally frequent ones it is the first.
+    The first one wins a tie.
     """
     forms: Counter[str] = Counter()
     for spelling, n in spellings.items():
@@ -41,19 +41,19 @@ def most_frequent(spellings: Mapping[str, int]) -> str:
 
 
 def leaf_of(key: str) -> str:
-    """The last level of a normalised tag, as a `TagReader` gives it."""
+    """Return the last level of a normalised tag from a `TagReader`."""
     return key.rpartition(_JOINT)[2]
 
 
 class TagReader:
-    """From an image's list of tags to pairs (normalised tag, spelling), with implied parents.
+    """Turns an image's list of tags into pairs (normalised tag, spelling), with implied parents.
 
     `Vocabulary` documents the first three parameters; `forms` learns the others.
 
     Parameters
     ----------
     words : mapping of str to str, optional
-        Level, normalised → the one that it is the same as.
+        Normalised level → the level that replaces it.
     above : mapping of str to (levels, int), optional
         Normalised tag → levels that belong above it, and how many of them, from the lowest, it
         implies.
@@ -76,7 +76,7 @@ class TagReader:
             )
         self._imply_parents = imply_parents
         self._aliases: dict[tuple[str, ...], list[str]] = {}
-        self._known: dict[str, list[tuple[str, str]]] = {}  # every spelling is resolved once
+        self._known: dict[str, list[tuple[str, str]]] = {}  # cache of resolved spellings
         self._read_aliases(aliases or {})
 
     def _read_aliases(self, aliases: Mapping[str, str]) -> None:
@@ -89,22 +89,22 @@ class TagReader:
                     f"An alias or its tag is blank: {alias!r}: {target!r}. Remove it."
                 )
             if key == _key(levels):
-                continue  # a tag that stands for itself
+                continue  # an alias for itself
             if _key(self._aliases.get(key, levels)) != _key(levels):
                 raise InvalidInput(f"Two aliases for {alias!r} lead to different tags. Keep one.")
             self._aliases[key] = levels
         for key in self._aliases:
-            self._resolved(list(key))
+            self._resolve(list(key))
 
     def _levels(self, tag: str) -> list[str]:
-        """The levels of a tag in the user's spelling; empty ones are left out."""
+        """Return the levels of a tag in the user's spelling, without empty levels."""
         for separator in self._separators[1:]:
             tag = tag.replace(separator, self._separators[0])
         levels = tag.split(self._separators[0]) if self._separators else [tag]
         return [" ".join(level.split()) for level in levels if normalize_tag(level)]
 
-    def _resolved(self, levels: list[str]) -> list[str]:
-        """Levels with aliases replaced, the longest match first, until none matches."""
+    def _resolve(self, levels: list[str]) -> list[str]:
+        """Replace aliases, longest match first, until no alias matches."""
         path = [levels]
         for _ in range(len(self._aliases) + len(levels) + 1):
             key = _key(levels)
@@ -114,14 +114,14 @@ class TagReader:
                 return levels
             levels = self._aliases[key[:n]] + levels[n:]
             path.append(levels)
-        names = " → ".join(repr(self._joined(step)) for step in path[:4])
+        names = " → ".join(repr(self._join(step)) for step in path[:4])
         raise InvalidInput(f"The aliases lead in a circle: {names} … Remove one of them.")
 
-    def _joined(self, levels: Sequence[str]) -> str:
+    def _join(self, levels: Sequence[str]) -> str:
         return self._separators[0].join(levels) if self._separators else levels[0]
 
     def tags_of(self, row: Any, number: int) -> Iterator[tuple[str, str]]:
-        """Pairs (normalised tag, spelling) of every tag of one image; blank ones are left out."""
+        """Yield pairs (normalised tag, spelling) of an image's tags, without blank tags."""
         if row is None:
             return
         if not isinstance(row, list) and (
@@ -133,8 +133,8 @@ class TagReader:
         for tag in row:
             if not isinstance(tag, str):
                 raise InvalidInput(
-                    f"Row {number} holds {tag!r} ({type(tag).__name__}); a tag is a text. Leave "
-                    "missing ones out, or convert it with str()."
+                    f"Row {number} contains {tag!r} ({type(tag).__name__}); a tag is a text. Leave "
+                    "missing tags out, or convert it with str()."
                 )
             if tag not in self._known:
                 self._known[tag] = self._pairs_of(tag)
@@ -142,54 +142,54 @@ class TagReader:
 
     def _pairs_of(self, tag: str) -> list[tuple[str, str]]:
         levels, key = self._read(tag)
-        beginnings = (_JOINT.join(key[:n]) for n in range(len(key), 0, -1))
-        begin = next((begin for begin in beginnings if begin in self._above), "")
-        above, n_implied = self._above.get(begin, ((), 0))
-        over = self._same(_key(above))
-        # spelled as given: what is given most often is what is shown
-        parts = [(over + key[:n], levels[:n]) for n in range(len(levels), 0, -1)]
-        implied = range(len(over), len(over) - n_implied, -1)
-        parts += [(over[:n], list(above[:n])) for n in implied]
+        prefixes = (_JOINT.join(key[:n]) for n in range(len(key), 0, -1))
+        prefix = next((prefix for prefix in prefixes if prefix in self._above), "")
+        above, n_implied = self._above.get(prefix, ((), 0))
+        parents = self._merge_words(_key(above))
+        # in the user's spelling, because the most frequent spelling is shown
+        parts = [(parents + key[:n], levels[:n]) for n in range(len(levels), 0, -1)]
+        implied = range(len(parents), len(parents) - n_implied, -1)
+        parts += [(parents[:n], list(above[:n])) for n in implied]
         if not self._imply_parents:
             parts = parts[:1]
-        return [(_JOINT.join(path), self._joined(part)) for path, part in parts]
+        return [(_JOINT.join(path), self._join(part)) for path, part in parts]
 
     def _read(self, tag: str) -> tuple[list[str], tuple[str, ...]]:
-        """The levels of a tag and their normalised form, aliases and plurals resolved."""
-        levels = self._resolved(self._levels(tag))
+        """Return a tag's levels and their normalised form, with aliases and plurals resolved."""
+        levels = self._resolve(self._levels(tag))
         if self._words:
-            # an alias may be for the other form
-            same = [self._words.get(normalize_tag(level), level) for level in levels]
-            again = self._resolved(same)
-            levels = levels if _key(again) == _key(same) else again
-        return levels, self._same(_key(levels))
+            # an alias may refer to the other form
+            merged = [self._words.get(normalize_tag(level), level) for level in levels]
+            resolved = self._resolve(merged)
+            levels = levels if _key(resolved) == _key(merged) else resolved
+        return levels, self._merge_words(_key(levels))
 
-    def _same(self, key: tuple[str, ...]) -> tuple[str, ...]:
+    def _merge_words(self, key: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(self._words.get(word, word) for word in key)
 
     def forms(
         self, tags: Mapping[str, int], plurals: bool, levels: bool
     ) -> tuple[dict[str, str], dict[str, tuple[list[str], int]]]:
-        """Which forms are the same tag, given tags and their counts: `words` and `above`."""
+        """Learn `words` and `above`, which merge forms of a tag, from tags and their counts."""
         counts: Counter[Any] = Counter()
         if plurals:
             for tag, n in tags.items():
                 counts.update(dict.fromkeys(_key(self._levels(tag)), n))
-            named = [*self._aliases, *map(_key, self._aliases.values())]
-            self._words = canonical_words(counts, {word for key in named for word in key})
+            aliased = [*self._aliases, *map(_key, self._aliases.values())]
+            self._words = canonical_words(counts, {word for key in aliased for word in key})
         if not levels:
             return self._words, {}
         counts.clear()
         spellings: dict[str, Counter[str]] = {}
         for tag, n in tags.items():
-            given, key = self._read(tag)
-            for word, level in zip(key, given, strict=True):
+            tag_levels, key = self._read(tag)
+            for word, level in zip(key, tag_levels, strict=True):
                 spellings.setdefault(word, Counter())[level] += n
             for end in range(1 if self._imply_parents else len(key), len(key) + 1):
                 counts[key[:end]] += n
-        spelled = {word: most_frequent(found) for word, found in spellings.items()}
+        shown = {word: most_frequent(counter) for word, counter in spellings.items()}
         above = {
-            _JOINT.join(end): ([spelled[word] for word in path], n_implied)
+            _JOINT.join(end): ([shown[word] for word in path], n_implied)
             for end, (path, n_implied) in whole_paths(counts).items()
         }
         return self._words, above

@@ -1,4 +1,4 @@
-"""Tag names and the columns of a label matrix that stand for them."""
+"""Tag names and their columns in a label matrix."""
 
 from __future__ import annotations
 
@@ -27,47 +27,47 @@ TagLists = Iterable[Iterable[str] | None]
 class Vocabulary(BaseEstimator):
     """Tags ↔ columns of a sparse label matrix Y (images × tags).
 
-    Tags that differ in case, Unicode form or white space are one tag, shown in its most
-    frequent spelling (the first seen where spellings tie). Columns are in the order of the
-    normalised tags; `extend` adds columns at the end and never moves one.
+    Tags that differ only in case, Unicode form or white space are the same tag, shown in its most
+    frequent spelling (the first seen in a tie). Columns are in the order of the normalised tags;
+    `extend` adds columns at the end and never moves a column.
 
     Parameters
     ----------
     min_count : int, default 1
         Tags on fewer images get no column; ``dropped_`` lists them.
     aliases : mapping of str to str, or None
-        Spelling → the tag that it stands for. Aliases may lead to aliases. One for a parent in
-        a hierarchy holds for its children too.
+        Spelling → the tag that it means. Aliases may lead to aliases. An alias for a parent in a
+        hierarchy applies to its children too.
     separator : str, sequence of str, or None
-        What separates the levels of hierarchical tags, such as "|" in ``animal|dog``. With
-        several, ``("|", "/")``, all of them mean the same. None: tags have no levels.
+        Separators of the levels of hierarchical tags, such as "|" in ``animal|dog``. Several
+        separators, such as ``("|", "/")``, mean the same. None means that tags have no levels.
     imply_parents : bool, default True
-        Whether ``animal|dog`` also puts the tag ``animal`` on the image.
+        Whether ``animal|dog`` also adds the tag ``animal`` to the image.
     merge_levels : bool, default False
-        Whether ``dog`` and ``animal|dog`` are one tag, where no other tag ends in ``dog``. The
+        Whether ``dog`` and ``animal|dog`` are the same tag if no other tag ends in ``dog``. The
         more frequent form is shown.
     merge_plurals : bool, default False
-        Whether ``dog`` and ``dogs`` are one tag, where both occur (English plurals). The more
+        Whether ``dog`` and ``dogs`` are the same tag if both occur (English plurals). The more
         frequent form is shown.
     exclude : sequence of str, or None
-        Tags that get no column, in whatever spelling.
+        Tags that get no column, in any spelling.
     leaf_only : bool, default False
-        Whether ``names_`` are last levels alone, ``dog`` for ``animal|dog``, where they are unique.
+        Whether ``names_`` are only the last levels, such as ``dog`` for ``animal|dog``, if unique.
 
     Attributes
     ----------
     names_ : list of str
         The tags as shown, in the order of the columns.
     counts_ : int array of shape (D,)
-        Images that carry each tag.
+        Number of images with each tag.
     dropped_, excluded_ : dict of str to int
-        Tags that got no column, and on how many images they are.
+        Tags without a column, and their numbers of images.
     plurals_ : list of (str, str)
-        Singulars and plurals that `merge_plurals` would make one.
+        Singulars and plurals that `merge_plurals` would merge.
     n_images_ : int
-        Images seen by `fit` and `extend`.
+        Number of images that `fit` and `extend` read.
     unknown_ : dict of str to int
-        Tags that the last `transform` met and `fit` never saw, and on how many images.
+        Tags in the last `transform` that `fit` did not read, and their numbers of images.
 
     Examples
     --------
@@ -99,12 +99,12 @@ class Vocabulary(BaseEstimator):
         self.exclude = exclude
         self.leaf_only = leaf_only
 
-    # By normalised tag, dropped ones included: images that carry it, and its spellings.
+    # By normalised tag, dropped tags included: number of images, and spellings.
     _images: dict[str, int]
     _spellings: dict[str, dict[str, int]]
     _columns: dict[str, int]  # by normalised tag, in the order of the columns
     _names: list[str]  # as shown, in the order of the columns
-    _words: dict[str, str] | None = None  # what `TagReader.forms` found
+    _words: dict[str, str] | None = None  # from `TagReader.forms`
     _above: dict[str, Any] | None = None
     unknown_: dict[str, int]
 
@@ -114,10 +114,10 @@ class Vocabulary(BaseEstimator):
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, tag_lists: TagLists, y: object = None) -> Self:
-        """Learn the tags of images: one list of tags per image, None where it has none."""
-        lists = [_materialised(row) for row in _listed(tag_lists)]
+        """Learn the tags of images, given one list of tags per image, or None if untagged."""
+        lists = [_materialise(row) for row in _check_lists(tag_lists)]
         reader = TagReader(self.aliases, self.separator, self.imply_parents)
-        rows = self._read(lists, reader)  # if that fails, what was learned before stays
+        rows = self._read(lists, reader)  # if that fails, the previous state stays
         self._words, self._above = {}, {}
         if self.merge_levels or self.merge_plurals:
             counts = Counter(tag for row in lists for tag in set(row or ()))
@@ -129,21 +129,21 @@ class Vocabulary(BaseEstimator):
         return self._learn(rows)
 
     def extend(self, tag_lists: TagLists) -> Self:
-        """Learn the tags of further images. New tags get columns after the present ones.
+        """Learn the tags of more images. New tags get columns after the existing columns.
 
-        Present columns keep their place and name. A tag that was dropped gets a column when
-        old and new images with it together reach `min_count`.
+        Existing columns keep their position and name. A dropped tag gets a column once its old
+        and new images together reach `min_count`.
         """
         check_is_fitted(self)
         return self._learn(self._read(tag_lists, self._reader()))
 
     def _read(self, tag_lists: TagLists, reader: TagReader) -> list[list[tuple[str, str]]]:
-        """(normalised tag, spelling) of all tags of every image."""
+        """Return pairs (normalised tag, spelling) of all tags of every image."""
         if not isinstance(self.min_count, Integral) or self.min_count < 1:
             raise InvalidInput(
                 Parameter("min_count"), f" must be a whole number from 1; found {self.min_count!r}."
             )
-        return [list(reader.tags_of(row, i)) for i, row in enumerate(_listed(tag_lists))]
+        return [list(reader.tags_of(row, i)) for i, row in enumerate(_check_lists(tag_lists))]
 
     def _learn(self, rows: list[list[tuple[str, str]]]) -> Self:
         for row in rows:
@@ -157,21 +157,21 @@ class Vocabulary(BaseEstimator):
         for key in sorted(set(self._images) - excluded):
             if self._images[key] >= self.min_count and key not in self._columns:
                 self._columns[key] = len(self._columns)
-                self._names.append(self._shown(key))
+                self._names.append(self._display_name(key))
         return self
 
     def _excluded(self) -> set[str]:
         if isinstance(self.exclude, str):
             raise InvalidInput(f"exclude is a list of tags; found the text {self.exclude!r}.")
         reader = self._reader()
-        read = (list(reader.tags_of([tag], 0)) for tag in _tags(self.exclude))
-        return {found[0][0] for found in read if found}
+        tags = (list(reader.tags_of([tag], 0)) for tag in _tags(self.exclude))
+        return {pairs[0][0] for pairs in tags if pairs}
 
-    def _shown(self, key: str) -> str:
+    def _display_name(self, key: str) -> str:
         return most_frequent(self._spellings[key])
 
     def check_stored(self) -> None:
-        """Refuse what no `fit` would have left: parameters and tables that do not go together."""
+        """Reject inconsistent parameters and tables, which no `fit` produces."""
         if not isinstance(self.separator, (str, type(None))) and not self.separator:
             raise InvalidInput("there is no separator in the list of separators")
         reader = self._reader()
@@ -189,10 +189,10 @@ class Vocabulary(BaseEstimator):
     # --- tags to columns and back --------------------------------------------------------
 
     def transform(self, tag_lists: TagLists, *, unknown: str = "report") -> scipy.sparse.csr_array:
-        """Label matrix Y (images × tags), float32: 1 where an image carries a tag, else 0.
+        """Return the float32 label matrix Y (images × tags): 1 if an image has a tag, else 0.
 
-        Tags that `fit` never saw are counted in ``unknown_``, or are an error with
-        ``unknown="raise"``. Tags that it dropped have no column either; they are in ``dropped_``.
+        Tags that `fit` did not read are counted in ``unknown_``, or raise an error with
+        ``unknown="raise"``. Dropped tags have no column either; ``dropped_`` lists them.
         """
         check_is_fitted(self)
         if unknown not in ("report", "raise"):
@@ -202,11 +202,11 @@ class Vocabulary(BaseEstimator):
         ends = [0]
         missing: Counter[str] = Counter()
         shown: dict[str, str] = {}
-        for i, row in enumerate(_listed(tag_lists)):
+        for i, row in enumerate(_check_lists(tag_lists)):
             tags = dict(reversed(list(reader.tags_of(row, i))))
             new = {key: spelling for key, spelling in tags.items() if key not in self._images}
             if new and unknown == "raise":
-                raise InvalidInput(f"Row {i}: ", *self._not_there(*next(iter(new.items()))))
+                raise InvalidInput(f"Row {i}: ", *self._missing_message(*next(iter(new.items()))))
             for key, spelling in new.items():
                 missing[key] += 1
                 shown.setdefault(key, spelling)
@@ -219,12 +219,12 @@ class Vocabulary(BaseEstimator):
         )
 
     def fit_transform(self, tag_lists: TagLists, y: object = None) -> scipy.sparse.csr_array:
-        """`fit`, and the label matrix of the same images."""
-        rows = [_materialised(row) for row in _listed(tag_lists)]
+        """Fit, and return the label matrix of the same images."""
+        rows = [_materialise(row) for row in _check_lists(tag_lists)]
         return self.fit(rows).transform(rows)
 
     def inverse_transform(self, Y: Array) -> list[list[str]]:
-        """Names of the tags with a non-zero entry in each row of Y (n×D)."""
+        """Return the names of the tags with a non-zero entry in each row of Y (n×D)."""
         check_is_fitted(self)
         rows = scipy.sparse.csr_array(Y if scipy.sparse.issparse(Y) else np.atleast_2d(to_numpy(Y)))
         if rows.shape[1] != len(self._names):
@@ -239,39 +239,39 @@ class Vocabulary(BaseEstimator):
         return names
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
-        """The tags as shown, in the order of the columns, as an array of str, shape (D,)."""
+        """Return the tags as shown, in the order of the columns, as an array of str, (D,)."""
         return np.array(self.names_, dtype=object)
 
     def index(self, name: str) -> int:
-        """The column of a tag, in whatever spelling, or by an alias."""
+        """Return the column of a tag, given in any spelling or as an alias."""
         check_is_fitted(self)
-        found = list(self._reader().tags_of([name], 0))
-        key = found[0][0] if found else ""
+        pairs = list(self._reader().tags_of([name], 0))
+        key = pairs[0][0] if pairs else ""
         if key not in self._columns:
-            raise InvalidInput(*self._not_there(key, name))
+            raise InvalidInput(*self._missing_message(key, name))
         return self._columns[key]
 
-    def _not_there(self, key: str, name: str) -> list[str | Parameter]:
+    def _missing_message(self, key: str, name: str) -> list[str | Parameter]:
         """Return the parts of a message that says why a tag is missing."""
         if key in self._excluded():
             return [f"The tag {name!r} is excluded. Leave it out of exclude, and fit again."]
         if key in self._images:
             n_images = count(self._images[key], "image")
-            least = Parameter("min_count", self.min_count)
+            min_count = Parameter("min_count", self.min_count)
             return [
                 f"The tag {name!r} was dropped: it is on {n_images}, fewer than ",
-                least,
+                min_count,
                 ". Lower ",
                 Parameter("min_count"),
                 ".",
             ]
         close = difflib.get_close_matches(key, self._columns, n=3)
         names = ", ".join(repr(self._names[self._columns[k]]) for k in close)
-        hint = f"Close to it: {names}." if names else "Nothing is close to it."
+        hint = f"Similar tags: {names}." if names else "No tag is similar to it."
         size = count(len(self._names), "tag")
         return [f"The tag {name!r} is not in the vocabulary of {size}. {hint}"]
 
-    # --- what is in it -------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------
 
     @property
     def names_(self) -> list[str]:
@@ -280,9 +280,9 @@ class Vocabulary(BaseEstimator):
         if not self.leaf_only:
             return list(self._names)
         keys = [leaf_of(key) for key in self._columns]
-        taken = Counter(keys)
+        counts = Counter(keys)
         return [
-            self._leaf(name) if taken[key] == 1 else name
+            self._leaf(name) if counts[key] == 1 else name
             for key, name in zip(keys, self._names, strict=True)
         ]
 
@@ -293,7 +293,7 @@ class Vocabulary(BaseEstimator):
 
     @property
     def counts_(self) -> np.ndarray:
-        """Images that carry each tag, in the order of the columns, shape (D,)."""
+        """Number of images with each tag, in the order of the columns, shape (D,)."""
         check_is_fitted(self)
         return np.array([self._images[key] for key in self._columns], dtype=np.int64)
 
@@ -302,12 +302,12 @@ class Vocabulary(BaseEstimator):
         """Tags on fewer than `min_count` images, most frequent first, with their counts."""
         check_is_fitted(self)
         left_out = set(self._columns) | self._excluded()
-        gone = [(-n, key) for key, n in self._images.items() if key not in left_out]
-        return {self._shown(key): -n for n, key in sorted(gone)}
+        dropped = [(-n, key) for key, n in self._images.items() if key not in left_out]
+        return {self._display_name(key): -n for n, key in sorted(dropped)}
 
     @property
     def excluded_(self) -> dict[str, int]:
-        """Tags of `exclude` as they are given there, and on how many images they were."""
+        """Tags of `exclude` in their spelling there, and their numbers of images."""
         check_is_fitted(self)
         reader = self._reader()
         keys = {tag: next(iter(reader.tags_of([tag], 0)), ("",))[0] for tag in _tags(self.exclude)}
@@ -315,27 +315,27 @@ class Vocabulary(BaseEstimator):
 
     @property
     def plurals_(self) -> list[tuple[str, str]]:
-        """Pairs of tags, singular and plural, that `merge_plurals` would make one."""
+        """Pairs of singular and plural tags that `merge_plurals` would merge."""
         check_is_fitted(self)
         words: dict[str, str] = {}
         for key, name in zip(self._columns, self._names, strict=True):
             words.setdefault(leaf_of(key), self._leaf(name))
-        return [(words[one], words[several]) for one, several in plural_pairs(words)]
+        return [(words[singular], words[plural]) for singular, plural in plural_pairs(words)]
 
     def spelled(self, tag_lists: TagLists) -> list[list[str]]:
-        """Tags as this vocabulary writes them; those that have no column as they are, each once."""
+        """Return tags in this vocabulary's spelling, each once; tags without a column unchanged."""
         check_is_fitted(self)
         reader, names = self._reader(), self.names_
         result = []
-        for i, row in enumerate(_listed(tag_lists)):
+        for i, row in enumerate(_check_lists(tag_lists)):
             tags = [(tag, list(reader.tags_of([tag], i))) for tag in _tags(row)]
-            keys = {found[0][0]: tag for tag, found in reversed(tags) if found}
-            own = {names[self._columns[k]] if k in self._columns else t for k, t in keys.items()}
-            result.append(sorted(own))
+            keys = {pairs[0][0]: tag for tag, pairs in reversed(tags) if pairs}
+            shown = {names[self._columns[k]] if k in self._columns else t for k, t in keys.items()}
+            result.append(sorted(shown))
         return result
 
     def describe(self) -> list[str]:
-        """What this vocabulary is, in a few sentences."""
+        """Describe this vocabulary in a few sentences."""
         facts = [
             f"{count(len(self.names_), 'tag')}, learned from {count(self.n_images_, 'image')}."
         ]
@@ -350,7 +350,7 @@ class Vocabulary(BaseEstimator):
         return facts
 
 
-def _listed(tag_lists: Any) -> list[Any]:
+def _check_lists(tag_lists: Any) -> list[Any]:
     if isinstance(tag_lists, (str, bytes, Mapping)) or not isinstance(tag_lists, Iterable):
         raise InvalidInput(
             f"Expected one list of tags per image; found {type(tag_lists).__name__}. Pass a list "
@@ -360,11 +360,11 @@ def _listed(tag_lists: Any) -> list[Any]:
 
 
 def _tags(row: Any) -> Iterable[str]:
-    """The tags of a row, which may be an array: whether one is true is not known."""
+    """Return the tags of a row, which may be an array without a truth value."""
     return () if row is None else row
 
 
-def _materialised(row: Any) -> Any:
-    """A row that can be read twice; what is no list of tags is told when it is read."""
-    odd = row is None or isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable)
-    return row if odd else list(row)
+def _materialise(row: Any) -> Any:
+    """Return a row that can be read twice; reading it reports an invalid row."""
+    invalid = isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable)
+    return row if invalid else list(row)

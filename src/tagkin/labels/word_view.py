@@ -1,4 +1,4 @@
-"""Labels as the mean of their word vectors."""
+"""A text view of labels as the mean of their word vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput
-from tagkin.lexicons.word_vectors import WordVectors, covered
+from tagkin.lexicons.word_vectors import WordVectors, measure_coverage
 
 __all__ = ["WordVectorView"]
 
@@ -29,18 +29,18 @@ __all__ = ["WordVectorView"]
 class WordVectorView(TransformerMixin, BaseEstimator):
     """The mean of the word vectors of an image's labels (the paper's equation 5).
 
-    t = Σⱼ yⱼ vⱼ / Σⱼ yⱼ over the labels j that have a vector; an image with no such label
-    has the zero vector. A label without a vector is left out of both sums, so that it does not
-    weaken the other labels. Entries of Y are non-negative weights.
+    t = Σⱼ yⱼ vⱼ / Σⱼ yⱼ over the labels j that have a vector; an image without such a label has
+    the zero vector. A label without a vector is left out of both sums, so it does not weaken the
+    other labels. Entries of Y are non-negative weights.
 
-    Vectors are looked up at `fit`; a fitted view holds its own and needs no file afterwards.
+    `fit` looks up the vectors; a fitted view keeps them and needs no file.
 
     Parameters
     ----------
     names : sequence of str
-        The label of every column of Y, such as ``vocabulary.names_``.
+        The labels' names, in the order of the columns of Y, such as ``vocabulary.names_``.
     vectors : WordVectors, path, array of shape (D, v), or None
-        Word vectors or their file; an array has one for every label, zero where there is none.
+        Word vectors or their file. An array has a row for every label, zero if it has no vector.
         None takes GloVe from the extra ``words``.
 
     Attributes
@@ -49,9 +49,9 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     known_ : bool array of shape (D,)
         Which labels have a vector.
     coverage_ : float
-        The share of the labels that do.
+        Share of the labels with a vector.
     unknown_ : list of str
-        Those that do not.
+        Labels without a vector.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
         self.vectors = vectors
 
     def fit(self, Y: Array, y: object = None) -> Self:
-        """Look up the vectors of the labels; of Y (N×D) only the number of columns counts."""
+        """Look up the labels' vectors; of Y (N×D), only the number of columns is used."""
         n_labels = check_labels(Y).shape[1]
         if self.names is None or isinstance(self.names, str):
             raise InvalidInput(
@@ -73,31 +73,33 @@ class WordVectorView(TransformerMixin, BaseEstimator):
         names = [str(name) for name in self.names]
         if len(names) != n_labels:
             raise InvalidInput(
-                f"Found {len(names)} names and {n_labels} labels in Y; every column has a name."
+                f"Found {len(names)} names and {n_labels} labels in Y. Give one name per column."
             )
-        vectors, known = self._looked_up(names)
+        vectors, known = self._look_up(names)
         if not known.any():
             raise InvalidInput(
                 f"None of the {len(names)} labels has a word vector: {', '.join(names[:5])} … Are "
                 "they words of the language of the vectors?"
             )
         self.vectors_, self.known_ = vectors, known
-        self.coverage_, self.unknown_ = covered(names, known)
+        self.coverage_, self.unknown_ = measure_coverage(names, known)
         return self
 
-    def _looked_up(self, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        given = self.vectors
-        if given is None or isinstance(given, str) or hasattr(given, "__fspath__"):
-            given = WordVectors.find(given)
-        if isinstance(given, WordVectors):
-            return given.vectors(names)
-        vectors = to_numpy(as_block(check_features(given, name="vectors"), name="vectors"))
-        if len(vectors) != len(names):
-            raise InvalidInput(f"Found {len(vectors)} vectors for {len(names)} names.")
-        return vectors.astype(np.float32), (vectors != 0).any(axis=1)
+    def _look_up(self, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        vectors = self.vectors
+        if vectors is None or isinstance(vectors, str) or hasattr(vectors, "__fspath__"):
+            vectors = WordVectors.find(vectors)
+        if isinstance(vectors, WordVectors):
+            return vectors.vectors(names)
+        rows = to_numpy(as_block(check_features(vectors, name="vectors"), name="vectors"))
+        if len(rows) != len(names):
+            raise InvalidInput(
+                f"Found {len(rows)} vectors for {len(names)} names. Give one vector per name."
+            )
+        return rows.astype(np.float32), (rows != 0).any(axis=1)
 
     def transform(self, Y: Array) -> Array:
-        """Mean vectors T̂ (n×v) of labels Y (n×D): float32 where Y is that or narrower."""
+        """Return mean vectors T̂ (n×v) of labels Y (n×D), float32 if Y is that or narrower."""
         check_is_fitted(self)
         checked: Any = check_labels(Y, len(self.known_))
         if scipy.sparse.issparse(checked):
@@ -111,15 +113,15 @@ class WordVectorView(TransformerMixin, BaseEstimator):
         return means
 
     def _means(self, Y: Any) -> Array:
-        sums_of = Y.data if scipy.sparse.issparse(Y) else Y
-        xp = namespace(sums_of)
-        totals = Y @ like(self.known_, sums_of)
-        means = Y @ like(self.vectors_, sums_of)
+        values = Y.data if scipy.sparse.issparse(Y) else Y
+        xp = namespace(values)
+        totals = Y @ like(self.known_, values)
+        means = Y @ like(self.vectors_, values)
         means /= xp.where(totals > 0, totals, xp.ones_like(totals))[:, None]
         return means
 
     def describe(self) -> list[str]:
-        """What this view is, in a few sentences."""
+        """Describe this view in a few sentences."""
         check_is_fitted(self)
         first = ", ".join(self.unknown_[:10]) + (", …" if len(self.unknown_) > 10 else "")
         return [

@@ -1,4 +1,4 @@
-"""What words mean: WordNet and word vectors, read from their files."""
+"""Meanings of words: WordNet and word vectors, read from their files."""
 
 from tagkin.lexicons.word_vectors import WordVectors
 from tagkin.lexicons.wordnet import WordNet

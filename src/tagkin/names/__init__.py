@@ -1,4 +1,4 @@
-"""What the name of a tag says of a photograph, before any photograph carries it."""
+"""Priors from tag names, for tags that no photograph has yet."""
 
 from tagkin.names.classes import ClassMeanings
 from tagkin.names.meanings import Meanings, NameTable

@@ -1,4 +1,4 @@
-"""What tags may mean, as rows over what a prior can see; which of it photographs bear out."""
+"""Possible meanings of tags, and their weights given photographs."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from tagkin.arrays import row_blocks
 __all__ = ["BORROWED", "OWN", "UNKNOWN", "Meanings", "NameTable"]
 
 UNKNOWN, BORROWED, OWN = range(3)
-"""What a prior knows of a tag: nothing, only what is like it, or the thing itself."""
+"""Kinds of tags: unknown to a prior, known by similar things, or known themselves."""
 
-_ANYHOW = 0.2  # share of a tag's photographs that carry it for another reason than this meaning
-_PHOTOGRAPHS = 5  # more of them do not count for more: a mixture of meanings ranks better than one
+_ANYHOW = 0.2  # share of a tag's photographs that have it for another reason than this meaning
+_PHOTOGRAPHS = 5  # maximum evidence, because a mixture of meanings ranks better than a single one
 
 
 @dataclass(frozen=True)
 class NameTable:
-    """One row for each of D tags, from which a prior scores it.
+    """One row for each of D tags, which a prior uses to score the tag.
 
     Attributes
     ----------
     rows : array or CSR array of shape (D, C)
-        Zero where nothing is known of the tag.
+        Zero for unknown tags.
     kinds : int8 array of shape (D,)
         `UNKNOWN`, `BORROWED` or `OWN`.
     breadths : float64 array of shape (D,)
-        How many classes the tag has of its own; 1 where it has none.
+        Number of the tag's own classes; 1 if it does not name a class.
     """
 
     rows: np.ndarray | scipy.sparse.csr_array
@@ -42,11 +42,11 @@ class NameTable:
         return len(self.kinds)
 
     def some(self, tags: np.ndarray) -> NameTable:
-        """Of some tags (n,), by number."""
+        """Return the rows of these tags (n,), given by number."""
         return NameTable(self.rows[tags], self.kinds[tags], self.breadths[tags])
 
     def stacked(self, other: NameTable) -> NameTable:
-        """These tags, and the others after them."""
+        """Return these tags followed by the other tags."""
         sparse = scipy.sparse.issparse(self.rows)
         rows: Any = (
             scipy.sparse.vstack([self.rows, other.rows], format="csr")
@@ -61,15 +61,15 @@ class NameTable:
 
 @dataclass(frozen=True)
 class Meanings:
-    """All that D tags may mean: K rows, several for a tag that may mean several things.
+    """All possible meanings of D tags: K rows, several for an ambiguous tag.
 
     Attributes
     ----------
     rows : array or CSR array of shape (K, C)
     tags : int array of shape (K,)
-        Which tag each row belongs to, ascending.
+        The tag of each row, ascending.
     weights : float64 array of shape (K,)
-        How probable the meaning is before any photograph is seen; those of a tag add up to 1.
+        Probability of each meaning before any photograph is seen; a tag's weights add up to 1.
     breadths : float64 array of shape (K,)
     kinds : int8 array of shape (D,)
     """
@@ -81,7 +81,7 @@ class Meanings:
     kinds: np.ndarray
 
     def table(self, weights: np.ndarray | None = None) -> NameTable:
-        """One row for each tag: the mean of its meanings, weighted as given or as expected."""
+        """Return one row per tag: the mean of its meanings with these or the prior weights."""
         weights = self.weights if weights is None else weights
         mixing = self._matrix(weights)
         rows = mixing @ self.rows
@@ -95,39 +95,39 @@ class Meanings:
         X: np.ndarray,
         Y: scipy.sparse.csr_array,
     ) -> np.ndarray:
-        """Weights (K,) of the meanings, given photographs that carry the tags.
+        """Return weights (K,) of the meanings, given photographs with the tags.
 
         Under a meaning k with scores log qₖ(x), photographs of the tag are drawn with
         probabilities proportional to r = .8 qₖ(x)/q̄ₖ + .2, q̄ₖ the mean over all photographs.
-        By Bayes' rule the weight is proportional to wₖ Π r over those that carry the tag.
+        By Bayes' rule the weight is proportional to wₖ Π r over the photographs with the tag.
 
         Parameters
         ----------
         scores : function of features and rows
-            What `NamePrior.scores` is.
+            Such as `NamePrior.scores`.
         X : array of shape (n, d)
         Y : CSR array of shape (n, D)
         """
-        several = np.flatnonzero(np.bincount(self.tags, minlength=len(self.kinds))[self.tags] > 1)
-        if not len(several):
+        ambiguous = np.flatnonzero(np.bincount(self.tags, minlength=len(self.kinds))[self.tags] > 1)
+        if not len(ambiguous):
             return self.weights
-        rows, tags = self.rows[several], self.tags[several]
+        rows, tags = self.rows[ambiguous], self.tags[ambiguous]
         n = X.shape[0]
-        blocks = list(row_blocks(n, 16 * (len(several) + self.rows.shape[1])))
+        blocks = list(row_blocks(n, 16 * (len(ambiguous) + self.rows.shape[1])))
         mean = sum(np.exp(scores(X[block], rows)).sum(axis=0) for block in blocks) / n
-        evidence = np.zeros(len(several))
+        evidence = np.zeros(len(ambiguous))
         for block in blocks:
             lift = np.exp(scores(X[block], rows)) / np.maximum(mean, 1e-300)
             logs = np.log((1 - _ANYHOW) * lift + _ANYHOW)
-            carried = Y[block][:, tags].toarray() > 0
-            evidence += np.where(carried, logs, 0).sum(axis=0)
-        n_carried = Y.sum(axis=0)[tags]
-        evidence *= np.minimum(1, _PHOTOGRAPHS / np.maximum(n_carried, 1))
+            has_tag = Y[block][:, tags].toarray() > 0
+            evidence += np.where(has_tag, logs, 0).sum(axis=0)
+        n_images = Y.sum(axis=0)[tags]
+        evidence *= np.minimum(1, _PHOTOGRAPHS / np.maximum(n_images, 1))
         log_weights = np.log(self.weights)
-        log_weights[several] += evidence
-        return self._normalized(log_weights)
+        log_weights[ambiguous] += evidence
+        return self._normalize(log_weights)
 
-    def _normalized(self, log_weights: np.ndarray) -> np.ndarray:
+    def _normalize(self, log_weights: np.ndarray) -> np.ndarray:
         top = np.full(len(self.kinds), -np.inf)
         np.maximum.at(top, self.tags, log_weights)
         weights = np.exp(log_weights - top[self.tags])
@@ -135,6 +135,6 @@ class Meanings:
         return weights / total[self.tags]
 
     def _matrix(self, weights: np.ndarray) -> scipy.sparse.csr_array:
-        """Weights as a matrix (D×K) that adds up the meanings of each tag."""
+        """Return the weights as a matrix (D×K) that adds up the meanings of each tag."""
         shape = len(self.kinds), len(self.tags)
         return scipy.sparse.csr_array((weights, (self.tags, np.arange(len(self.tags)))), shape)

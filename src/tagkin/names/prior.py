@@ -1,4 +1,4 @@
-"""What is to be expected of a tag on a photograph by its name: the contract, and by classes."""
+"""Priors from tag names."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Rows: TypeAlias = "np.ndarray | scipy.sparse.csr_array"
 
 
 class NamePrior(Protocol):
-    """From the names of tags to scores for images, before any image carries the tag."""
+    """Scores images for tags by the tags' names, before any image has the tag."""
 
     def meanings(self, names: Sequence[str]) -> Meanings:
-        """All that the tags may mean."""
+        """Return all possible meanings of the tags."""
 
     def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:
-        """Scores (n, K), the higher the likelier, of meanings for images with features X (n, d)."""
+        """Return scores (n, K) of meanings for features X (n, d); higher is likelier."""
 
     def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
-        """Log-odds (n, D) that the tags are right, from their names alone; −∞ where unknown."""
+        """Return log-odds (n, D) that tags are right, from their names alone; −∞ if unknown."""
 
 
 class _Classifier(Protocol):
@@ -38,19 +38,19 @@ class _Classifier(Protocol):
     def probabilities(self, X: np.ndarray, temperature: float = 1.0) -> np.ndarray: ...
 
 
-_TEMPERATURE = 1.5  # of the classifier; chosen as the constants of `ClassMeanings` were
-_LEAST = 1e-9  # probability that no class goes below
+_TEMPERATURE = 1.5  # of the classifier; chosen like the constants of `ClassMeanings`
+_LEAST = 1e-9  # minimum probability of a class
 
 # Intercept and slope of the log-odds that a tag is right by those of its classes, as
 # `python -m experiments.names` learns them: of tags that have classes on 1,000 photographs that
 # experts labelled, of tags that borrow on these and on 7,091 that people described, the latter so
 # that a tag that is only like something is hardly ever suggested.
 _ALONE = {OWN: (0.87, 0.62), BORROWED: (-0.34, 0.50)}
-_MASSES = 1e-6, 0.99  # no log-odds are taken of less or of more
+_MASSES = 1e-6, 0.99  # probabilities are clipped to this range
 
 
 class ClassPrior:
-    """By the classes that the backbone was trained to tell apart.
+    """A prior from the classes that the backbone was trained on.
 
     With p(c | x) the classifier's probabilities and r the tag's row, a distribution over classes,
 
@@ -62,17 +62,17 @@ class ClassPrior:
     Parameters
     ----------
     classifier : Classifier
-        Of the backbone whose features are scored; see `tagkin.features.Classifier`.
+        Classifier of the backbone's features; see `tagkin.features.Classifier`.
     lexicon : ClassMeanings, optional
-        What tags mean in these classes; by default from WordNet and the word vectors that are
-        installed, which are read when a tag is first looked up.
+        Meanings of tags in these classes; by default from the installed WordNet and word vectors,
+        which are read at the first look-up.
 
     Notes
     -----
     α and β were learned once, on 1,000 photographs of everyday scenes that experts had labelled,
-    and hold for such: of 98 suggestions for 200 others with a confidence of .5 and more, 69 % were
-    right. Whether a person would have written the tag is another question: of such suggestions for
-    Flickr8k, where a tag counts if two of five people wrote it, 27 % were right, as people write
+    and apply to similar photographs: 69 % of 98 suggestions with a confidence of at least .5 for
+    200 other photographs were right. Fewer match what people write: on Flickr8k, where a tag is
+    right if two of five people wrote it, 27 % of such suggestions were right, because people write
     "dog" and neither "animal" nor "greyhound".
     """
 
@@ -81,13 +81,13 @@ class ClassPrior:
         self.lexicon = lexicon
 
     def meanings(self, names: Sequence[str]) -> Meanings:
-        """All that the tags may mean."""
+        """Return all possible meanings of the tags."""
         if self.lexicon is None:
             self.lexicon = ClassMeanings.find(self.classifier.synsets)
         return self.lexicon(names)
 
     def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:
-        """Scores (n, K) of meanings for images with features X (n, d)."""
+        """Return scores (n, K) of meanings for images with features X (n, d)."""
         P = self.classifier.probabilities(X, _TEMPERATURE)
         return np.log(np.maximum((rows @ P.T).T, _LEAST))
 
@@ -95,7 +95,7 @@ class ClassPrior:
         return f"<ClassPrior: {len(self.classifier.synsets):,} classes>"
 
     def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
-        """Log-odds (n, D) that the tags are right, from their names alone."""
+        """Return log-odds (n, D) that the tags are right, from their names alone."""
         P = self.classifier.probabilities(X)
         masses = (table.rows @ P.T).T * table.breadths
         intercepts, slopes = (
@@ -120,12 +120,12 @@ _AGAINST = np.log(10.0)
 
 
 class TextPrior:
-    """By a text encoder that was trained together with the backbone, as CLIP's and SigLIP's were.
+    """A prior from a text encoder that was trained with the backbone, such as CLIP's or SigLIP's.
 
     The score of a tag is the scaled cosine of the embeddings of the image and of a sentence with
     the tag's name. The log-odds of the name alone are that score plus the encoder's bias (SigLIP
-    was trained with these odds), or where it has none (CLIP) what the score is above that of a
-    sentence without a name, less log 10.
+    was trained with these odds). Without a bias (CLIP), they are the score minus that of a sentence
+    without a name, minus log 10.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class TextPrior:
         return "<TextPrior>"
 
     def meanings(self, names: Sequence[str]) -> Meanings:
-        """The embeddings of the tags' names; one meaning each."""
+        """Return the embeddings of the tags' names, one meaning per tag."""
         leaves = [re.split(r"[|/]", name)[-1].replace("_", " ").strip() for name in names]
         n = len(names)
         ones = np.ones(n)
@@ -148,11 +148,11 @@ class TextPrior:
         return Meanings(rows, np.arange(n), ones, ones, np.full(n, OWN, dtype=np.int8))
 
     def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:
-        """Scaled cosines (n, K)."""
+        """Return scaled cosines (n, K)."""
         return self.encoder.scale * (_unit(X) @ np.asarray(rows).T)
 
     def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
-        """Log-odds (n, D) that the tags are right, from their names alone."""
+        """Return log-odds (n, D) that the tags are right, from their names alone."""
         scores = self.scores(X, table.rows)
         if self.encoder.bias is not None:
             return scores + self.encoder.bias

@@ -1,4 +1,4 @@
-"""Tags for a collection that has none."""
+"""Tags for an untagged collection."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ __all__ = ["common_tags"]
 
 @cache
 def common_tags() -> tuple[str, ...]:
-    """Some hundred tags that people put on photographs: things that can be seen, in English."""
+    """Return several hundred common English tags of visible things."""
     text = (files("tagkin.names") / "common_tags.txt").read_text(encoding="utf-8")
     return tuple(text.splitlines())

@@ -1,4 +1,4 @@
-"""How much the name of a tag counts beside what was learned from photographs."""
+"""Weights of tag names relative to scores learned from photographs."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ _TAGS = 4
 
 _ROUNDS = 12
 _NEWTON_STEPS = 12
-_MOVED = 1e-3  # by a step of Newton's; the next would be its square, or so
-_CACHED = 2**15  # pairs that a core's cache holds, with all that is made of them
-_IMAGES = 200, 4000  # from which one tag's weight is learned, at most: of many tags, and of few
-_PAIRS = 4_000_000  # of tags and images, in all
+_MOVED = 1e-3  # smallest Newton step; the next step would be about its square
+_CACHED = 2**15  # pairs that fit in a core's cache with all intermediate results
+_IMAGES = 200, 4000  # maximum number of images per tag, with many tags and with few tags
+_PAIRS = 4_000_000  # maximum number of pairs of tag and image
 
 
 class NameWeights(BaseEstimator):
-    """Adds the prior of a tag's name to learned scores, as far as held-out images bear it out.
+    """Adds the prior of a tag's name to learned scores, with weights fitted on held-out images.
 
         log-odds = aₜ s + bₜ + wₜ z,    aₜ, wₜ ≥ 0,
 
-    where s is the learned score and z the prior, both standardised. Slope aₜ, intercept bₜ and
-    weight wₜ are the tag's own, with a normal distribution of their own for each kind of tag that
-    is learned with them (empirical Bayes). With few images the names count as much as they usually
-    do. As images come in, learned scores get better and the weights that fit get smaller, and a
-    tag whose name misleads gets 0.
+    where s is the learned score and z the prior, both standardised. Each tag has its own slope aₜ,
+    intercept bₜ and weight wₜ. They follow a normal distribution for each kind of tag, which is
+    learned with them (empirical Bayes). With few images, names have the weight that is typical of
+    their kind. With more images, learned scores get better and the fitted weights get smaller. A
+    tag with a misleading name gets weight 0.
 
-    Fit it on scores of images that they were not learned from.
+    Fit it on scores of held-out images.
 
     Attributes
     ----------
     center_, scale_ : float
         Mean and standard deviation of the learned scores.
     prior_center_, prior_scale_ : arrays of shape (D,)
-        Of the prior, tag by tag.
+        Mean and standard deviation of the prior, for each tag.
     slopes_, intercepts_, weights_ : arrays of shape (D,)
         aₜ, bₜ and wₜ.
     expected_ : array of shape (3, 3)
-        The means of (a, b, w) for tags that are unknown to the prior, borrow, or have classes of
-        their own.
+        The means of (a, b, w) for tags that are unknown to the prior, that borrow, or that have
+        their own classes.
     """
 
     def fit(
@@ -66,8 +66,8 @@ class NameWeights(BaseEstimator):
         """Learn from held-out scores S (n×D), priors Z (n×D), labels Y (n×D) and kinds (D,)."""
         if not S.shape == Z.shape == Y.shape or len(kinds) != S.shape[1]:
             raise InvalidInput(
-                f"Scores, priors and labels have one shape; found {S.shape}, {Z.shape} and "
-                f"{Y.shape}, and {len(kinds)} kinds of tags."
+                f"Scores, priors and labels must have the same shape; found {S.shape}, {Z.shape} "
+                f"and {Y.shape}, and {len(kinds)} kinds of tags."
             )
         self.center_, self.scale_ = (
             float(S.mean(dtype=np.float64)),
@@ -80,28 +80,28 @@ class NameWeights(BaseEstimator):
         return self
 
     def combine(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Log-odds (n, D), float32, from learned scores and priors."""
+        """Return float32 log-odds (n, D) from learned scores and priors."""
         check_is_fitted(self)
-        s, z = self._standardized(S, Z, slice(None))
+        s, z = self._standardize(S, Z, slice(None))
         odds = self.slopes_ * s + self.intercepts_ + self.weights_ * z
         return odds.astype(np.float32)
 
     def name_shares(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """The part of the names (n, D) in the evidence for a tag, from 0 to 1.
+        """Return the share (n, D) of names in the evidence for a tag, from 0 to 1.
 
-        That is wₜ z of aₜ s + wₜ z, where what speaks against the tag counts as nothing.
+        It is wₜ z / (aₜ s + wₜ z), with negative terms set to 0.
         """
         check_is_fitted(self)
-        s, z = self._standardized(S, Z, slice(None))
+        s, z = self._standardize(S, Z, slice(None))
         learned, names = np.maximum(self.slopes_ * s, 0), np.maximum(self.weights_ * z, 0)
         total = learned + names
         return np.divide(names, total, out=np.zeros_like(total), where=total > 0)
 
     def with_slopes_of(self, other: NameWeights) -> NameWeights:
-        """With slopes and weights that were learned elsewhere, and intercepts of its own.
+        """Return a copy with the other's slopes and weights, and its own intercepts.
 
-        Log-odds from weights that were learned on different images so are of one scale, and a
-        tag's images can stand in one ranking.
+        So log-odds from weights that were learned on different images have the same scale, and a
+        tag's images can be ranked together.
         """
         check_is_fitted(self)
         changed = NameWeights()
@@ -111,9 +111,9 @@ class NameWeights(BaseEstimator):
         return changed
 
     def extended(self, kinds: np.ndarray) -> NameWeights:
-        """With tags after those that were fitted, and the weights expected of their kinds.
+        """Return a copy with new tags appended, with the expected weights of their kinds.
 
-        Their prior is standardised as that of the median tag.
+        Their prior is standardised like that of the median tag.
         """
         check_is_fitted(self)
         more = NameWeights()
@@ -133,7 +133,7 @@ class NameWeights(BaseEstimator):
         return more
 
     def reordered(self, positions: np.ndarray) -> NameWeights:
-        """The same for tags in another order: those at these positions (D,) of this one."""
+        """Return a copy with the tags at these positions (D,)."""
         check_is_fitted(self)
         new = NameWeights()
         new.__dict__.update(self.__dict__)
@@ -141,60 +141,63 @@ class NameWeights(BaseEstimator):
             setattr(new, name, getattr(self, name)[positions])
         return new
 
-    def _standardized(
+    def _standardize(
         self, S: np.ndarray, Z: np.ndarray, columns: slice
     ) -> tuple[np.ndarray, np.ndarray]:
         z = (Z[:, columns] - self.prior_center_[columns]) / self.prior_scale_[columns]
         return (S[:, columns] - self.center_) / self.scale_, z
 
     def _pairs(self, S: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array) -> _Pairs:
-        """For each tag its images, or all that carry it and some that do not, which count more."""
+        """Return all images of each tag, or a weighted sample if there are too many."""
         n, n_tags = S.shape
         fewest, most = _IMAGES
-        kept = min(n, most, max(fewest, _PAIRS // n_tags))
-        x = np.ones((n_tags, 3, kept), dtype=np.float32)
-        pairs = _Pairs(x, *(np.empty((n_tags, kept), dtype=np.float32) for _ in range(2)))
+        n_kept = min(n, most, max(fewest, _PAIRS // n_tags))
+        x = np.ones((n_tags, 3, n_kept), dtype=np.float32)
+        pairs = _Pairs(x, *(np.empty((n_tags, n_kept), dtype=np.float32) for _ in range(2)))
         rng = np.random.default_rng(0)
         by_tag = scipy.sparse.csc_array(Y)
         for columns in row_blocks(n_tags, 24 * n):
-            s, z = self._standardized(S, Z, columns)
-            carried = by_tag[:, columns].toarray() > 0
+            s, z = self._standardize(S, Z, columns)
+            has_tag = by_tag[:, columns].toarray() > 0
             for j, tag in enumerate(range(*columns.indices(n_tags))):
-                images, counts = _sampled(carried[:, j], kept, rng)
+                images, counts = _sample(has_tag[:, j], n_kept, rng)
                 x[tag, 0], x[tag, 2] = s[images, j], z[images, j]
-                pairs.y[tag], pairs.counts[tag] = carried[images, j], counts
+                pairs.y[tag], pairs.counts[tag] = has_tag[images, j], counts
         return pairs
 
 
 class _Pairs(NamedTuple):
-    """Some images of each tag."""
+    """A sample of the images of each tag."""
 
     x: np.ndarray
-    """(s, 1, z): what slope, intercept and weight are multiplied by, shape (D, 3, m)."""
+    """(s, 1, z), the factors of slope, intercept and weight, shape (D, 3, m)."""
     y: np.ndarray
-    """Whether they carry the tag, shape (D, m)."""
+    """Whether the image has the tag, shape (D, m)."""
     counts: np.ndarray
-    """How many images each stands for, shape (D, m)."""
+    """Number of images that each sampled image represents, shape (D, m)."""
 
 
-def _sampled(
-    carried: np.ndarray, kept: int, rng: np.random.Generator
+def _sample(
+    has_tag: np.ndarray, n_kept: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Images (m,) of a tag and how many each stands for: half of those kept carry it, at most."""
-    if len(carried) == kept:
-        return np.arange(kept), np.ones(kept)
-    there, absent = np.flatnonzero(carried), np.flatnonzero(~carried)
-    n_there = min(len(there), max(kept // 2, kept - len(absent)))
-    chosen = rng.choice(there, n_there, replace=False), rng.choice(absent, kept - n_there, False)
+    """Sample images (m,) of a tag, at most half of them with it; also return their counts."""
+    if len(has_tag) == n_kept:
+        return np.arange(n_kept), np.ones(n_kept)
+    present, absent = np.flatnonzero(has_tag), np.flatnonzero(~has_tag)
+    n_present = min(len(present), max(n_kept // 2, n_kept - len(absent)))
+    chosen = (
+        rng.choice(present, n_present, replace=False),
+        rng.choice(absent, n_kept - n_present, False),
+    )
     counts = [
         np.full(len(part), len(whole) / max(len(part), 1))
-        for part, whole in zip(chosen, (there, absent), strict=True)
+        for part, whole in zip(chosen, (present, absent), strict=True)
     ]
     return np.concatenate(chosen), np.concatenate(counts)
 
 
 def _positive(scale: np.ndarray) -> np.ndarray:
-    """Standard deviations, or 1 where nothing varies."""
+    """Return the standard deviations, with 1 in place of 0."""
     return np.where(scale > 1e-12, scale, 1.0)
 
 
@@ -202,10 +205,10 @@ def _positive(scale: np.ndarray) -> np.ndarray:
 
 
 def _fit_pooled(pairs: _Pairs, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients (D, 3) of all tags, and their means (3, 3) for each kind.
+    """Fit coefficients (D, 3) of all tags, and their means (3, 3) for each kind.
 
-    Expectation maximisation with Laplace's approximation: coefficients given means and
-    covariances of their kind, then those given the coefficients.
+    Expectation maximisation with Laplace's approximation alternates between the coefficients and
+    the means and covariances of each kind.
     """
     start = np.array([_EXPECTED[kind] for kind in (UNKNOWN, BORROWED, OWN)])
     means, covariances = start.copy(), np.stack([_SPREAD] * 3)
@@ -213,16 +216,16 @@ def _fit_pooled(pairs: _Pairs, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for _ in range(_ROUNDS):
         precisions = np.linalg.inv(covariances)
         theta, curvature = _descend(theta, pairs, means[kinds], precisions[kinds])
-        uncertain = np.linalg.inv(curvature)
+        uncertainty = np.linalg.inv(curvature)
         for kind in range(3):
             of_kind = kinds == kind
             n = of_kind.sum() + _TAGS
             means[kind] = (theta[of_kind].sum(axis=0) + _TAGS * start[kind]) / n
             if kind == UNKNOWN:
                 means[kind, 2] = 0.0
-            around, moved = theta[of_kind] - means[kind], start[kind] - means[kind]
-            spread = around.T @ around + uncertain[of_kind].sum(axis=0)
-            covariances[kind] = (spread + _TAGS * (_SPREAD + np.outer(moved, moved))) / n
+            deviations, shift = theta[of_kind] - means[kind], start[kind] - means[kind]
+            spread = deviations.T @ deviations + uncertainty[of_kind].sum(axis=0)
+            covariances[kind] = (spread + _TAGS * (_SPREAD + np.outer(shift, shift))) / n
     theta[kinds == UNKNOWN, 2] = 0.0
     return theta, means
 
@@ -230,26 +233,26 @@ def _fit_pooled(pairs: _Pairs, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _descend(
     theta: np.ndarray, pairs: _Pairs, means: np.ndarray, precisions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's method for all tags; slopes and weights stay at 0 or above.
+    """Run Newton's method for all tags; slopes and weights stay at 0 or above.
 
-    Returns the coefficients (D, 3) and the curvature (D, 3, 3) where each was last looked at.
+    Returns the coefficients (D, 3) and the last computed curvature (D, 3, 3) of each tag.
     """
     theta, curvature = theta.copy(), np.empty((len(theta), 3, 3))
     moving = np.arange(len(theta))
     for _ in range(_NEWTON_STEPS):
-        here = theta[moving]
-        gradient, bent = _derivatives(here, moving, pairs, means[moving], precisions[moving])
-        curvature[moving] = bent
-        held = (here == 0) & (gradient > 0)
-        held[:, 1] = False  # an intercept may be anything
-        gradient[held] = 0
-        bent = np.where(held[:, :, None] | held[:, None, :], 0, bent)
-        bent += np.eye(3) * held[:, :, None]
-        step = np.linalg.solve(bent, gradient[..., None])[..., 0]
-        new = here - np.clip(step, -2, 2)
+        current = theta[moving]
+        gradient, hessian = _derivatives(current, moving, pairs, means[moving], precisions[moving])
+        curvature[moving] = hessian
+        fixed = (current == 0) & (gradient > 0)
+        fixed[:, 1] = False  # an intercept may have any sign
+        gradient[fixed] = 0
+        hessian = np.where(fixed[:, :, None] | fixed[:, None, :], 0, hessian)
+        hessian += np.eye(3) * fixed[:, :, None]
+        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        new = current - np.clip(step, -2, 2)
         new[:, [0, 2]] = np.maximum(new[:, [0, 2]], 0)
         theta[moving] = new
-        moving = moving[np.abs(new - here).max(axis=1) >= _MOVED]
+        moving = moving[np.abs(new - current).max(axis=1) >= _MOVED]
         if not len(moving):
             break
     return theta, curvature
@@ -262,18 +265,18 @@ def _derivatives(
     means: np.ndarray,
     precisions: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient (m, 3) and curvature (m, 3, 3) of the negative log posterior of some tags (m,)."""
+    """Return gradient (m, 3) and curvature (m, 3, 3) of the negative log posterior of tags (m,)."""
     gradient = np.einsum("tab,tb->ta", precisions, theta - means)
     curvature = precisions.copy()
     step = max(1, _CACHED // pairs.y.shape[1])
     for rows in (slice(start, start + step) for start in range(0, len(tags), step)):
-        some: Any = tags[rows]
-        if some[-1] - some[0] == len(some) - 1:  # next to each other: they need not be copied
-            some = slice(some[0], some[-1] + 1)
-        x, y, counts = (part[some] for part in pairs)
+        selected: Any = tags[rows]
+        if selected[-1] - selected[0] == len(selected) - 1:  # contiguous, so a slice avoids a copy
+            selected = slice(selected[0], selected[-1] + 1)
+        x, y, counts = (part[selected] for part in pairs)
         p = expit((theta[rows, None].astype(np.float32) @ x)[:, 0])
         gradient[rows] += (x @ (counts * (p - y))[..., None])[..., 0]
         p -= p * p
-        p *= counts  # how much the loss bends
+        p *= counts  # second derivative of the loss
         curvature[rows] += (x * p[:, None]) @ x.transpose(0, 2, 1)
     return gradient, curvature

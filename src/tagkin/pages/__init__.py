@@ -1,4 +1,4 @@
-"""What people look at: contact sheets, maps and reports, from plain data to files."""
+"""Contact sheets, maps and reports for people to read."""
 
 from tagkin.pages.map import draw_map, lay_out
 from tagkin.pages.report import Comparison, Report, comparisons_of, write_report

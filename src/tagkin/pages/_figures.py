@@ -1,4 +1,4 @@
-"""Figures of quality as templates draw them: the rows of a table, the dots of a curve."""
+"""Quality metrics for templates: the rows of a table and the dots of a curve."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tagkin.evaluation import LabelReport
 
 __all__ = ["Dot", "TagRow", "common_threshold", "dots_of", "tag_rows"]
 
-_FEWEST = 5  # pairs that a bin needs to be drawn; the share of fewer says little
+_FEWEST = 5  # minimum pairs in a bin; the share of fewer pairs says little
 _SMALLEST, _LARGEST = 3.0, 11.0  # radius of a dot
 
 
@@ -26,15 +26,15 @@ class Dot:
 
 
 def dots_of(curve: ReliabilityCurve) -> list[Dot]:
-    """The bins of a curve that hold enough pairs of a photograph and a tag.
+    """Return the bins of a curve with enough pairs of a photograph and a tag.
 
-    A dot's area is the share that its bin has of the fullest bin. The first bin counts as no
-    fuller than the others: nearly all pairs lie there, as suggestions that nobody would make.
+    A dot's area is proportional to the pairs in its bin, relative to the fullest bin. The first bin
+    is left out of that maximum, because nearly all pairs are there, too unlikely to be suggested.
     """
     fullest = max(curve.n_pairs[1:].tolist(), default=0)
     return [
         Dot(predicted, observed, n, _radius(n, fullest))
-        for predicted, observed, n in zip(*(each.tolist() for each in curve), strict=True)
+        for predicted, observed, n in zip(*(column.tolist() for column in curve), strict=True)
         if n >= _FEWEST
     ]
 
@@ -45,7 +45,7 @@ def _radius(n: int, fullest: int) -> float:
 
 @dataclass(frozen=True)
 class TagRow:
-    """The quality of one tag; NaN where a share is not known."""
+    """The quality of one tag; NaN if a share is unknown."""
 
     tag: str
     support: int
@@ -55,11 +55,11 @@ class TagRow:
     precision: float
     recall: float
     confused: list[tuple[str, int]]
-    """Tags that were suggested in its place, and how often."""
+    """Tags that were suggested instead, and how often."""
 
 
 def tag_rows(labels: LabelReport) -> Iterator[TagRow]:
-    """One row per tag, in the report's order."""
+    """Yield one row per tag, in the report's order."""
     damped = labels.damped_precision
     for t in labels.order:
         pairs = zip(labels.confused_with[t], labels.confused_count[t], strict=True)
@@ -76,6 +76,6 @@ def tag_rows(labels: LabelReport) -> Iterator[TagRow]:
 
 
 def common_threshold(labels: LabelReport) -> float | None:
-    """The confidence from which on every tag is suggested, where it is one for all."""
+    """Return the minimum confidence of suggestions, or None if it differs between tags."""
     first = float(labels.min_score[0])
     return first if 0 < first < 1 and (labels.min_score == first).all() else None

@@ -1,4 +1,4 @@
-"""Pages are written whole or not at all."""
+"""Write pages completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["write_image", "write_page"]
 
 
 def write_page(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Put a file with `data` in place of what is there, when it is safely on the disk.
+    """Replace a file with `data` once the data is safely on the disk.
 
-    Folders on the way are made. Where it fails, what was there before is still there.
+    Missing folders are created. If it fails, the previous file is unchanged.
     """
     path = Path(path)
     try:
@@ -27,8 +27,8 @@ def write_page(path: str | os.PathLike[str], data: bytes) -> Path:
         write_whole(path, data)
     except (OSError, ValueError) as error:
         raise StorageError(
-            f"Could not write {path}: {getattr(error, 'strerror', None) or error}. What was "
-            "there before is still there; free some space or choose another place."
+            f"Could not write {path}: {getattr(error, 'strerror', None) or error}. The "
+            "previous file is unchanged. Free some space, or choose another folder."
         ) from error
     return path
 

@@ -1,4 +1,4 @@
-"""The pictures of a page: each is embedded once, and used wherever it is needed."""
+"""The pictures of a page, each embedded once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tagkin.pages._thumbnails import jpeg
 
 __all__ = ["Picture", "Pictures", "data_uri", "pictures_of"]
 
-_N_KIN = 6  # shown of a suggestion; the rest are summed up
+_N_KIN = 6  # shown per suggestion; the others are summed up
 _LARGE, _SMALL = 200, 104  # pixels of the longer side
 
 
@@ -35,12 +35,12 @@ class Pictures:
 
 
 def pictures_of(files: Iterable[str], kin: Iterable[Sequence[Kin]]) -> Pictures:
-    """The photographs of cards, and the kin that are shown on them; each is read once."""
-    shown = (one.file for each in kin for one in each[:_N_KIN])
-    return Pictures(_copies(files, _LARGE, "p"), _copies(shown, _SMALL, "k"))
+    """Return small copies of the cards' photographs and kin; read each photograph once."""
+    kin_files = (relative.file for relatives in kin for relative in relatives[:_N_KIN])
+    return Pictures(_make_copies(files, _LARGE, "p"), _make_copies(kin_files, _SMALL, "k"))
 
 
-def _copies(files: Iterable[str], size: int, prefix: str) -> dict[str, Picture]:
+def _make_copies(files: Iterable[str], size: int, prefix: str) -> dict[str, Picture]:
     copies = {}
     for k, file in enumerate(dict.fromkeys(files)):
         data, width, height = jpeg(file, size)
@@ -49,5 +49,5 @@ def _copies(files: Iterable[str], size: int, prefix: str) -> dict[str, Picture]:
 
 
 def data_uri(data: bytes, kind: str) -> str:
-    """A file's content as an address."""
+    """Return a file's content as a data URI."""
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"

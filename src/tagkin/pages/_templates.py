@@ -1,4 +1,4 @@
-"""The templates of pages: every text that goes into one is escaped."""
+"""Render the templates of pages; every text is escaped."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["environment", "read_part", "render"]
 
 
 def render(template: str, **data: object) -> str:
-    """A page, drawn from plain data; a mark stands for characters that no page can hold."""
+    """Render a page from plain data; a mark replaces characters that HTML does not allow."""
     return shown(environment().get_template(template).render(data))
 
 
 def read_part(name: str) -> str:
-    """A file that goes into a page as it is: its style or its script."""
+    """Read a page's style or script, which is inserted unchanged."""
     folder = resources.files("tagkin.pages").joinpath("templates")
     return folder.joinpath(name).read_text(encoding="utf-8")
 
@@ -36,7 +36,7 @@ def read_part(name: str) -> str:
 def environment() -> Environment:
     return template_environment(
         "tagkin.pages",
-        clipped=_clipped,
+        clipped=_clip,
         digest=_digest,
         name=name_of,
         percent=_percent,
@@ -46,8 +46,8 @@ def environment() -> Environment:
     )
 
 
-def _clipped(share: float) -> float:
-    """A share as a part of a bar: between 0 and 1, and 0 where it is not known."""
+def _clip(share: float) -> float:
+    """Clip a share to the range from 0 to 1 for a bar; 0 if unknown."""
     return 0.0 if math.isnan(share) else min(max(share, 0.0), 1.0)
 
 
@@ -55,9 +55,9 @@ def _percent(share: float, digits: int = 0) -> str:
     return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
-def _shares(one: TagSuggestion) -> str:
-    """How much kin, the photograph and the tag's name have to do with a suggestion."""
-    return f"Suggested {shares_text(one.name_share, one.readout_share)}."
+def _shares(suggestion: TagSuggestion) -> str:
+    """Describe the shares of kin, the photograph and the tag's name in a suggestion."""
+    return f"Suggested {shares_text(suggestion.name_share, suggestion.readout_share)}."
 
 
 def _sortable(share: float) -> str:
@@ -65,5 +65,5 @@ def _sortable(share: float) -> str:
 
 
 def _digest(text: str) -> str:
-    """As a content security policy names a style or a script."""
+    """Return the hash of a style or a script for a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

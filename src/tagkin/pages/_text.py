@@ -1,4 +1,4 @@
-"""Text on pictures: fonts that have the characters, names that fit."""
+"""Write text on pictures: choose fonts and shorten text to fit."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from PIL import ImageDraw, ImageFont
 
 from tagkin.fonts import covered, fonts_for, open_font
 
-__all__ = ["fitted", "length", "name_of", "printable", "runs", "write"]
+__all__ = ["fit_text", "length", "name_of", "printable", "runs", "write"]
 
 Font = ImageFont.FreeTypeFont
 
-_VARIANTS = dict.fromkeys(range(0xFE00, 0xFE10))  # which picture of a character; fonts have one
+_VARIANTS = dict.fromkeys(range(0xFE00, 0xFE10))  # variation selectors; fonts have one form only
 
 
 def printable(text: str) -> str:
-    """The text with a mark in place of signs that have no shape: controls, halves of pairs."""
+    """Replace characters without a shape, controls and lone surrogates, with a mark."""
     odd = {"Cc", "Cs", "Cn"}
     return "".join("\ufffd" if unicodedata.category(sign) in odd else sign for sign in text)
 
 
 def name_of(file: str, length: int = 26) -> str:
-    """A photograph's file name without its folders, its middle left out where it is long."""
+    """Return a file name without its folders; a long name loses its middle."""
     name = printable(PurePath(file).name or file)
     if len(name) <= length:
         return name
@@ -35,18 +35,18 @@ def name_of(file: str, length: int = 26) -> str:
     return f"{name[: length - 1 - tail]}…{name[-tail:]}"
 
 
-def fitted(text: str, size: int, width: float) -> str:
-    """The text, its end left out where it would be wider than `width` pixels."""
-    text = _in_one_line(text)
+def fit_text(text: str, size: int, width: float) -> str:
+    """Return the text, cut at the end if it is wider than `width` pixels."""
+    text = _to_one_line(text)
     if length(text, size) <= width:
         return text
-    # by halves: to measure every shorter text of one that is long would take seconds
+    # bisection, because measuring every prefix of a long text would take seconds
     n_fitting = bisect_right(range(len(text)), width, key=lambda n: length(text[:n] + "…", size))
     return text[: max(n_fitting - 1, 0)].rstrip() + "…"
 
 
 def length(text: str, size: int) -> float:
-    """How many pixels wide a line is."""
+    """Return the width of a line in pixels."""
     return sum(font.getlength(run) for font, run in runs(text, size))
 
 
@@ -58,25 +58,25 @@ def write(
     colour: str,
     anchor: str = "la",
 ) -> None:
-    """Write one line, every character in a font that has it.
+    """Write one line, with a suitable font for every character.
 
-    `anchor` says what lies at `at`, as Pillow has it: the left end, the middle or the right end
-    (l, m, r), and the top of the line, the middle of the line or the top of its letters (a, m, t).
+    `anchor` is the point of the text at `at`, as in Pillow: the left end, the middle or the right
+    end (l, m, r), and the top of the line, its middle or the top of its letters (a, m, t).
     """
-    pieces = runs(_in_one_line(text), size)
+    pieces = runs(_to_one_line(text), size)
     widths = [font.getlength(run) for font, run in pieces]
     ascent, descent = _font(None, size).getmetrics()
     highest = min((font.getbbox(run, anchor="ls")[1] for font, run in pieces), default=0)
     x = at[0] - {"l": 0, "m": 0.5, "r": 1}[anchor[0]] * sum(widths)
-    # one base line, whatever the heights of the fonts
+    # a common baseline for fonts of different heights
     y = at[1] + {"a": ascent, "m": (ascent - descent) / 2, "t": -highest}[anchor[1]]
     for (font, run), width in zip(pieces, widths, strict=True):
         draw.text((x, y), run, fill=colour, font=font, anchor="ls")
         x += width
 
 
-def _in_one_line(text: str) -> str:
-    """The text with letters and their marks as one character, which more fonts have."""
+def _to_one_line(text: str) -> str:
+    """Return the text in one line, with composed characters, which more fonts have."""
     return printable(unicodedata.normalize("NFC", text).replace("\n", " "))
 
 
@@ -84,38 +84,38 @@ def _in_one_line(text: str) -> str:
 
 
 def runs(text: str, size: int) -> list[tuple[Font, str]]:
-    """The text in pieces, each with a font that has its characters where one is installed.
+    """Split the text into pieces, each with an installed font that has its characters.
 
-    A word is in one font where one has all of it.
+    A word uses a single font if one has all its characters.
     """
     text = text.translate(_VARIANTS)
     paths = (None, *fonts_for(frozenset(char for char in text if not _has(None, char))))
-    found: list[tuple[str | None, str]] = []
+    pieces: list[tuple[str | None, str]] = []
     for word in re.findall(r"\S+|\s+", text):
         whole = any(all(_has(path, char) for char in word) for path in paths)
         for piece in (word,) if whole else word:
             path = next((p for p in paths if all(_has(p, char) for char in piece)), None)
-            if found and (found[-1][0] == path or _leans(piece[0])):
-                found[-1] = found[-1][0], found[-1][1] + piece
+            if pieces and (pieces[-1][0] == path or _attaches(piece[0])):
+                pieces[-1] = pieces[-1][0], pieces[-1][1] + piece
             else:
-                found.append((path, piece))
-    return [(_font(path, size), run) for path, run in found]
+                pieces.append((path, piece))
+    return [(_font(path, size), run) for path, run in pieces]
 
 
-def _leans(char: str) -> bool:
-    """Whether it is drawn with what stands before it: marks on letters, joiners, spaces."""
+def _attaches(char: str) -> bool:
+    """Whether a character joins the preceding one: a combining mark, a joiner or a space."""
     return unicodedata.category(char) in {"Mn", "Me", "Cf", "Zs"}
 
 
 @functools.cache
 def _has(path: str | None, char: str) -> bool:
     """Whether a font can draw a character."""
-    return _leans(char) or bool(covered(path, char))
+    return _attaches(char) or bool(covered(path, char))
 
 
 @functools.cache
 def _font(path: str | None, size: int) -> Font:
-    """An installed font, or the one that comes with Pillow, also in place of a broken one."""
+    """Open an installed font, or Pillow's font if it is missing or broken."""
     with contextlib.suppress(OSError):
         return open_font(path, size)
     return open_font(None, size)

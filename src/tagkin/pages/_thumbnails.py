@@ -1,4 +1,4 @@
-"""Small pictures of photographs; a grey one where a photograph is missing or unreadable."""
+"""Small pictures of photographs, with a grey placeholder if a photograph is unreadable."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _GREY, _DARKER, _WORD = (214, 214, 218), (168, 168, 176), "#6b6b70"
 
 
 def picture(file: str, size: int) -> np.ndarray:
-    """A photograph with its longer side `size` pixels at most, (h, w, 3) of uint8.
+    """Return a photograph with its longer side at most `size` pixels, (h, w, 3) of uint8.
 
-    Where it is missing or damaged, a grey square that says so stands for it.
+    A grey square with a note replaces a missing or damaged photograph.
     """
     try:
         return thumbnail(file, size)
     except (UnreadableImage, OSError, ValueError):  # ValueError: a name with a zero byte
-        return _placeholder(size, "unreadable" if _is_there(file) else "missing")
+        return _placeholder(size, "unreadable" if _exists(file) else "missing")
 
 
 def square(file: str, size: int) -> np.ndarray:
-    """The middle of a photograph, (size, size, 3) of uint8."""
+    """Return the middle of a photograph, (size, size, 3) of uint8."""
     pixels = picture(file, 2 * size)
     height, width = pixels.shape[:2]
     side = min(height, width)
@@ -39,13 +39,13 @@ def square(file: str, size: int) -> np.ndarray:
 
 
 def jpeg(file: str, size: int) -> tuple[bytes, int, int]:
-    """A small copy as a JPEG file, and its width and height."""
+    """Return a small copy as a JPEG file, and its width and height."""
     pixels = picture(file, size)
     height, width = pixels.shape[:2]
     return encode_jpeg(pixels, quality=70), width, height
 
 
-def _is_there(file: str) -> bool:
+def _exists(file: str) -> bool:
     try:
         return os.path.exists(file)
     except ValueError:

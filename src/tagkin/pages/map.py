@@ -1,4 +1,4 @@
-"""A map of a collection: every photograph a dot, near those that it is near to."""
+"""Draw a map of a collection, with every photograph as a dot near similar photographs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 from tagkin.pages._files import write_image
 from tagkin.pages._layout import lay_out
-from tagkin.pages._text import fitted, length, write
+from tagkin.pages._text import fit_text, length, write
 from tagkin.pages._thumbnails import picture
 
 __all__ = ["COLOURS", "draw_map", "lay_out", "most_frequent"]
@@ -33,11 +33,11 @@ COLOURS = (
     "#009988",
     "#8c5a3c",
 )
-"""Of the tags that are shown in colour, in their order; the colour-blind can tell most apart."""
+"""Colours of the highlighted tags, in order; colour-blind people can distinguish most of them."""
 
 _PAPER, _PANEL, _INK, _SOFT, _REST = "#ffffff", "#f6f7f9", "#1d2330", "#626b7d", "#c3c8d1"
 _SIDE, _MARGIN, _TITLE, _INSET = 1280, 48, 76, 70  # pixels; the inset keeps dots off the edge
-_FINER = 3  # dots are drawn larger, then reduced: smooth edges
+_FINER = 3  # dots are drawn larger, then reduced, for smooth edges
 _THUMB = 80
 
 
@@ -73,39 +73,38 @@ def draw_map(
         Such as "In visual feature space" and "In the semantic space", each made by `lay_out`.
     files : sequence of n str
     tags : sequence of n sequences of str
-        A photograph with several coloured tags takes the colour of the rarest of them; one with
-        none is grey.
+        A photograph gets the colour of its rarest coloured tag; without a coloured tag it is grey.
     path_png : path
-        Written whole or not at all; what is there is replaced.
+        Written completely or not at all; an existing file is replaced.
     colours_of : sequence of str, optional
-        Up to ten tags to show in colour; by default the nine most frequent.
+        Up to ten tags to show in colour; by default the nine most frequent tags.
     n_thumbnails : int
-        Photographs to show at their positions in each layout; fewer where they would overlap.
+        Photographs to show at their positions in each layout; fewer if they would overlap.
 
     Returns
     -------
     path : Path
     """
-    checked = {title: _checked(at, len(files), title) for title, at in layouts.items()}
-    if not checked or len(tags) != len(files):
+    positions = {title: _check_layout(at, len(files), title) for title, at in layouts.items()}
+    if not positions or len(tags) != len(files):
         raise InvalidInput(
-            f"Found {len(checked)} layouts, {len(files)} files and {len(tags)} lists of tags; "
-            "expected a layout at least, and a list of tags for every file."
+            f"Found {len(positions)} layouts, {len(files)} files and {len(tags)} lists of tags; "
+            "expected at least one layout, and a list of tags for every file."
         )
     shown = list(most_frequent(tags, 9) if colours_of is None else colours_of)
     if len(shown) > len(COLOURS):
-        raise InvalidInput(f"There are {len(COLOURS)} colours; found {len(shown)} tags for them.")
+        raise InvalidInput(f"Choose at most {len(COLOURS)} tags to colour; found {len(shown)}.")
     colours = _colours_of_dots(tags, shown)
-    width = _MARGIN + (_SIDE + _MARGIN) * len(checked)
+    width = _MARGIN + (_SIDE + _MARGIN) * len(positions)
     legend, rows = _legend_rows(shown, width - 2 * _MARGIN)
     height = _MARGIN + _TITLE + _SIDE + 40 + 44 * rows + _MARGIN // 2
     image = Image.new("RGB", (width, height), _PAPER)
     draw = ImageDraw.Draw(image)
-    for k, (title, at) in enumerate(checked.items()):
+    for k, (title, at) in enumerate(positions.items()):
         left = _MARGIN + k * (_SIDE + _MARGIN)
-        write(draw, (left, _MARGIN), fitted(title, 36, _SIDE), 36, _INK)
-        panel = _dots(_scaled(at), colours)
-        _place_thumbnails(panel, _scaled(at), files, colours, n_thumbnails)
+        write(draw, (left, _MARGIN), fit_text(title, 36, _SIDE), 36, _INK)
+        panel = _draw_dots(_to_pixels(at), colours)
+        _place_thumbnails(panel, _to_pixels(at), files, colours, n_thumbnails)
         image.paste(panel, (left, _MARGIN + _TITLE))
     for name, colour, x, row in legend:
         y = _MARGIN + _TITLE + _SIDE + 56 + 44 * row
@@ -115,9 +114,9 @@ def draw_map(
 
 
 def most_frequent(tags: Sequence[Sequence[str]], n: int) -> list[str]:
-    """The n tags on most photographs, the most frequent first, in the alphabet's order if tied.
+    """Return the n most frequent tags, most frequent first, alphabetical in a tie.
 
-    Spellings that differ in case are one tag, in the most frequent of them.
+    Spellings that differ only in case are the same tag, shown in its most frequent spelling.
     """
     spellings: dict[str, Counter[str]] = {}
     counts: Counter[str] = Counter()
@@ -125,18 +124,18 @@ def most_frequent(tags: Sequence[Sequence[str]], n: int) -> list[str]:
         counts.update({normalize_tag(tag) for tag in row})
         for tag in row:
             spellings.setdefault(normalize_tag(tag), Counter())[tag] += 1
-    often = sorted(counts, key=lambda tag: (-counts[tag], tag))[:n]
-    return [spellings[tag].most_common(1)[0][0] for tag in often]
+    frequent = sorted(counts, key=lambda tag: (-counts[tag], tag))[:n]
+    return [spellings[tag].most_common(1)[0][0] for tag in frequent]
 
 
-def _checked(at: Array, n: int, title: str) -> np.ndarray:
-    found = to_numpy(at).astype(np.float64)
-    if found.shape != (n, 2) or not np.isfinite(found).all():
+def _check_layout(at: Array, n: int, title: str) -> np.ndarray:
+    positions = to_numpy(at).astype(np.float64)
+    if positions.shape != (n, 2) or not np.isfinite(positions).all():
         raise InvalidInput(
-            f"The layout {title!r} has the shape {found.shape}; expected finite numbers of the "
+            f"The layout {title!r} has the shape {positions.shape}; expected finite numbers of the "
             f"shape ({n}, 2), one position per file."
         )
-    return found
+    return positions
 
 
 def _colours_of_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[str]:
@@ -147,8 +146,8 @@ def _colours_of_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> lis
     return [colour[min(row, key=lambda t: counts[t])] if row else _REST for row in own]
 
 
-def _scaled(at: np.ndarray) -> np.ndarray:
-    """Positions as pixels that fill a panel; how long an axis of t-SNE is says nothing."""
+def _to_pixels(at: np.ndarray) -> np.ndarray:
+    """Scale positions to fill a panel, because the axes of t-SNE have no natural scale."""
     if not len(at):
         return at
     low, high = at.min(axis=0), at.max(axis=0)
@@ -156,11 +155,11 @@ def _scaled(at: np.ndarray) -> np.ndarray:
     return (at - (low + high) / 2) * scale + _SIDE / 2
 
 
-def _dots(at: np.ndarray, colours: Sequence[str]) -> Image.Image:
+def _draw_dots(at: np.ndarray, colours: Sequence[str]) -> Image.Image:
     panel = Image.new("RGB", (_SIDE * _FINER, _SIDE * _FINER), _PANEL)
     draw = ImageDraw.Draw(panel)
     r = _FINER * float(np.clip(220 / max(len(at), 1) ** 0.5, 2.5, 9))
-    # grey ones first, so that they hide none in colour
+    # grey dots first, so they do not hide coloured dots
     for coloured in (False, True):
         for (x, y), colour in zip(at * _FINER, colours, strict=True):
             if (colour != _REST) == coloured:
@@ -171,22 +170,22 @@ def _dots(at: np.ndarray, colours: Sequence[str]) -> Image.Image:
 def _place_thumbnails(
     panel: Image.Image, at: np.ndarray, files: Sequence[str], colours: Sequence[str], n: int
 ) -> list[_Box]:
-    """Photographs at their positions, spread out, none over another; the boxes that they take."""
-    taken: list[_Box] = []
+    """Draw thumbnails at their positions, spread out and without overlap; return their boxes."""
+    boxes: list[_Box] = []
     draw = ImageDraw.Draw(panel)
-    for one in _spread_out(at, most=4 * n):
-        if len(taken) >= n:
+    for photo in _spread_out(at, most=4 * n):
+        if len(boxes) >= n:
             break
-        largest = _box_at(at[one], _THUMB, _THUMB)
-        if any(largest.meets(other) for other in taken):
+        largest = _box_at(at[photo], _THUMB, _THUMB)
+        if any(largest.meets(other) for other in boxes):
             continue
-        small = Image.fromarray(picture(files[one], _THUMB))
+        small = Image.fromarray(picture(files[photo], _THUMB))
         small.thumbnail((_THUMB, _THUMB))
-        box = _box_at(at[one], *small.size)
-        draw.rectangle([box.left - 3, box.top - 3, box.right + 2, box.bottom + 2], colours[one])
+        box = _box_at(at[photo], *small.size)
+        draw.rectangle([box.left - 3, box.top - 3, box.right + 2, box.bottom + 2], colours[photo])
         panel.paste(small, (box.left, box.top))
-        taken.append(largest)
-    return taken
+        boxes.append(largest)
+    return boxes
 
 
 def _box_at(middle: np.ndarray, width: int, height: int) -> _Box:
@@ -196,7 +195,7 @@ def _box_at(middle: np.ndarray, width: int, height: int) -> _Box:
 
 
 def _spread_out(at: np.ndarray, most: int) -> list[int]:
-    """Photographs in an order in which each is farthest from all before it."""
+    """Order photographs so that each is farthest from all earlier ones."""
     if not len(at):
         return []
     order = [int(np.argmin(((at - at.mean(axis=0)) ** 2).sum(axis=1)))]
@@ -208,11 +207,11 @@ def _spread_out(at: np.ndarray, most: int) -> list[int]:
 
 
 def _legend_rows(shown: Sequence[str], width: int) -> tuple[list[tuple[str, str, float, int]], int]:
-    """Names, colours, where they start and in which row; and how many rows there are."""
+    """Return name, colour, position and row of each legend entry, and the number of rows."""
     entries: list[tuple[str, str, float, int]] = []
     x, row = 0.0, 0
     for tag, colour in [*zip(shown, COLOURS, strict=False), ("other tags, or none", _REST)]:
-        name = fitted(tag, 24, 320)
+        name = fit_text(tag, 24, 320)
         needed = 30 + length(name, 24) + 44
         if x and x + needed > width:
             x, row = 0.0, row + 1

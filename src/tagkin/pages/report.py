@@ -1,4 +1,4 @@
-"""A report: one HTML file that needs nothing else, to look at, to print and to pass on."""
+"""Write a report as a single self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tagkin.pages._templates import read_part, render
 
 __all__ = ["Comparison", "Report", "comparisons_of", "write_report"]
 
-_N_FAILURES = 200  # files named one by one
+_N_FAILURES = 200  # files listed by name
 
 
 class _Card(NamedTuple):
-    """A photograph with what is suggested for it and, where they are known, its true tags."""
+    """A photograph with its suggestions and, if known, its true tags."""
 
     photo: PhotoSuggestions
     truth: AbstractSet[str] | None
     missed: list[str]
-    """True tags that it does not carry and that are not suggested."""
+    """True tags that it does not have and that are not suggested."""
 
 
 class _Row(NamedTuple):
@@ -45,7 +45,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """How well methods do, side by side."""
+    """Metrics of several methods, side by side."""
 
     title: str
     methods: tuple[str, ...]
@@ -53,17 +53,18 @@ class Comparison:
     measures: Mapping[str, tuple[float, ...]]
     """Name of a measure -> one value for each method, from 0 to 1, higher is better."""
     note: str = ""
-    """What to know before reading them."""
+    """Explanation of the measures."""
 
     def __post_init__(self) -> None:
         for name, values in self.measures.items():
             if len(values) != len(self.methods):
                 raise InvalidInput(
-                    f"{name} has {len(values)} values for {len(self.methods)} methods."
+                    f"{name} has {len(values)} values for {len(self.methods)} methods. Give one "
+                    "value per method."
                 )
 
     def rows(self) -> Iterator[tuple[str, list[_Row]]]:
-        """Every measure with what each method reaches, and whether that is the best."""
+        """Yield every measure with each method's value, and whether it is the best."""
         for name, values in self.measures.items():
             best = max((value for value in values if not math.isnan(value)), default=math.nan)
             pairs = zip(self.methods, values, strict=True)
@@ -71,9 +72,9 @@ class Comparison:
 
 
 def comparisons_of(quality: Quality) -> list[Comparison]:
-    """The figures of suggestions: visual neighbours, where they are known, and the space."""
+    """Return the metrics of visual neighbours, if known, and of the semantic space."""
     known = {"Visual neighbours": quality.visual, "Semantic space": quality.semantic}
-    methods = tuple(method for method, figures in known.items() if figures)
+    methods = tuple(method for method, metrics in known.items() if metrics)
 
     def values(key: str) -> tuple[float, ...]:
         return tuple(known[method][key] for method in methods)
@@ -88,7 +89,7 @@ def comparisons_of(quality: Quality) -> list[Comparison]:
 
 @dataclass(frozen=True)
 class Report:
-    """What a report shows. A part that is not given is left out.
+    """The contents of a report; all parts but the title are optional.
 
     Attributes
     ----------
@@ -97,18 +98,18 @@ class Report:
         Name and value, such as ("photographs", "1,200"); shown large at the top.
     comparisons : sequence of Comparison
     reliability : ReliabilityCurve, optional
-        Whether suggestions of 80 % are right in 80 of 100 cases.
+        Share of correct suggestions at each confidence.
     photographs : sequence of PhotoSuggestions
-        Those to be shown; some 250 make a page of a few megabytes.
+        Photographs to show; about 250 give a page of a few megabytes.
     truth : mapping of a file to its set of tags, optional
-        Where what is to be seen is known: suggestions are marked right or wrong.
+        True tags, if known, to mark suggestions right or wrong.
     labels : LabelReport, optional
-        Made from confidences; rows are shown in its `order`.
+        Metrics per tag, computed from confidences; rows are in its `order`.
     findings : sequence of Finding
     map_png : bytes, optional
-        A picture made by `draw_map`.
+        A picture from `draw_map`.
     failures : sequence of Failure
-        Files that were skipped, and why.
+        Skipped files with reasons.
     notes : sequence of str
         Paragraphs under the title.
     """
@@ -127,22 +128,22 @@ class Report:
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> Path:
-    """Write a report as one HTML file: pictures, style and script are inside it.
+    """Write a report as one HTML file with its pictures, style and script.
 
     Parameters
     ----------
     report : Report
     path : path
-        Written whole or not at all; what is there is replaced.
+        Written completely or not at all; an existing file is replaced.
 
     Returns
     -------
     path : Path
     """
-    return write_page(path, _page(report).encode("utf-8"))
+    return write_page(path, _render(report).encode("utf-8"))
 
 
-def _page(report: Report) -> str:
+def _render(report: Report) -> str:
     labels, map_png = report.labels, report.map_png
     return render(
         "report.html.jinja",
@@ -162,20 +163,20 @@ def _page(report: Report) -> str:
 
 def _pictures(report: Report) -> Pictures:
     photos, findings = report.photographs, report.findings
-    files = [*(photo.file for photo in photos), *(one.file for one in findings)]
-    kin = [one.kin for photo in photos for one in photo.suggestions]
-    return pictures_of(files, [*kin, *(one.kin for one in findings)])
+    files = [*(photo.file for photo in photos), *(finding.file for finding in findings)]
+    kin = [suggestion.kin for photo in photos for suggestion in photo.suggestions]
+    return pictures_of(files, [*kin, *(finding.kin for finding in findings)])
 
 
 def _card(photo: PhotoSuggestions, truths: Mapping[str, AbstractSet[str]] | None) -> _Card:
     truth = None if truths is None else truths.get(photo.file)
-    there = {*photo.tags, *(one.tag for one in photo.suggestions)}
-    return _Card(photo, truth, sorted((truth or set()) - there))
+    shown = {*photo.tags, *(suggestion.tag for suggestion in photo.suggestions)}
+    return _Card(photo, truth, sorted((truth or set()) - shown))
 
 
 def _by_file(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    """The findings of each photograph, in the order in which they come."""
-    found: dict[str, list[Finding]] = {}
-    for one in findings:
-        found.setdefault(one.file, []).append(one)
-    return found
+    """Group findings by photograph, in order."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.file, []).append(finding)
+    return groups

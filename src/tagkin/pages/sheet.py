@@ -1,6 +1,6 @@
-"""A contact sheet: one photograph, its suggested tags, and the kin that support each.
+"""Draw a contact sheet: one photograph, its suggested tags, and their kin.
 
-It is one picture made of photographs, so Pillow draws it; charts are drawn by templates.
+Pillow draws it, because it consists of photographs; templates draw charts.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from PIL import Image, ImageDraw, ImageOps
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput
 from tagkin.pages._files import write_image
-from tagkin.pages._text import fitted, name_of, write
+from tagkin.pages._text import fit_text, name_of, write
 from tagkin.pages._thumbnails import picture, square
 
 __all__ = ["contact_sheet"]
 
 _PAPER, _INK, _SOFT, _TRACK, _ACCENT = "#ffffff", "#1d2330", "#626b7d", "#e6e9ef", "#2b5fb3"
-_KIN, _GAP, _COLUMN = 6, 14, 210  # kin in a row; between things; the width of tag and bar
+_KIN, _GAP, _COLUMN = 6, 14, 210  # kin per row; space between them; width of tag and bar
 _MARGIN = 32
 _CAPTION = (
-    "Kin are the most similar tagged photographs that carry the tag; the percentage below each is "
-    "its share of their support."
+    "Kin are the most similar photographs with the tag; the percentage below each is its share of "
+    "their support."
 )
 
 
 def contact_sheet(
     photo: PhotoSuggestions, path_png: str | os.PathLike[str], *, thumb: int = 160
 ) -> Path:
-    """Draw what is suggested for a photograph, and why, as a PNG file.
+    """Draw a photograph's suggestions and their kin as a PNG file.
 
-    The photograph is at the left with the tags that it carries. Every suggestion has a row: the
-    tag, its confidence, and up to six of its kin, the most similar tagged photographs that carry
-    the tag, each with its share of the support of all kin.
+    The photograph is at the left with its tags. Every suggestion has a row with the tag, its
+    confidence, and up to six of its kin, the most similar photographs with the tag, each with its
+    share of the support of all kin.
 
     Parameters
     ----------
     photo : PhotoSuggestions
     path_png : path
-        Written whole or not at all; what is there is replaced.
+        Written completely or not at all; an existing file is replaced.
     thumb : int
-        Side of a kin's square in pixels; the photograph is three times as large.
+        Side of a kin's square in pixels; the photograph is three times larger.
 
     Returns
     -------
     path : Path
     """
     if thumb < 40:
-        raise InvalidInput(f"thumb is {thumb}; a picture to look at has at least 40 pixels.")
+        raise InvalidInput(f"thumb must be at least 40 pixels; found {thumb}.")
     left = 3 * thumb
     row = thumb + 48
     n_kin = max((min(len(s.kin), _KIN) for s in photo.suggestions), default=0)
@@ -63,7 +63,7 @@ def contact_sheet(
     draw = ImageDraw.Draw(sheet)
     sheet.paste(large, (_MARGIN, _MARGIN))
     below = _MARGIN + large.height + 14
-    write(draw, (_MARGIN, below), fitted(name_of(photo.file, 48), 18, left), 18, _INK)
+    write(draw, (_MARGIN, below), fit_text(name_of(photo.file, 48), 18, left), 18, _INK)
     for k, line in enumerate(tags):
         write(draw, (_MARGIN, below + 32 + 26 * k), line, 16, _SOFT)
     for k, suggestion in enumerate(photo.suggestions):
@@ -72,7 +72,7 @@ def contact_sheet(
         write(
             draw,
             (_MARGIN, size[1] - _MARGIN),
-            fitted(_CAPTION, 14, size[0] - 2 * _MARGIN),
+            fit_text(_CAPTION, 14, size[0] - 2 * _MARGIN),
             14,
             _SOFT,
             "lm",
@@ -83,17 +83,17 @@ def contact_sheet(
 
 
 def _lines_of_tags(tags: tuple[str, ...], width: int, most: int = 6) -> list[str]:
-    """The photograph's own tags in lines that fit; what does not fit is counted."""
+    """Return the photograph's tags in lines that fit; count the tags that do not fit."""
     lines: list[str] = []
     for number, tag in enumerate(tags):
         longer = f"{lines[-1]}  ·  {tag}" if lines else tag
-        if lines and fitted(longer, 16, width) == longer:
+        if lines and fit_text(longer, 16, width) == longer:
             lines[-1] = longer
         elif len(lines) == most:
-            lines[-1] = fitted(f"and {len(tags) - number} more: {lines[-1]}", 16, width)
+            lines[-1] = fit_text(f"and {len(tags) - number} more: {lines[-1]}", 16, width)
             break
         else:
-            lines.append(fitted(tag, 16, width))
+            lines.append(fit_text(tag, 16, width))
     return lines
 
 
@@ -107,12 +107,12 @@ def _draw_row(
 ) -> None:
     width = _COLUMN - 34
     middle = y + thumb // 2
-    write(draw, (x, middle - 34), fitted(suggestion.tag, 24, width), 24, _INK)
+    write(draw, (x, middle - 34), fit_text(suggestion.tag, 24, width), 24, _INK)
     _bar(draw, (x, middle + 6), width, 10, suggestion.confidence)
     write(draw, (x, middle + 26), f"{100 * suggestion.confidence:.0f} % confidence", 15, _SOFT)
     if drawn := suggestion.kin[:_KIN]:
-        said = f"these kin: {100 * sum(kin.share for kin in drawn):.0f} % of support"
-        write(draw, (x, middle + 48), fitted(said, 13, width), 13, _SOFT)
+        support = f"these kin: {100 * sum(kin.share for kin in drawn):.0f} % of support"
+        write(draw, (x, middle + 48), fit_text(support, 13, width), 13, _SOFT)
     for k, kin in enumerate(suggestion.kin[:_KIN]):
         _draw_kin(sheet, draw, kin, x + _COLUMN + k * (thumb + _GAP), y, thumb)
     if not suggestion.kin:
@@ -126,7 +126,7 @@ def _draw_kin(
     _bar(draw, (x, y + thumb + 3), thumb, 4, kin.share)
     share = f"{100 * kin.share:.0f} %"
     write(draw, (x + thumb, y + thumb + 11), share, 13, _INK, "ra")
-    name = fitted(name_of(kin.file, 22), 12, thumb - 44)
+    name = fit_text(name_of(kin.file, 22), 12, thumb - 44)
     write(draw, (x, y + thumb + 12), name, 12, _SOFT)
 
 

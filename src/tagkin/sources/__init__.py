@@ -1,4 +1,4 @@
-"""Features that stay on disk: files to read them from, and work that streams over them."""
+"""Features on disk: read them from files, and stream over them."""
 
 from tagkin.sources.files import FeatureFiles, open_features
 from tagkin.sources.streaming import fit_streamed, nearest_streamed, transform_streamed

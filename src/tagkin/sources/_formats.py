@@ -1,4 +1,4 @@
-"""One file of features (n×d) in each format: its shape and dtype, and some of its rows."""
+"""File formats of features (n×d): shape, dtype and rows of a file."""
 
 from __future__ import annotations
 
@@ -14,53 +14,53 @@ from tagkin.sources.parquet import import_pyarrow, is_list, open_parquet, read_r
 __all__ = ["FeatureFile", "NpyFile", "ParquetFile", "ZarrFile"]
 
 _DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")
-_GAP = 16  # rows of an .npy file nearer than this are read in one go
+_GAP = 16  # rows of an .npy file nearer than this are read in one call
 
 
 class FeatureFile(ABC):
-    """Rows of features in a file; nothing is read before it is asked for."""
+    """Rows of features in a file, read when needed."""
 
     path: Path
     shape: tuple[int, int]
     dtype: np.dtype
 
-    def _note(self, path: Path, shape: tuple[int, ...], dtype: Any) -> None:
-        """Note and check what the file says of itself."""
+    def _describe(self, path: Path, shape: tuple[int, ...], dtype: Any) -> None:
+        """Check and store path, shape and type of the file."""
         if len(shape) != 2 or shape[1] < 1:
             raise InvalidInput(
-                f"{path} holds an array of shape {tuple(shape)}; features are images × features."
+                f"{path} contains an array of shape {tuple(shape)}; expected images × features."
             )
         if str(dtype) not in _DTYPES:
             raise InvalidInput(
-                f"{path} holds numbers of type {dtype}; features are one of {', '.join(_DTYPES)}."
+                f"{path} contains numbers of type {dtype}; expected one of {', '.join(_DTYPES)}."
             )
         self.path, self.shape, self.dtype = path, (int(shape[0]), int(shape[1])), np.dtype(dtype)
 
     @abstractmethod
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Rows start … stop − 1, in memory."""
+        """Read rows start … stop − 1."""
 
     @abstractmethod
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Rows by ascending number, in memory."""
+        """Read rows by ascending number."""
 
 
 class NpyFile(FeatureFile):
-    """NumPy's own format. Rows are read, not mapped: maps count as memory while they are used."""
+    """NumPy's own format. Rows are read, not mapped, because used maps count as memory."""
 
     def __init__(self, path: Path):
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise InvalidInput(f"{path} is not a whole .npy file of numbers: {error}") from error
-        self._note(path, array.shape, array.dtype)
+            raise InvalidInput(f"{path} is not a complete .npy file of numbers: {error}") from error
+        self._describe(path, array.shape, array.dtype)
         if not array.flags.c_contiguous:
             raise InvalidInput(
                 f"{path} is stored column by column. Write it again with "
                 "np.save(path, np.ascontiguousarray(array))."
             )
         self._row_bytes = self.shape[1] * self.dtype.itemsize
-        self._offset = array.offset  # not from the end: more may follow the numbers
+        self._offset = array.offset  # not computed from the end, because more data may follow
 
     def read(self, start: int, stop: int) -> np.ndarray:
         with self.path.open("rb", buffering=0) as file:
@@ -72,8 +72,8 @@ class NpyFile(FeatureFile):
         done = 0
         with self.path.open("rb", buffering=0) as file:
             for run in np.split(rows, cuts) if len(rows) else []:
-                some = self._read(file, int(run[0]), int(run[-1]) + 1)
-                taken[done : done + len(run)] = some[run - run[0]]
+                block = self._read(file, int(run[0]), int(run[-1]) + 1)
+                taken[done : done + len(run)] = block[run - run[0]]
                 done += len(run)
         return taken
 
@@ -100,7 +100,7 @@ class ParquetFile(FeatureFile):
         lists = [field.name for field in schema if is_list(field.type)]
         if len(lists) > 1:
             raise InvalidInput(
-                f"{path} has several columns of lists ({', '.join(lists)}). Keep the features."
+                f"{path} has several columns of lists ({', '.join(lists)}). Keep only the features."
             )
         self._list = bool(lists)
         numeric = [f.name for f in schema if types.is_integer(f.type) or types.is_floating(f.type)]
@@ -112,8 +112,8 @@ class ParquetFile(FeatureFile):
             for name in self._columns
         }
         if len(kinds) > 1:
-            found = ", ".join(sorted(str(kind) for kind in kinds))
-            raise InvalidInput(f"{path} mixes numbers of types {found}; features are of one type.")
+            names = ", ".join(sorted(str(kind) for kind in kinds))
+            raise InvalidInput(f"{path} mixes numbers of types {names}; use one type.")
         sizes = [
             self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)
         ]
@@ -124,7 +124,7 @@ class ParquetFile(FeatureFile):
         if self._list:
             filled = np.flatnonzero(sizes)
             width = self._group(int(filled[0])).shape[1] if len(filled) else 0
-        self._note(path, (int(self._starts[-1]), width), dtype)
+        self._describe(path, (int(self._starts[-1]), width), dtype)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         return self.take(np.arange(start, stop))
@@ -144,7 +144,7 @@ class ParquetFile(FeatureFile):
         return taken
 
     def _group(self, number: int) -> np.ndarray:
-        """A row group, decoded; the last one is kept, since blocks end within groups."""
+        """Return a decoded row group; cache the last, because blocks end within groups."""
         if self._last[0] == number:
             return self._last[1]
         columns = read_row_group(self._file, number, self._columns, self.path)
@@ -154,7 +154,7 @@ class ParquetFile(FeatureFile):
 
 
 class ZarrFile(FeatureFile):
-    """A Zarr array, a folder of its own."""
+    """A Zarr array, which is a folder."""
 
     def __init__(self, path: Path):
         try:
@@ -163,9 +163,9 @@ class ZarrFile(FeatureFile):
             raise MissingExtra(f"Zarr needs zarr: {pip_install('files')}") from error
         try:
             self._array: Any = zarr.open_array(path, mode="r")
-        except Exception as error:  # zarr's own errors differ from version to version
+        except Exception as error:  # zarr's errors differ between versions
             raise InvalidInput(f"{path} is not a Zarr array: {error}") from error
-        self._note(path, self._array.shape, self._array.dtype)
+        self._describe(path, self._array.shape, self._array.dtype)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         return np.asarray(self._array[start:stop])

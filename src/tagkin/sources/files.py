@@ -23,7 +23,7 @@ _HASHED_BYTES, _N_RUNS, _READ_BYTES = 2**30, 1024, 2**24
 
 
 class FeatureFiles:
-    """Features (N×d) in one or more files, one after the other.
+    """Features (N×d) in one or more files, concatenated.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class FeatureFiles:
         for file in files[1:]:
             if file.dtype != first.dtype or file.shape[1] != first.shape[1]:
                 raise InvalidInput(
-                    f"{file.path} holds {file.shape[1]} features in {file.dtype} where "
-                    f"{first.path} holds {first.shape[1]} in {first.dtype}. Shards of one "
-                    "collection are of one width and type."
+                    f"{file.path} has {file.shape[1]} features in {file.dtype}, but "
+                    f"{first.path} has {first.shape[1]} in {first.dtype}. All shards of a "
+                    "collection must have the same width and type."
                 )
         self.files = list(files)
         self._starts = np.concatenate([[0], np.cumsum([file.shape[0] for file in files])])
@@ -49,7 +49,7 @@ class FeatureFiles:
         return self.shape[0]
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Rows start … stop − 1, in memory."""
+        """Read rows start … stop − 1."""
         parts = []
         for file, first in zip(self.files, self._starts[:-1].tolist(), strict=True):
             here = max(start - first, 0), min(stop - first, file.shape[0])
@@ -60,7 +60,7 @@ class FeatureFiles:
         return np.concatenate(parts) if parts else np.empty((0, self.shape[1]), self.dtype)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Rows by ascending number, in memory."""
+        """Read rows by ascending number."""
         taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         of_file = np.searchsorted(self._starts, rows, side="right") - 1
         for number in np.unique(of_file).tolist():
@@ -69,10 +69,10 @@ class FeatureFiles:
         return taken
 
     def blocks(self, start: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
-        """Consecutive rows from `start` on, in blocks of a third of the memory budget.
+        """Yield consecutive rows from `start` on, in blocks of a third of the memory budget.
 
-        A thread reads the next block while this one is worked on. Blocks begin at the same rows
-        wherever one starts, so that work that was broken off goes on to the same result.
+        A thread reads the next block while the caller uses this one. Block boundaries do not
+        depend on `start`, so resumed work gives the same result.
         """
         step = block_rows(3 * self.shape[1] * self.dtype.itemsize)
         stops = range(start - start % step + step, len(self) + step, step)
@@ -90,30 +90,30 @@ class FeatureFiles:
                 yield waiting[0], waiting[1].result()
 
     def fingerprint(self) -> str:
-        """A short text for the features, which differs where they do.
+        """Return a short text that changes with the features.
 
-        Up to a gibibyte every number and its position count. Of more, the files' sizes and times of
-        change count, and a gibibyte of rows in runs that are spread over all of them. So it costs
-        the reading of a gibibyte at most, and two seconds.
+        Up to a gibibyte, it depends on every number and its position. Beyond that, it depends on
+        the files' sizes and times of change, and on a gibibyte of evenly spaced rows. So it reads
+        at most a gibibyte, in about two seconds.
         """
-        seen = hashlib.sha256(repr((self.shape, str(self.dtype))).encode())
+        digest = hashlib.sha256(repr((self.shape, str(self.dtype))).encode())
         row_bytes = self.shape[1] * self.dtype.itemsize
         runs = _runs(len(self), max(_N_RUNS, _HASHED_BYTES // row_bytes))
         for file in self.files:
-            seen.update(file.path.name.encode())
+            digest.update(file.path.name.encode())
             if len(runs) > 1:
                 status = file.path.stat()
-                seen.update(repr((status.st_size, status.st_mtime_ns)).encode())
+                digest.update(repr((status.st_size, status.st_mtime_ns)).encode())
         step = max(1, _READ_BYTES // row_bytes)
         for run in runs:
             for start in range(run.start, run.stop, step):
-                some = self.read(start, min(start + step, run.stop))
-                seen.update(np.ascontiguousarray(some).data)
-        return seen.hexdigest()[:16]
+                rows = self.read(start, min(start + step, run.stop))
+                digest.update(np.ascontiguousarray(rows).data)
+        return digest.hexdigest()[:16]
 
 
 def _runs(n: int, n_hashed: int) -> list[range]:
-    """All of n rows, or so many of them in runs of equal length, the last of them at the end."""
+    """Return all of n rows, or `n_hashed` rows in evenly spaced runs of equal length."""
     if n <= n_hashed:
         return [range(n)]
     length = n_hashed // _N_RUNS
@@ -122,14 +122,14 @@ def _runs(n: int, n_hashed: int) -> list[range]:
 
 
 def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
-    """Features from a file or a folder, without reading them.
+    """Open the features in a file or a folder, without reading them.
 
     Parameters
     ----------
     path : path
         An ``.npy`` file; a Parquet file with a column of lists or with one numeric column per
-        feature; a Zarr array; or a folder of shards, ``.npy`` or Parquet, in the order of their
-        names as texts: ``part-10`` comes before ``part-2``, and after ``part-02``.
+        feature; a Zarr array; or a folder of shards, ``.npy`` or Parquet, in alphabetical order:
+        ``part-10`` comes before ``part-2``, and after ``part-02``.
 
     Examples
     --------
@@ -139,15 +139,15 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
     """
     if isinstance(path, FeatureFiles):
         return path
-    found = Path(path)
-    if not found.exists():
-        raise InvalidInput(f"There are no features at {found}.")
-    if found.is_dir():
-        return FeatureFiles(_in_folder(found))
-    if found.suffix in _FORMATS:
-        return FeatureFiles([_FORMATS[found.suffix](found)])
+    location = Path(path)
+    if not location.exists():
+        raise InvalidInput(f"There are no features at {location}.")
+    if location.is_dir():
+        return FeatureFiles(_open_folder(location))
+    if location.suffix in _FORMATS:
+        return FeatureFiles([_FORMATS[location.suffix](location)])
     raise InvalidInput(
-        f"{found} is not a file of features: pass an .npy or .parquet file, a Zarr array, or a "
+        f"{location} is not a file of features: pass an .npy or .parquet file, a Zarr array, or a "
         "folder of shards."
     )
 
@@ -155,14 +155,14 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
 _FORMATS: dict[str, Callable[[Path], FeatureFile]] = {".npy": NpyFile, ".parquet": ParquetFile}
 
 
-def _in_folder(folder: Path) -> list[FeatureFile]:
+def _open_folder(folder: Path) -> list[FeatureFile]:
     if any((folder / name).exists() for name in ("zarr.json", ".zarray")):
         return [ZarrFile(folder)]
-    there = (path for path in folder.iterdir() if not is_litter(path.name))
-    paths = sorted(path for path in there if path.suffix in _FORMATS)
+    files = (path for path in folder.iterdir() if not is_litter(path.name))
+    paths = sorted(path for path in files if path.suffix in _FORMATS)
     suffixes = {path.suffix for path in paths}
     if len(suffixes) > 1:
-        raise InvalidInput(f"{folder} holds shards of two formats: {', '.join(sorted(suffixes))}.")
+        raise InvalidInput(f"{folder} has shards of two formats: {', '.join(sorted(suffixes))}.")
     if not paths:
-        raise InvalidInput(f"{folder} holds no shards: no .npy and no .parquet file.")
+        raise InvalidInput(f"{folder} has no shards: it needs .npy or .parquet files.")
     return [_FORMATS[path.suffix](path) for path in paths]

@@ -1,4 +1,4 @@
-"""Row groups of Parquet files as arrays, for features on disk and for a Dask cluster."""
+"""Read row groups of Parquet files as arrays, for features on disk and a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["import_pyarrow", "is_list", "open_parquet", "read_row_group"]
 
 
 def import_pyarrow() -> tuple[Any, Any]:
-    """``pyarrow`` and ``pyarrow.parquet``, or the sentence that says how to install them."""
+    """Return ``pyarrow`` and ``pyarrow.parquet``, or an error that says how to install them."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -24,16 +24,16 @@ def import_pyarrow() -> tuple[Any, Any]:
 
 
 def open_parquet(path: str | os.PathLike[str]) -> Any:
-    """A Parquet file as a ``pyarrow.parquet.ParquetFile``; only its footer is read."""
+    """Open a Parquet file as a ``pyarrow.parquet.ParquetFile``; only its footer is read."""
     pyarrow, parquet = import_pyarrow()
     try:
         return parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise InvalidInput(f"{path} is not a whole Parquet file: {error}") from error
+        raise InvalidInput(f"{path} is not a complete Parquet file: {error}") from error
 
 
 def is_list(kind: Any) -> bool:
-    """Whether a column of this Arrow type holds lists, of a fixed length or not."""
+    """Whether a column of this Arrow type contains lists, of a fixed length or not."""
     types = import_pyarrow()[0].types
     kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
     return any(is_kind(kind) for is_kind in kinds)
@@ -42,7 +42,7 @@ def is_list(kind: Any) -> bool:
 def read_row_group(
     file: Any, group: int, columns: Sequence[str], path: str | os.PathLike[str]
 ) -> list[np.ndarray]:
-    """Some columns of one row group, in memory.
+    """Read columns of one row group.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def read_row_group(
     Returns
     -------
     arrays : list of arrays, one per column
-        (n×d) of a column of lists, which must have one length, else (n,).
+        (n×d) for a column of lists, which must have the same length, else (n,).
     """
     table = file.read_row_group(group, columns=list(columns))
-    return [_decoded(table.column(name).combine_chunks(), name, path) for name in columns]
+    return [_decode(table.column(name).combine_chunks(), name, path) for name in columns]
 
 
-def _decoded(values: Any, column: str, path: str | os.PathLike[str]) -> np.ndarray:
+def _decode(values: Any, column: str, path: str | os.PathLike[str]) -> np.ndarray:
     numbers = values.flatten() if is_list(values.type) else values
     if numbers.null_count and import_pyarrow()[0].types.is_integer(numbers.type):
         raise InvalidInput(f"Numbers of the column {column!r} of {path} are missing.")

@@ -1,4 +1,4 @@
-"""Fit, project and search features that are too many for memory, and go on after a stop."""
+"""Fit, project and search features that do not fit in memory; resume after a stop."""
 
 from __future__ import annotations
 
@@ -56,27 +56,26 @@ def fit_streamed(
     """Learn a space from features on disk, in memory that does not grow with their number.
 
     Landmarks are chosen among a random sample of all images. A thread reads the next block
-    while this one is learned from.
+    while the space learns from this one.
 
     Parameters
     ----------
     space : SemanticSpace
-        Fitted anew, in place; if it fails, what was learned before stays.
+        Fitted in place; if it fails, the space stays unchanged.
     features : path or FeatureFiles
         Features (N×d), see `open_features`.
     Y : array of shape (N, D), dense or sparse
         Labels, in memory.
     checkpoint : path of a folder, optional
-        What was learned is stored there every `save_every` seconds. A call with the same
-        features, labels and parameters goes on from there, to the same result. That they are the
-        same is told by their content, of which a gibibyte is read for it at most. It is removed
-        at the end.
+        The state is saved there every `save_every` seconds. A call with the same features, labels
+        and parameters resumes from there, with the same result. The comparison reads at most a
+        gibibyte of the features. The checkpoint is removed at the end.
     save_every : float, default 60
-        Seconds; what a stop can cost.
+        Seconds between saves; a stop loses at most this much work.
     device : torch device, optional
-        Blocks are moved there, and the space is learned there.
+        Device for blocks and the space.
     progress : function, optional
-        Called with what is done, the number of images learned from and N.
+        Called with the name of the step, the number of images learned from and N.
 
     Returns
     -------
@@ -84,29 +83,29 @@ def fit_streamed(
     """
     files = open_features(features)
     Y = check_label_matrix(Y, len(files))
-    marks = None
+    saved_state = None
     if checkpoint is not None:
-        marks = _Checkpoint(Path(checkpoint), _description(space, files, Y))
-    restored, start = marks.restored(device) if marks else (None, 0)
+        saved_state = _Checkpoint(Path(checkpoint), _description(space, files, Y))
+    restored, start = saved_state.restore(device) if saved_state else (None, 0)
     learned = clone(space) if restored is None else restored
     if restored is None:
         _start(learned, files, Y, device)
-    saved = time.monotonic()
+    last_save = time.monotonic()
     for rows, block in files.blocks(start):
         _learn(learned.partial_fit, block, Y, range(rows.start, rows.stop), device)
         if progress is not None:
             progress("Learning the space", rows.stop, len(files))
-        if marks is not None and time.monotonic() - saved >= save_every:
-            marks.save(learned, rows.stop)
-            saved = time.monotonic()
+        if saved_state is not None and time.monotonic() - last_save >= save_every:
+            saved_state.save(learned, rows.stop)
+            last_save = time.monotonic()
     space.__dict__.update(vars(learned))
-    if marks is not None:
-        marks.remove()
+    if saved_state is not None:
+        saved_state.remove()
     return space
 
 
 def _start(space: SemanticSpace, files: FeatureFiles, Y: Array, device: Any) -> None:
-    """Choose landmarks among a sample of all images; they are named by their rows in all."""
+    """Choose landmarks among a sample of all images; number them by their rows in all images."""
     n = len(files)
     size = min(n, max(_FEWEST, _CANDIDATES * space.n_landmarks))
     rng = check_random_state(space.random_state)
@@ -120,23 +119,23 @@ def _start(space: SemanticSpace, files: FeatureFiles, Y: Array, device: Any) -> 
 def _learn(
     learn: Callable[[Array, Array], Any], block: np.ndarray, Y: Array, rows: Any, device: Any
 ) -> None:
-    """Pass features and labels of these rows on; an error names rows by their number in all."""
+    """Call `learn` with features and labels of these rows; errors name rows of all images."""
     labels = Y[rows.start : rows.stop] if isinstance(rows, range) else Y[rows]
     if device is not None and isinstance(labels, np.ndarray):
         labels = on_device(labels, device)
     try:
-        learn(_placed(block, device), labels)
+        learn(_move(block, device), labels)
     except InvalidInput:
         check_finite(as_block(block, finite=False), rows=rows)
         raise
 
 
-def _placed(block: np.ndarray, device: Any) -> Array:
+def _move(block: np.ndarray, device: Any) -> Array:
     return block if device is None else on_device(block, device)
 
 
 def _description(space: SemanticSpace, files: FeatureFiles, Y: Array) -> str:
-    """What a checkpoint must have in common with a call that goes on from it."""
+    """Return a description that a checkpoint and the resuming call must share."""
     parameters = {
         name: hashlib.sha256(to_numpy(value).tobytes()).hexdigest()
         if hasattr(value, "dtype")
@@ -144,28 +143,28 @@ def _description(space: SemanticSpace, files: FeatureFiles, Y: Array) -> str:
         for name, value in space.get_params(deep=False).items()
     }
     return json.dumps(
-        {"space": parameters, "features": files.fingerprint(), "labels": _labels_mark(Y)}
+        {"space": parameters, "features": files.fingerprint(), "labels": _label_fingerprint(Y)}
     )
 
 
-def _labels_mark(Y: Array) -> str:
-    """A short text for labels (N×D), which differs where any label does."""
+def _label_fingerprint(Y: Array) -> str:
+    """Return a short text that changes with any label (N×D)."""
     if scipy.sparse.issparse(Y):
         matrix = scipy.sparse.csr_array(Y)
         parts = [matrix.indptr, matrix.indices, matrix.data]
     else:
         parts = [to_numpy(Y)]
-    seen = hashlib.sha256(repr(tuple(Y.shape)).encode())
+    digest = hashlib.sha256(repr(tuple(Y.shape)).encode())
     for part in parts:
-        seen.update(str(part.dtype).encode())
-        seen.update(np.ascontiguousarray(part).data)
-    return seen.hexdigest()[:16]
+        digest.update(str(part.dtype).encode())
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()[:16]
 
 
 class _Checkpoint:
-    """A folder with what was learned so far: one model, named by the images that it has seen.
+    """A folder with the current model, named by the number of images it has learned from.
 
-    Models are written whole and then named, so that one that is there is complete.
+    Models are renamed after they are complete, so every model in the folder is complete.
     """
 
     def __init__(self, folder: Path, description: str):
@@ -175,35 +174,37 @@ class _Checkpoint:
             if about.read_text(encoding="utf-8") != description:
                 raise InvalidInput(
                     f"The checkpoint {folder} belongs to other features, labels or parameters. "
-                    "Remove it to begin anew, or choose another folder."
+                    "Remove it to start again, or choose another folder."
                 )
             return
         if folder.exists() and not all(is_litter(path.name) for path in folder.iterdir()):
-            raise InvalidInput(f"{folder} holds files that are not a checkpoint; it is left alone.")
+            raise InvalidInput(
+                f"{folder} contains files that are not a checkpoint. Choose another folder."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(about, description.encode())
 
     def _models(self) -> list[Path]:
         return sorted(self.folder.glob("images-*"))
 
-    def restored(self, device: Any) -> tuple[SemanticSpace | None, int]:
-        """The newest model and how many images it has seen."""
+    def restore(self, device: Any) -> tuple[SemanticSpace | None, int]:
+        """Return the newest model and the number of images it has learned from."""
         for path in reversed(self._models()):
             try:
                 return load(path, device=device), int(path.name.split("-")[1])
             except StorageError:
-                continue  # an earlier one may be whole
+                continue  # an earlier model may be intact
         return None, 0
 
     def save(self, space: SemanticSpace, n_images: int) -> None:
-        """Store what was learned from the first so many images, and drop what is older."""
+        """Save the model of the first `n_images` images, and remove older models."""
         old = self._models()
         save(space, self.folder / f"images-{n_images:012d}")
         for path in old:
             shutil.rmtree(path)
 
     def remove(self) -> None:
-        """Leave nothing behind."""
+        """Remove the checkpoint."""
         for path in self._models():
             shutil.rmtree(path)
         (self.folder / "about.json").unlink(missing_ok=True)
@@ -223,18 +224,18 @@ def transform_streamed(
 ) -> Path:
     """Project features on disk into the space, to an ``.npy`` file (N × n_components_).
 
-    Rows are written to ``out`` + ".partial" as they come, and named when they are complete; a
-    call that was stopped goes on with the rows that are missing.
+    Rows are first written to ``out`` + ".partial", which is renamed when complete; after a stop,
+    the next call writes only the missing rows.
 
     Parameters
     ----------
     space : fitted SemanticSpace
-        It projects where it was learned or loaded: on the processor or on a device.
+        It projects on the device that it was learned on or loaded to.
     features : path or FeatureFiles
     out : path of the .npy file
         An existing file is never replaced.
     progress : function, optional
-        Called with what is done, the number of images projected and N.
+        Called with the name of the step, the number of images projected and N.
 
     Returns
     -------
@@ -242,20 +243,20 @@ def transform_streamed(
     """
     files, target = open_features(features), Path(out)
     if target.exists():
-        raise InvalidInput(f"{target} is there already. Remove it, or choose another name.")
+        raise InvalidInput(f"{target} already exists. Remove it, or choose another name.")
     shape = len(files), space.n_components_
     dtype = np.dtype("float64" if files.dtype == np.float64 else "float32")
-    description = f"{files.fingerprint()} {shape} {_mark_of(space)}"
+    description = f"{files.fingerprint()} {shape} {_space_fingerprint(space)}"
     partial = target.with_name(target.name + ".partial")
     about = target.with_name(target.name + ".partial.json")
     if not about.exists() or about.read_text(encoding="utf-8") != description:
         partial.unlink(missing_ok=True)
         write_whole(about, description.encode())
-    where = _device_of(space)
+    device = _device_of(space)
     with partial.open("ab") as file:
-        start = _continued(file, shape, dtype)
+        start = _resume(file, shape, dtype)
         for rows, block in files.blocks(start):
-            embeddings = to_numpy(space.transform(_placed(block, where)))
+            embeddings = to_numpy(space.transform(_move(block, device)))
             file.write(np.ascontiguousarray(embeddings, dtype=dtype).data)
             file.flush()
             if progress is not None:
@@ -265,34 +266,34 @@ def transform_streamed(
     return target
 
 
-def _continued(file: Any, shape: tuple[int, int], dtype: np.dtype) -> int:
-    """How many whole rows a file has; what is not whole goes, and a new file gets its header."""
+def _resume(file: Any, shape: tuple[int, int], dtype: np.dtype) -> int:
+    """Return the number of complete rows; cut off an incomplete row, or write the header."""
     if file.tell() == 0:
         header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
         file.flush()
         return 0
-    with open(file.name, "rb") as reading:
-        np.lib.format.read_magic(reading)
-        np.lib.format.read_array_header_1_0(reading)
-        begin = reading.tell()
+    with open(file.name, "rb") as reader:
+        np.lib.format.read_magic(reader)
+        np.lib.format.read_array_header_1_0(reader)
+        data_start = reader.tell()
     row_bytes = shape[1] * dtype.itemsize
-    done = (file.tell() - begin) // row_bytes
-    file.truncate(begin + done * row_bytes)
+    done = (file.tell() - data_start) // row_bytes
+    file.truncate(data_start + done * row_bytes)
     file.seek(0, os.SEEK_END)
     return int(done)
 
 
-def _mark_of(space: SemanticSpace) -> str:
-    """A short text that changes when the space does."""
-    seen = hashlib.sha256(to_numpy(space.text_mean_).tobytes())
-    seen.update(to_numpy(space.readout_).tobytes())
-    seen.update(to_numpy(space.landmarks_.points).tobytes())
-    return seen.hexdigest()[:16]
+def _space_fingerprint(space: SemanticSpace) -> str:
+    """Return a short text that changes with the space."""
+    digest = hashlib.sha256(to_numpy(space.text_mean_).tobytes())
+    digest.update(to_numpy(space.readout_).tobytes())
+    digest.update(to_numpy(space.landmarks_.points).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _device_of(space: SemanticSpace) -> Any:
-    """The device of the space's landmarks; None for NumPy arrays."""
+    """Return the device of the space's landmarks; None for NumPy arrays."""
     points = space.landmarks_.points
     return None if isinstance(points, np.ndarray) else points.device
 
@@ -308,15 +309,15 @@ def nearest_streamed(
     metric: str = "cosine",
     device: Any = None,
 ) -> Neighbors:
-    """The nearest points on disk (N×m) of each query (n×m) in memory, exactly.
+    """Find the exact nearest points on disk (N×m) of each query (n×m) in memory.
 
-    The result is that of `tagkin.neighbors.nearest` over all points (with the Euclidean metric
-    up to rounding); memory holds the queries, a block of points, and the best so far.
+    The result equals that of `tagkin.neighbors.nearest` over all points (with the Euclidean metric
+    up to rounding). Memory holds the queries, a block of points, and the best neighbours so far.
 
     Parameters
     ----------
     queries : array of shape (n, m)
-        A tensor on `device`, where one is given.
+        A tensor on `device`, if given.
     points : path or FeatureFiles
     n_neighbors : int
         At most N.
@@ -332,16 +333,16 @@ def nearest_streamed(
         )
     best: Neighbors | None = None
     for rows, block in files.blocks():
-        index = ExactNeighbors(metric).fit(_placed(block, device))
-        found = index.kneighbors(queries, min(n_neighbors, rows.stop - rows.start))
-        found = Neighbors(found.indices + rows.start, found.distances)
-        best = found if best is None else _nearer(best, found, n_neighbors)
+        index = ExactNeighbors(metric).fit(_move(block, device))
+        local = index.kneighbors(queries, min(n_neighbors, rows.stop - rows.start))
+        neighbors = Neighbors(local.indices + rows.start, local.distances)
+        best = neighbors if best is None else _merge(best, neighbors, n_neighbors)
     assert best is not None
     return best
 
 
-def _nearer(first: Neighbors, second: Neighbors, k: int) -> Neighbors:
-    """The k nearest of two lists for each query; indices in the first are the lower ones."""
+def _merge(first: Neighbors, second: Neighbors, k: int) -> Neighbors:
+    """Return the k nearest of two lists for each query; the first list has the lower indices."""
     xp = namespace(first.indices)
     indices, distances = (xp.concat(pair, axis=1) for pair in zip(first, second, strict=True))
     order = xp.argsort(distances, axis=1, stable=True)[:, :k]
