@@ -12,7 +12,7 @@ from sklearn.base import clone
 from tagkin.denoising import TagDenoiser
 from tagkin.denoising.propagation import (
     as_tags,
-    blended,
+    blend_tags,
     propagation_weights,
     spread,
 )
@@ -201,7 +201,7 @@ def _finished(
     raw: scipy.sparse.csr_array, propagated: Any, blend: float, min_weight: float
 ) -> scipy.sparse.csr_array:
     """Raw and propagated tags blended, without those that weigh too little."""
-    mixed = raw if propagated is None else blended(raw, propagated, blend)
+    mixed = raw if propagated is None else blend_tags(raw, propagated, blend)
     tags = scipy.sparse.csr_array(mixed, copy=True)
     tags.data[tags.data < min_weight] = 0
     tags.eliminate_zeros()
