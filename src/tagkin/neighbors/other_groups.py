@@ -1,4 +1,4 @@
-"""Neighbours outside one's own group: shots of one burst tell nothing about other images."""
+"""Neighbours in other groups, because shots of a burst tell nothing about other images."""
 
 from __future__ import annotations
 
@@ -14,62 +14,64 @@ __all__ = ["neighbors_outside"]
 def neighbors_outside(
     index: NeighborIndex, points: Array, n_neighbors: int, groups: Array | None
 ) -> Neighbors:
-    """The nearest other points of every point of an index, those of its own group left out.
+    """Return the nearest points of every point of an index, without its own group.
 
     Parameters
     ----------
     index : index of `tagkin.neighbors`, fitted on `points`
     points : array of shape (N, m)
     n_neighbors : int
-        N − 1 at most.
+        At most N − 1.
     groups : array of shape (N,), or None
-        The group of each point; None leaves out the point itself and nothing else.
+        The group of each point; None excludes only the point itself.
 
     Returns
     -------
     neighbors : Neighbors of shape (N, n_neighbors)
-        Lists of points with fewer others outside their group end with index −1 at distance ∞.
+        Lists end with index −1 at distance ∞ if there are too few points in other groups.
     """
     n = points.shape[0]
     if groups is None:
         return index.kneighbors(points, n_neighbors, exclude=np.arange(n))
     codes = check_groups(groups, n)
     size = np.bincount(codes)[codes]
-    # few more than are wanted do as a rule, and where a large group fills a list, all of it
-    found = _searched(index, points, np.arange(n), codes, n_neighbors, n_neighbors)
-    xp = namespace(found.indices)
-    n_found = to_numpy(xp.sum(xp.astype(found.indices >= 0, xp.int64), axis=1))
-    lacking = np.flatnonzero(n_found < np.minimum(n_neighbors, n - size))
+    # a few more usually suffice; lists filled by a large group are searched again in full
+    neighbors = _search_outside(index, points, np.arange(n), codes, n_neighbors, n_neighbors)
+    xp = namespace(neighbors.indices)
+    n_listed = to_numpy(xp.sum(xp.astype(neighbors.indices >= 0, xp.int64), axis=1))
+    lacking = np.flatnonzero(n_listed < np.minimum(n_neighbors, n - size))
     if len(lacking):
-        rest = _searched(index, points, lacking, codes, n_neighbors, n)
-        at = xp.asarray(lacking, device=device(found.indices))
-        found.indices[at], found.distances[at] = rest
-    return found
+        more = _search_outside(index, points, lacking, codes, n_neighbors, n)
+        positions = xp.asarray(lacking, device=device(neighbors.indices))
+        neighbors.indices[positions], neighbors.distances[positions] = more
+    return neighbors
 
 
-def _searched(
+def _search_outside(
     index: NeighborIndex, points: Array, rows: np.ndarray, codes: np.ndarray, k: int, more: int
 ) -> Neighbors:
-    """Lists (n×k) of the points `rows` without their groups, of which `more` are looked past."""
+    """Return lists (n×k) of the points `rows` without their groups; skip at most `more` points."""
     n, size = len(codes), np.bincount(codes)[codes]
-    by_size = np.argsort(size[rows], kind="stable")  # lists of about one length go together
+    by_size = np.argsort(size[rows], kind="stable")  # lists of similar length go together
     parts = []
     width = k + min(int(size[rows].max()) - 1, more)
     for block in row_blocks(len(rows), 64 * width, points):
-        some = rows[by_size[block]]
-        asked = points[namespace(points).asarray(some, device=device(points))]
-        wide = min(n - 1, k + min(int(size[some].max()) - 1, more))
-        parts.append(_outside(index.kneighbors(asked, wide, exclude=some), some, codes, k))
+        part = rows[by_size[block]]
+        queries = points[namespace(points).asarray(part, device=device(points))]
+        wide = min(n - 1, k + min(int(size[part].max()) - 1, more))
+        parts.append(_drop_own_group(index.kneighbors(queries, wide, exclude=part), part, codes, k))
     xp = namespace(parts[0].indices)
     order = xp.asarray(np.argsort(by_size), device=device(parts[0].indices))
-    indices, distances = (xp.concat(list(some))[order] for some in zip(*parts, strict=True))
+    indices, distances = (xp.concat(list(part))[order] for part in zip(*parts, strict=True))
     return Neighbors(indices, distances)
 
 
-def _outside(found: Neighbors, rows: np.ndarray, codes: np.ndarray, width: int) -> Neighbors:
-    """Those of the lists of points `rows` that are not of the point's own group, (n×width)."""
-    xp = namespace(found.indices)
-    groups = xp.asarray(codes, device=device(found.indices))
-    own = groups[xp.asarray(rows, device=device(found.indices))]
-    others = groups[xp.clip(found.indices, 0, None)] != own[:, None]
-    return compressed(found, others & (found.indices >= 0), width)
+def _drop_own_group(
+    neighbors: Neighbors, rows: np.ndarray, codes: np.ndarray, width: int
+) -> Neighbors:
+    """Drop the neighbours of the points `rows` in the point's own group, (n×width)."""
+    xp = namespace(neighbors.indices)
+    groups = xp.asarray(codes, device=device(neighbors.indices))
+    own = groups[xp.asarray(rows, device=device(neighbors.indices))]
+    others = groups[xp.clip(neighbors.indices, 0, None)] != own[:, None]
+    return compressed(neighbors, others & (neighbors.indices >= 0), width)
