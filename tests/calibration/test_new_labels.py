@@ -168,5 +168,5 @@ def test_a_stored_link_of_later_labels_is_whole(tmp_path):
     with pytest.raises(InvalidInput, match=r"cannot be saved.*6 of 5 labels"):
         save(beyond, tmp_path / "beyond")
     del calibrator.later_link_log_odds_
-    with pytest.raises(InvalidInput, match="without later_link_log_odds_"):
+    with pytest.raises(InvalidInput, match="lacks later_link_log_odds_"):
         calibrator.check_stored()

@@ -157,7 +157,7 @@ def test_tags_may_be_a_tensor():
     ("weight", "message"),
     [
         (-1.0, "negative entry in row 2 of Y"),
-        (1e300, "of tag 1 on image 2; weights are positive"),
+        (1e300, "of tag 1 on image 2; weights must be positive"),
     ],
 )
 def test_weights_that_make_no_sense_are_named(weight, message):
