@@ -71,7 +71,7 @@ NO_BATTERY = {
     "NameWeights": "takes scores for every label, from two sides",
     "LabelCalibrator": "takes a score for every label: X and y have the same shape",
     "OntologyView": "takes a label matrix for X, with as many columns as it is told names",
-    "UnsaidLabels": "takes a probability for every label, and two label matrices",
+    "UnannotatedLabels": "takes a probability for every label, and two label matrices",
     "Vocabulary": "takes lists of tags",
     "WordVectorView": "takes a label matrix for X, with as many columns as it is told names",
 }

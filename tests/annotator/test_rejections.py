@@ -21,7 +21,7 @@ from tagkin.annotator.problem import Problem
 from tagkin.annotator.recipe import Recipe
 from tagkin.annotator.suggesting import scored
 from tagkin.annotator.tuning import tune
-from tagkin.calibration import UnsaidLabels
+from tagkin.calibration import UnannotatedLabels
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE, N, seen, voting
@@ -222,7 +222,7 @@ def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, 
     P = plain.calibrator_.predict_proba(np.concatenate([scores, plain.decision_function(X[N:])]))
     tagged = np.arange(len(X)) < N
     beside = np.concatenate([yes.toarray(), np.zeros(alone.shape)])
-    expected = UnsaidLabels().fit(
+    expected = UnannotatedLabels().fit(
         P, beside, np.concatenate([no.toarray(), alone.toarray()]), said=tagged
     )
     np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)

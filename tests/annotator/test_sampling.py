@@ -13,7 +13,7 @@ from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.learning import learn
 from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
 from tagkin.annotator.recipe import usual_recipe
-from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, reliability_curve
+from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import memory_at_hand
@@ -344,7 +344,7 @@ def test_errors_unsaid_labels_mixtures_and_weights_are_spread():
     np.testing.assert_allclose(spread.wrong_rates_[1:3], np.median(alone.wrong_rates_))
 
     P = np.full((40, 2), 0.5)
-    unsaid = UnsaidLabels().fit(P, truth[:40], ~truth[:40])
+    unsaid = UnannotatedLabels().fit(P, truth[:40], ~truth[:40])
     offsets = unsaid.spread(columns, 4).offsets_
     np.testing.assert_allclose(offsets[columns], unsaid.offsets_)
     np.testing.assert_allclose(offsets[1:3], unsaid.offset_)

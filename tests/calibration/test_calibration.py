@@ -223,7 +223,7 @@ def test_unusable_input_is_refused(fitted):
     with pytest.raises(InvalidInput, match=r"\(20, 40\) and \(19, 40\)"):
         LabelCalibrator().fit(S[1:], Y)
     for precision in (0, 1.5, -1, float("nan"), True, "high", [0.8, 0.9]):
-        with pytest.raises(InvalidInput, match="precision lies above 0"):
+        with pytest.raises(InvalidInput, match="precision must be above 0"):
             fitted.min_scores(precision)
     S[7, 5] = np.inf
     for use in (lambda: LabelCalibrator().fit(S, Y), lambda: fitted.predict_proba(S)):
@@ -323,7 +323,7 @@ def test_perfect_probabilities_have_no_error():
 def test_what_is_no_probability_is_refused():
     Y = np.ones((2, 2))
     for value in (-0.1, 1.1):
-        with pytest.raises(InvalidInput, match=f"P holds {value}, which is no probability"):
+        with pytest.raises(InvalidInput, match=f"P holds {value}, which is not a probability"):
             reliability_curve(Y, np.full((2, 2), value))
     with pytest.raises(InvalidInput, match="P holds nan at row 0"):
         reliability_curve(Y, np.full((2, 2), np.nan))

@@ -132,7 +132,7 @@ def test_shares_are_found_and_findings_hold_as_often_as_is_said(kind, share):
 def test_going_ahead_leads_where_many_rounds_do(monkeypatch):
     Z, _, there = drawn(np.random.default_rng(3), 2000, wrong=0.05, missing=0.2)
     found = LabelErrors().fit(Z, there)
-    monkeypatch.setattr(label_errors, "_ahead", lambda first, second, third: third)
+    monkeypatch.setattr(label_errors, "_extrapolate", lambda first, second, third: third)
     monkeypatch.setattr(label_errors, "_MOST_ROUNDS", 5000)
     monkeypatch.setattr(label_errors, "_SETTLED", 1e-7)
     expected = LabelErrors().fit(Z, there)

@@ -280,7 +280,7 @@ def test_what_does_not_fit_the_model_is_named():
     with pytest.raises(InvalidInput, match="requires y"):
         TagDenoiser(space=SPACE).fit(TWO_KINDS)
     denoiser = TagDenoiser(3, blend=1.0).fit(TWO_KINDS, TAGS)
-    with pytest.raises(InvalidInput, match="Found 3 tags in Y where 2 were fitted"):
+    with pytest.raises(InvalidInput, match="Found 3 tags in Y, but 2 were fitted"):
         denoiser.transform(TWO_KINDS, np.ones((6, 3)))
     with pytest.raises(ValueError, match="expecting 2 features"):
         denoiser.transform(np.ones((6, 5)))

@@ -7,7 +7,7 @@ import scipy.sparse
 from tagkin import TagDenoiser
 from tagkin.denoising.propagation import (
     as_tags,
-    blended,
+    blend_tags,
     propagate,
     propagation_weights,
     spread,
@@ -105,10 +105,12 @@ def test_an_image_speaks_for_itself_at_distance_zero():
 def test_blended_keeps_a_share_of_what_is_there():
     raw = scipy.sparse.csr_array(np.array([[1.0, 0.0], [0.0, 0.0]], dtype=np.float32))
     propagated = scipy.sparse.csr_array(np.array([[0.5, 0.5], [0.2, 0.4]], dtype=np.float32))
-    found = blended(raw, propagated, 0.25).toarray()
+    found = blend_tags(raw, propagated, 0.25).toarray()
     np.testing.assert_allclose(found, [[0.875, 0.125], [0.2, 0.4]], rtol=1e-6)
     for blend, expected in ((0.0, raw), (1.0, propagated)):
-        np.testing.assert_array_equal(blended(raw, propagated, blend).toarray(), expected.toarray())
+        np.testing.assert_array_equal(
+            blend_tags(raw, propagated, blend).toarray(), expected.toarray()
+        )
 
 
 # --- reading tags ---
@@ -155,7 +157,7 @@ def test_tags_may_be_a_tensor():
     ("weight", "message"),
     [
         (-1.0, "negative entry in row 2 of Y"),
-        (1e300, "of tag 1 on image 2; weights are positive"),
+        (1e300, "of tag 1 on image 2; weights must be positive"),
     ],
 )
 def test_weights_that_make_no_sense_are_named(weight, message):

@@ -279,7 +279,7 @@ def test_nan_is_refused_where_it_is(measure):
         (np.ones((3, 2)), np.full((3, 2), "a"), "S must hold real numbers"),
         (np.ones((3, 2)), np.ones((3, 2)) * 1j, "S must hold real numbers"),
         (np.ones((3, 2)), scipy.sparse.csr_array(np.ones((3, 2))), "S is a sparse matrix"),
-        (np.zeros((3, 2)), np.ones((3, 2)), "No image carries any label"),
+        (np.zeros((3, 2)), np.ones((3, 2)), "No image has any label"),
     ],
 )
 def test_unusable_input_is_refused(Y, S, message):

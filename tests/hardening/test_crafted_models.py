@@ -341,5 +341,5 @@ def test_all_that_is_stored_is_declared():
         look(saved(kind).document["content"])
     from tagkin.storage.schema import STORED
 
-    seldom = {"FaissNeighbors", "OntologyView", "Setting", "UnsaidLabels", "WordVectors"}
+    seldom = {"FaissNeighbors", "OntologyView", "Setting", "UnannotatedLabels", "WordVectors"}
     assert set(STORED) - classes - {None} <= seldom

@@ -215,7 +215,7 @@ def test_the_table_shows_every_trial_and_marks_the_best():
         ({"grid": {"n_neighbours": [1]}}, "no parameter 'n_neighbours'. It has index, metric"),
         ({"grid": {"n_neighbors": 5}}, "list of values for n_neighbors; found 5"),
         ({"grid": {"n_neighbors": []}}, "no value for n_neighbors"),
-        ({"grid": [{"n_neighbors": [1]}]}, "grid is a dict .* several grids one by one"),
+        ({"grid": [{"n_neighbors": [1]}]}, "grid must be a dict .* several grids separately"),
         ({"cv": 1}, "from 2; found 1"),
         ({"cv": 10}, "12 images for 10 folds"),
         ({"measure": "F1"}, "measure must be one of MAP"),

@@ -50,7 +50,7 @@ def test_embeddings_that_have_seen_the_labels_are_noticed():
     space = SemanticSpace().fit(X, Y)
     embeddings = space.transform(X)
     for seen in (embeddings, embeddings[:, :3]):
-        with pytest.warns(UserWarning, match="fitted on the labels of these very images"):
+        with pytest.warns(UserWarning, match="fitted on the labels of these images"):
             evaluate_folds(NeighborVoting(9), seen, Y, progress=False)
     with pytest.warns(UserWarning, match="make_pipeline"):
         held_out_scores(NeighborVoting(9), embeddings, scipy.sparse.csr_array(Y), progress=False)

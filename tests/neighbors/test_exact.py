@@ -172,7 +172,7 @@ def test_input_is_neither_kept_nor_changed():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda i: i.kneighbors(np.ones((2, 4)), 3), "4 features where the points have 5"),
+        (lambda i: i.kneighbors(np.ones((2, 4)), 3), "4 features, but the points have 5"),
         (lambda i: i.kneighbors(np.ones((2, 5)), 21), "21 neighbours among 20 points"),
         (lambda i: i.kneighbors(np.ones((2, 5)), 20, exclude=[0, 1]), "at most 19"),
         (lambda i: i.kneighbors(np.ones((2, 5)), 0), "from 1; found 0"),

@@ -60,7 +60,7 @@ def test_other_labels_for_the_same_images(method):
 def test_other_labels_must_be_as_many():
     Z, Y = data()
     method = NeighborVoting(3).fit(Z, Y)
-    with pytest.raises(InvalidInput, match="4 labels where 5"):
+    with pytest.raises(InvalidInput, match="4 labels, but 5"):
         method.relabel(Y[:, :4])
     with pytest.raises(InvalidInput):
         method.relabel(Y[:10])

@@ -47,7 +47,7 @@ def test_the_mixture_is_learned_from_held_out_images(model):
     noise, truth = rng.normal(-2, 1, Y.shape), 4 * (Y > 0) - 2 + rng.normal(0, 2, Y.shape)
     model.fit_mixture(Components(noise, truth), Y)
     assert (model.vote_weights_ < model.readout_weights_).all()
-    with pytest.raises(InvalidInput, match="Found 2 labels where 6 are known"):
+    with pytest.raises(InvalidInput, match="Found 2 labels, but 6 are known"):
         model.fit_mixture(Components(noise, truth), Y[:, :2])
 
 
@@ -130,7 +130,7 @@ def test_rejections_of_images_that_come_later(collection, tmp_path):
     assert_same(votes(late.relabel(Y, rejected=rejected)), votes(whole), 1e-9)
     assert_same(votes(tagkin.load(tagkin.save(late, tmp_path / "model"))), votes(whole), 1e-9)
     assert_same(votes(late.relabel(Y)), votes(KinReadout(20).fit(X, Y)), 1e-9)
-    with pytest.raises(InvalidInput, match="carries a label that is rejected"):
+    with pytest.raises(InvalidInput, match="has a label that is also rejected"):
         late.relabel(Y, rejected=Y)
 
 

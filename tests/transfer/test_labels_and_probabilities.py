@@ -66,7 +66,7 @@ def test_without_probabilities_the_five_best_are_predicted(fitted, collection):
         fitted.predict(collection.X_new), fitted.predict(collection.X_new, n_best=5)
     )
     for use in (fitted.predict, fitted.suggest):
-        with pytest.raises(InvalidInput, match=r"has none. Use min_score or n_best"):
+        with pytest.raises(InvalidInput, match=r"has no probabilities. Use min_score or n_best"):
             use(collection.X_new, threshold=0.5)
 
 
@@ -85,7 +85,9 @@ def test_with_probabilities_what_is_probable_is_predicted(fitted, collection):
     assert [{s.label for s in row} for row in suggested] == [
         set(np.flatnonzero(row >= 0.4).tolist()) for row in P
     ]
-    with pytest.raises(InvalidInput, match=r"from 0 to 1; found 7. A score is min_score"):
+    with pytest.raises(
+        InvalidInput, match=r"from 0 to 1; found 7. For a least score, pass min_score"
+    ):
         fitted.suggest(X_new, threshold=7)
     with pytest.raises(InvalidInput, match=r"found -0.1"):
         fitted.predict(X_new, threshold=[0.1, 0.2, -0.1, 0, 0, 0])

@@ -151,7 +151,7 @@ def test_labels_of_one_image(problem):
 
 
 def test_parts_of_different_length_are_refused(problem):
-    with pytest.raises(InvalidInput, match="support has 3 rows where candidates has 90"):
+    with pytest.raises(InvalidInput, match="support has 3 rows, but candidates has 90"):
         LiveScores(**(problem | {"support": np.ones(3)}))
 
 

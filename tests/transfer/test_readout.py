@@ -132,9 +132,9 @@ def test_where_nothing_is_forgotten_a_rejection_says_nothing_new():
 
 def test_what_cannot_be_rejected():
     X, Y, _ = make_collection(50)
-    with pytest.raises(InvalidInput, match="carries a label that is rejected for it"):
+    with pytest.raises(InvalidInput, match="has a label that is also rejected for it"):
         LogisticReadout().fit(X, Y, rejected=Y)
-    with pytest.raises(InvalidInput, match=r"rejected has the shape \(50, 2\)"):
+    with pytest.raises(InvalidInput, match=r"rejected has shape \(50, 2\)"):
         LogisticReadout().fit(X, Y, rejected=Y[:, :2])
 
 
@@ -187,7 +187,7 @@ def test_labels_that_are_done_are_put_aside(with_rejections, monkeypatch):
     rejected = (rng.random(Y.shape) < 0.05) * (1 - Y) if with_rejections else None
     found = []
     for share in (0.0, 0.75):
-        monkeypatch.setattr(_logistic, "_GO_ON", share)
+        monkeypatch.setattr(_logistic, "_STILL_OPEN", share)
         fitted = LogisticReadout(tol=1e-4, random_state=0).fit(X, Y, rejected=rejected)
         found.append(fitted.decision_function(X))
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)

@@ -137,10 +137,10 @@ def test_users_must_fit_the_images(with_twins):
         TagRelevance(5).fit(X, Y, users=users[1:])
     model = TagRelevance(5).fit(X, Y, users=users)
     before = model.decision_function(X_new)
-    for bad, message in ((None, "no users for images added .* with them"), (users, "60 users")):
+    for bad, message in ((None, "no users for added images.* with users"), (users, "60 users")):
         with pytest.raises(InvalidInput, match=message):
             model.partial_fit(X[:5], Y[:5], users=bad)
-    with pytest.raises(InvalidInput, match="fitted without them"):
+    with pytest.raises(InvalidInput, match="fitted without users"):
         TagRelevance(5).fit(X, Y).partial_fit(X[:5], Y[:5], users=users[:5])
     np.testing.assert_array_equal(model.decision_function(X_new), before)
     model.fit(X, Y)

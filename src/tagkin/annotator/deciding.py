@@ -10,7 +10,7 @@ import scipy.sparse
 
 from tagkin.annotator.naming import LearnedNames, Naming
 from tagkin.arrays import row_blocks, to_numpy
-from tagkin.calibration import LabelCalibrator, UnsaidLabels
+from tagkin.calibration import LabelCalibrator, UnannotatedLabels
 
 __all__ = ["Decisions"]
 
@@ -53,7 +53,7 @@ class Decisions:
         method: Any,
         naming: Naming | None,
         names: LearnedNames | None,
-    ) -> UnsaidLabels | None:
+    ) -> UnannotatedLabels | None:
         """How often unsaid labels are right, by held-out scores (N×D) of the images learned from.
 
         Those of the others are the fitted method's own, which has not seen them. None unless some
@@ -78,7 +78,7 @@ class Decisions:
             yes = scipy.sparse.vstack([yes, nothing], format="csr")
             no = scipy.sparse.vstack([no, alone], format="csr")
             said = np.append(said, np.zeros(len(others), dtype=bool))
-        return UnsaidLabels().fit(P, yes, no, said=said)
+        return UnannotatedLabels().fit(P, yes, no, said=said)
 
     def _scores(
         self,

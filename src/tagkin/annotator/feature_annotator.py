@@ -97,7 +97,7 @@ class FeatureAnnotator(FeatureScores):
         How much the labels were denoised for the space.
     rejected_ : CSR array of shape (N, D)
         Labels that were rejected for the images learned from.
-    unsaid_ : UnsaidLabels or None
+    unsaid_ : UnannotatedLabels or None
         How often labels that nobody said are right, where a person accepted and rejected some.
     groups_ : int array of shape (N,)
         The group that each image was held out with, by number.

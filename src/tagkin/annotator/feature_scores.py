@@ -17,7 +17,7 @@ from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.deferring import Deferring
 from tagkin.arrays.labels import TakesLabelMatrix
-from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels
+from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.names import NamePrior
@@ -33,7 +33,7 @@ class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
     method_: Any
     space_: Any
     calibrator_: LabelCalibrator
-    unsaid_: UnsaidLabels | None
+    unsaid_: UnannotatedLabels | None
     held_out_: scipy.sparse.csr_array
     errors_: LabelErrors
     vocabulary_: Any

@@ -19,7 +19,7 @@ from tagkin.annotator.naming import LearnedNames
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import blas_threads_for, row_blocks
-from tagkin.calibration import LabelCalibrator, LabelErrors, UnsaidLabels, with_other_labels
+from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels, with_other_labels
 from tagkin.evaluation import mean_average_precision
 from tagkin.progress import Counted, Progress, silent
 from tagkin.space import IndicatorView, SemanticSpace
@@ -47,7 +47,7 @@ class Learned:
     absent labels, from models that had not seen it."""
     names: LearnedNames | None = None
     """How much the names of the labels count, if a prior was given."""
-    unsaid: UnsaidLabels | None = None
+    unsaid: UnannotatedLabels | None = None
     """How often unsaid labels are right, if a person accepted and rejected some."""
 
 

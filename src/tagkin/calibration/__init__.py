@@ -9,13 +9,13 @@ from tagkin.calibration.reliability import (
     expected_calibration_error,
     reliability_curve,
 )
-from tagkin.calibration.unsaid import UnsaidLabels
+from tagkin.calibration.unannotated import UnannotatedLabels
 
 __all__ = [
     "LabelCalibrator",
     "LabelErrors",
     "ReliabilityCurve",
-    "UnsaidLabels",
+    "UnannotatedLabels",
     "expected_calibration_error",
     "probability_missing",
     "probability_wrong",

@@ -1,4 +1,4 @@
-"""Cuts: from which score on a label's suggestions are right often enough, alone and together."""
+"""Least scores (cuts) at which suggestions reach a precision, per label and together."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from tagkin.calibration.pooling import ScoreTable
 __all__ = [
     "PRECISIONS",
     "PRIOR_IMAGES",
-    "asked_of_each",
-    "asked_of_later",
     "cut_precision",
     "joint_precision",
     "lowest_cuts",
+    "new_label_precision",
+    "per_label_precision",
 ]
 
-# Weight of the calibrated probability, in images, beside the held-out images themselves. On new
-# images of Corel5k, votes reached a precision of .76 with 10 where .8 was wanted, and .83 with 30.
+# Weight of the calibrated probability, in images, next to the held-out images. On new images of
+# Corel5k, votes reached a precision of .76 with 10 and .83 with 30, for a target of .8.
 PRIOR_IMAGES = 30
 
-# Precisions that a label may be asked for, and by how much less than wanted at the most. Labels
-# that are nearly always right lift the precision of all suggestions together above what is wanted;
-# the others' cuts go down for it, but not beyond this. What the held-out images promise must stay
-# above what is wanted by a margin. They chose the cuts and promise a little too much; but what
-# learned from all images is better than what was learned without them. On other training images of
-# COCO, Flickr8k and photos, of which 300 to 5,000 were learned from, .5 to .95 were reached within
-# .008 on average and .021 at the most, rather above (.011 and .032 with a margin of .02).
+# Grid of precisions per label, and the largest shortfall of a label. Labels that are nearly always
+# right raise the joint precision above the target, so the cuts of other labels may go down, but not
+# beyond this drop. The joint precision on the held-out images must exceed the target by a margin,
+# because these images chose the cuts; on the other hand a model learned from all images is better.
+# On other training images of COCO, Flickr8k and photos, with 300 to 5,000 training images, targets
+# of .5 to .95 were met within .008 on average and .021 at most, mostly above (.011 and .032 with a
+# margin of .02).
 PRECISIONS = np.linspace(0.0, 1.0, 201)
 _LARGEST_DROP, _MARGIN = 0.1, 0.005
 
-# Of labels that came later, little is known one by one, and their cuts are judged on images that
-# they were not chosen on. On other training images of the same, with 150 to 2,500 that brought the
-# labels, .5 to .95 were reached within .006, .013 and .015 on average; with the rule of the labels
-# known before and a margin of .02, within .008, .015 and .037.
+# Little is known about each new label, so their cuts are judged on images that did not choose them.
+# On other training images of the same datasets, with 150 to 2,500 images with the new labels,
+# targets of .5 to .95 were met within .006, .013 and .015 on average; with the rule of the earlier
+# labels and a margin of .02, within .008, .015 and .037.
 _LATER_DROP, _LATER_RISE = 0.3, 0.1
 
 
 def cut_precision(log_odds: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Precision expected of the images that score as high as each group or higher, (D, G)."""
+    """Return the expected precision of images at or above each score group, (D, G)."""
     p = expit(log_odds)
     images, positives, expected = (
         np.cumsum(part, axis=1) for part in (table.count, table.positives, table.count * p)
@@ -49,45 +49,46 @@ def cut_precision(log_odds: np.ndarray, table: ScoreTable) -> np.ndarray:
 
 
 def lowest_cuts(precision: np.ndarray) -> np.ndarray:
-    """How many groups of each label are above its lowest cut that reaches each of PRECISIONS.
+    """Count each label's groups above its lowest cut that reaches each of PRECISIONS.
 
-    By the precision of cuts (D, G); an int array of shape (D, 201), 0 where no cut does.
+    From the precision of cuts (D, G); an int array of shape (D, 201), 0 if no cut reaches it.
     """
-    # cuts sorted by the best from there on
+    # best precision at or below each cut, which is sorted
     best_from = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
     return np.stack([np.searchsorted(-best, -PRECISIONS, side="right") for best in best_from])
 
 
 def joint_precision(precision: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Precision expected of all suggestions where each label is asked for each of PRECISIONS."""
+    """Return the expected precision of all suggestions if labels reach each of PRECISIONS."""
     images = np.cumsum(table.count, axis=1)
-    n_right = images * precision
+    expected_correct = images * precision
     n_groups = lowest_cuts(precision)
-    last, some = np.maximum(n_groups - 1, 0), n_groups > 0
-    given, right = (
-        (np.take_along_axis(part, last, axis=1) * some).sum(axis=0) for part in (images, n_right)
+    last, has_cut = np.maximum(n_groups - 1, 0), n_groups > 0
+    n_suggested, n_correct = (
+        (np.take_along_axis(part, last, axis=1) * has_cut).sum(axis=0)
+        for part in (images, expected_correct)
     )
-    return np.divide(right, given, out=np.ones_like(right), where=given > 0)
+    return np.divide(n_correct, n_suggested, out=np.ones_like(n_correct), where=n_suggested > 0)
 
 
-def asked_of_each(precision: float, joint: np.ndarray | None) -> float:
-    """Precision to ask of each label, so that all suggestions together have the wanted one."""
+def per_label_precision(precision: float, joint: np.ndarray | None) -> float:
+    """Return the precision each label must reach for a joint precision of `precision`."""
     if joint is None:
         return precision
     allowed = (precision >= PRECISIONS) & (precision - _LARGEST_DROP <= PRECISIONS)
     enough = to_numpy(joint) >= precision + _MARGIN
-    for asked in PRECISIONS[allowed][::-1]:
-        if not enough[np.searchsorted(PRECISIONS, asked)]:
+    for candidate in PRECISIONS[allowed][::-1]:
+        if not enough[np.searchsorted(PRECISIONS, candidate)]:
             break
-        precision = float(asked)
+        precision = float(candidate)
     return precision
 
 
-def asked_of_later(precision: float, joint: np.ndarray | None) -> float:
-    """The same of labels that came later, by a joint precision that never decreases."""
+def new_label_precision(precision: float, joint: np.ndarray | None) -> float:
+    """Return the same for new labels, from a joint precision that never decreases."""
     if joint is None:
         return precision
     low, high = precision - _LATER_DROP, min(precision + _LATER_RISE, 1.0)
     enough = to_numpy(joint) >= precision + _MARGIN
-    asked = PRECISIONS[enough & (low - 1e-9 <= PRECISIONS) & (high + 1e-9 >= PRECISIONS)]
-    return float(asked[0]) if len(asked) else high
+    allowed = PRECISIONS[enough & (low - 1e-9 <= PRECISIONS) & (high + 1e-9 >= PRECISIONS)]
+    return float(allowed[0]) if len(allowed) else high

@@ -1,13 +1,12 @@
-"""How many labels are wrong and how many are missing, and which: from held-out log-odds.
+"""Estimate which labels are wrong or missing, and how many, from held-out log-odds.
 
-A label t belongs on an image with probability q. It is there although it does not belong with
-probability aₜ, and not there although it does with probability eₜ, so that it is there with
+A label t belongs on an image with probability q. A label that does not belong is present with
+probability aₜ, and a label that belongs is absent with probability eₜ. So it is present with
 probability
 
     p = (1 − q) aₜ + q (1 − eₜ).
 
-Where q comes close to 0 and to 1, p levels off at aₜ and at 1 − eₜ: this is what the two rates are
-learned from.
+As q approaches 0 and 1, p levels off at aₜ and 1 − eₜ. The two rates are learned from this.
 """
 
 from __future__ import annotations
@@ -30,34 +29,33 @@ from tagkin.wording import count
 __all__ = ["LabelErrors"]
 
 _MOST_ROUNDS = 200
-_SETTLED = 1e-4  # relative change of the shares of a round after which no more are needed
-_FARTHEST = 16.0  # rounds that are gone ahead at once, at most
+_SETTLED = 1e-4  # relative change of the shares in the last round
+_FARTHEST = 16.0  # most rounds to extrapolate at once
 _LEAST_RATE = 1e-12
-_START = 0.03  # share of wrong and of missing labels before looking
-# A label's own errors count beside this many of what is expected of it by all labels.
+_START = 0.03  # initial share of wrong and of missing labels
+# A label's own errors are shrunk towards its expectation with the weight of this many errors.
 _PRIOR_ERRORS = 100
-# Labels that are taken to have been looked at before: few labels alone make no large share.
+# Prior labels and their share of errors, so few labels do not give an extreme share.
 _PRIOR_LABELS, _PRIOR_SHARE = 100, 0.01
-# Of the images that have a label, and of those where it belongs: most that can be wrong, missing.
+# Largest share of wrong and of missing labels.
 _MOST = 0.95
-# Rare labels fit the sigmoid worst and would decide: asked are labels on so many images. They must
-# make it so much likelier (in log-likelihood) that wrong labels fall on all labels equally often.
+# Rare labels fit the sigmoid worst and would dominate, so only labels on this many images decide
+# whether wrong labels fall on all labels equally often, if the log-likelihood gains this much.
 _FREQUENT, _CLEARLY = 100, 10
 
 
 class LabelErrors(BaseEstimator):
     """Shares of wrong and of missing labels, learned from held-out log-odds.
 
-    The log-odds z are those of models that had not seen the image, but had seen labels with the
-    same errors. Whether a label belongs is taken as P(belongs | z) = σ(αₜ z + βₜ), with slopes and
-    intercepts shrunk as in `LabelCalibrator`; the likelihood of the labels that are there is
-    maximised by expectation maximisation. A label's own rates are shrunk towards what is expected
-    of it by all labels: the same share of its images is missing, and wrong ones fall on labels as
-    often as these are there, or on all equally often where labels with many images say so clearly.
+    The log-odds z come from models that have not seen the image, but were fitted to labels with
+    the same errors. A label belongs with P(belongs | z) = σ(αₜ z + βₜ), with slopes and intercepts
+    shrunk as in `LabelCalibrator`. Expectation maximisation maximises the likelihood of the
+    present labels. Each label's rates are shrunk towards expectations from all labels: the same
+    share of each label is missing, and wrong labels fall on labels in proportion to their
+    frequency, or equally often if labels with many images clearly show that.
 
-    The tails of z matter. They must be log-odds that go on falling where nothing speaks for a
-    label: a floor looks like wrong labels. What isotonic regression has levelled off shows fewer
-    errors than there are.
+    The tails of z matter. Log-odds must keep falling for unsupported labels, because a floor looks
+    like wrong labels. Plateaus of isotonic regression hide errors.
 
     Attributes
     ----------
@@ -66,13 +64,13 @@ class LabelErrors(BaseEstimator):
     slopes_, intercepts_ : arrays of shape (D,)
         αₜ and βₜ.
     wrong_rates_ : array of shape (D,)
-        aₜ: of the images where a label does not belong, the share that has it.
+        aₜ: the share of images with the label among those where it does not belong.
     missing_rates_ : array of shape (D,)
-        eₜ: of the images where a label belongs, the share that does not have it.
+        eₜ: the share of images without the label among those where it belongs.
     wrong_share_ : float
-        Share of the labels that are there which are wrong.
+        Share of wrong labels among the present labels.
     missing_share_ : float
-        Share of the labels that belong which are not there.
+        Share of absent labels among the labels that belong.
 
     Examples
     --------
@@ -92,23 +90,23 @@ class LabelErrors(BaseEstimator):
         labels, Z = check_pair(Y, Z, ("Y", "Z"))
         table = summarize(Z, labels)
         there = table.positives.sum(axis=1)
-        without = Z.shape[0] - there  # a label can be put wrongly on these
+        without = Z.shape[0] - there  # images that can get the label wrongly
         sums = ErrorSums(table)
         tasks = [partial(_maximize, table, sums, weights) for weights in (there * without, without)]
         by_frequency, evenly = run_parallel(tasks)
         gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
-        found = evenly if gain.sum() > _CLEARLY else by_frequency
+        best = evenly if gain.sum() > _CLEARLY else by_frequency
         self.n_labels_ = Z.shape[1]
-        self.slopes_, self.intercepts_ = found.sigmoids.T.copy()
-        self.wrong_rates_, self.missing_rates_ = found.wrong_rates, found.missing_rates
-        expected = found.expected(sums)
+        self.slopes_, self.intercepts_ = best.sigmoids.T.copy()
+        self.wrong_rates_, self.missing_rates_ = best.wrong_rates, best.missing_rates
+        expected = best.expected(sums)
         self.wrong_share_ = float(expected.wrong.sum() / max(there.sum(), 1))
         belonging = expected.belonging.sum()
         self.missing_share_ = float(expected.missing.sum() / max(belonging, 1))
         return self
 
     def predict_proba(self, Z: Array) -> np.ndarray:
-        """Probability (n, D) that each label belongs, whether it is there or not: q."""
+        """Return q, the probability that each label belongs, present or not, shape (n, D)."""
         check_is_fitted(self)
         Z = check_scores(Z)
         if Z.shape[1] != self.n_labels_:
@@ -122,21 +120,21 @@ class LabelErrors(BaseEstimator):
         return q
 
     def spread(self, columns: np.ndarray, n_labels: int) -> Self:
-        """Be one of D = `n_labels` labels, of which these columns, ascending, were fitted.
+        """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted.
 
-        The others get the medians of those.
+        The other labels get the medians of the fitted labels.
         """
         check_is_fitted(self)
         positions = positions_among(columns, n_labels)
         for name in ("slopes_", "intercepts_", "wrong_rates_", "missing_rates_"):
             known = getattr(self, name)
-            usual = np.full(n_labels - len(known), np.median(known))
-            setattr(self, name, np.append(known, usual)[positions])
+            medians = np.full(n_labels - len(known), np.median(known))
+            setattr(self, name, np.append(known, medians)[positions])
         self.n_labels_ = n_labels
         return self
 
     def describe(self) -> list[str]:
-        """What was learned, in a few sentences."""
+        """Return a few sentences that describe the estimates."""
         check_is_fitted(self)
         return [
             f"Shares of wrong and missing labels, learned for {count(self.n_labels_, 'label')}.",
@@ -154,12 +152,12 @@ class _Model:
     missing_rates: np.ndarray
 
     def coordinates(self) -> np.ndarray:
-        """The sigmoids, and the logarithms of the rates, (D, 4)."""
+        """Return the sigmoids and the logarithms of the rates, (D, 4)."""
         rates = np.stack([self.wrong_rates, self.missing_rates], axis=1)
         return np.hstack([self.sigmoids, np.log(np.maximum(rates, _LEAST_RATE))])
 
     def at(self, coordinates: np.ndarray) -> _Model:
-        """The model at these coordinates; rates of 0 stay."""
+        """Return the model at these coordinates; rates of 0 stay 0."""
         wrong, missing = np.exp(np.minimum(coordinates[:, 2:], np.log(_MOST))).T
         return _Model(
             coordinates[:, :2],
@@ -168,21 +166,21 @@ class _Model:
         )
 
     def expected(self, sums: ErrorSums) -> Expected:
-        """The expectation: of the labels there, which do not belong; of the others, which do."""
+        """Return the expected numbers of wrong and missing labels."""
         return sums.at(self.sigmoids, self.wrong_rates, self.missing_rates)
 
     def likelihoods(self, table: ScoreTable) -> np.ndarray:
-        """Log-likelihood of where each label is, (D,)."""
+        """Return the log-likelihood of each label's images, (D,)."""
         q = expit(self.sigmoids[:, :1] * table.mean + self.sigmoids[:, 1:])
         p = (1 - q) * self.wrong_rates[:, None] + q * (1 - self.missing_rates[:, None])
         p = np.clip(p, 1e-300, 1 - 1e-16)
         absent = table.count - table.positives
-        found = table.positives * np.log(p) + absent * np.log1p(-p)
-        return np.asarray(found.sum(axis=1))
+        likelihood = table.positives * np.log(p) + absent * np.log1p(-p)
+        return np.asarray(likelihood.sum(axis=1))
 
 
 def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model:
-    """Expectation maximisation, where wrong labels are expected in proportion to `weights`."""
+    """Run expectation maximisation; wrong labels are expected in proportion to `weights`."""
     n = table.count.sum(axis=1)
     there = table.positives.sum(axis=1)
     weights = weights / max(weights.sum(), 1)
@@ -194,9 +192,9 @@ def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model
     for _ in range(_MOST_ROUNDS):
         expected = model.expected(sums)
         belonging = expected.belonging
-        wrong = _shrunk(expected.wrong, _pooled(expected.wrong, there) * there.sum() * weights)
-        missing = _shrunk(expected.missing, _pooled(expected.missing, belonging) * belonging)
-        # one step suffices: the next round goes on from it
+        wrong = _shrink(expected.wrong, _pool_share(expected.wrong, there) * there.sum() * weights)
+        missing = _shrink(expected.missing, _pool_share(expected.missing, belonging) * belonging)
+        # one step suffices, because the next round continues from it
         gradient, curvature = prior.added(expected.gradient, expected.curvature, model.sigmoids)
         sigmoids = newton_step(model.sigmoids, gradient, curvature)
         prior = Prior.of(sigmoids, curvature)
@@ -210,16 +208,16 @@ def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model
             break
         before, path = shares, [*path, model]
         if len(path) == 3:
-            model = _ahead(*path)
+            model = _extrapolate(*path)
             path = [model]
     return model
 
 
-def _ahead(first: _Model, second: _Model, third: _Model) -> _Model:
-    """Where the rounds that led from one model to the next are going, as far as can be told.
+def _extrapolate(first: _Model, second: _Model, third: _Model) -> _Model:
+    """Extrapolate from three consecutive models.
 
-    A round changes little, and hardly less than the one before: r and r + v. Varadhan and Roland
-    (2008) go on from the first by 2s r + s² v with s = ‖r‖/‖v‖, here in the rates' logarithms.
+    Consecutive rounds change the model by similar small steps, r and r + v. Varadhan and Roland
+    (2008) move from the first model by 2s r + s² v with s = ‖r‖/‖v‖, here with logarithmic rates.
     """
     x, y, z = (model.coordinates() for model in (first, second, third))
     r, v = y - x, (z - y) - (y - x)
@@ -228,12 +226,12 @@ def _ahead(first: _Model, second: _Model, third: _Model) -> _Model:
     return third if s <= 1 else third.at(x + 2 * s * r + s * s * v)
 
 
-def _pooled(errors: np.ndarray, labels: np.ndarray) -> float:
-    """Share of errors over all labels, with the prior's labels."""
+def _pool_share(errors: np.ndarray, labels: np.ndarray) -> float:
+    """Return the share of errors over all labels, including the prior labels."""
     total = errors.sum() + _PRIOR_SHARE * _PRIOR_LABELS
     return float(total / (labels.sum() + _PRIOR_LABELS))
 
 
-def _shrunk(errors: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Posterior mean of Poisson counts whose rates have a gamma prior with mean `expected`."""
+def _shrink(errors: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Return the posterior mean of Poisson counts, with a gamma prior of mean `expected`."""
     return expected * (errors + _PRIOR_ERRORS) / (expected + _PRIOR_ERRORS)

@@ -1,4 +1,4 @@
-"""The way from scores to log-odds that labels have in common."""
+"""The common link from scores to log-odds."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ class Link(NamedTuple):
     """Shape (k,)."""
 
     def __call__(self, s: np.ndarray) -> np.ndarray:
-        """g(s), constant outside the steps."""
+        """Return g(s), constant outside the steps."""
         return np.interp(s, self.scores, self.log_odds)
 
     def prolonged(self, s: np.ndarray) -> np.ndarray:
-        """g(s), going on in a straight line below the lowest and above the highest step."""
+        """Return g(s), continued in a straight line below the lowest and above the highest step."""
         low, high = self.scores[0], self.scores[-1]
         slope = (self.log_odds[-1] - self.log_odds[0]) / (high - low) if high > low else 0.0
         return self(s) + slope * (s - np.clip(s, low, high))
 
 
 class LinkedLabels(NamedTuple):
-    """Labels that have a link in common."""
+    """Labels with a common link."""
 
     labels: slice
     link: Link
     sigmoids: np.ndarray
     """Slopes and intercepts, shape (2, labels)."""
     level: Link | None
-    """h, where there is one."""
+    """h of new labels, or None."""
     joint_precision: np.ndarray | None
 
     def log_odds(self, s: np.ndarray, prolonged: bool = False) -> np.ndarray:
-        """Of scores s (n, labels); `prolonged` beyond the steps of links, or constant there."""
+        """Return log-odds of scores s (n, labels); `prolonged` extends links beyond their steps."""
         slopes, intercepts = self.sigmoids
         z = self.link.prolonged(s) if prolonged else self.link(s)
         z *= slopes

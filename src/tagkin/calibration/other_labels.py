@@ -1,8 +1,8 @@
-"""What the other labels of an image say of a label, beyond what the image itself says.
+"""Correct held-out log-odds of a label by the other labels of the image.
 
-A photograph with *surfboard* on it shows the *sea* likelier than its looks alone tell. Held-out
-probabilities p do not know the image's own labels, so where labels are audited these still have
-something to say: through what is unexpected in them, the residuals r = y − p.
+A photograph tagged *surfboard* is more likely to show the *sea* than its pixels alone suggest.
+Held-out probabilities p do not know the image's own labels. An audit can therefore use them as
+further evidence, through their residuals r = y − p.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ __all__ = ["with_other_labels"]
 # and 54.3).
 _PENALTY = 30.0
 _N_FOLDS = 5
-_MOST_LABELS = 1024  # that speak of each other, the most frequent: the products are of this size
-_LEAST_SLOPE = 0.2  # below it, log-odds say next to nothing of a label, and a step would be wild
+_MOST_LABELS = 1024  # the most frequent labels, used as evidence; size of the matrices
+_LEAST_SLOPE = 0.2  # with lower slopes a step would be too large
 
 
 def with_other_labels(
     Z: np.ndarray, Y: scipy.sparse.csr_array, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """Held-out log-odds Z (n×D) that count what the image's other labels say: an array of its own.
+    """Return a copy of held-out log-odds Z (n×D), corrected by the image's other labels.
 
-    With p the probability that a label is there, by `LabelErrors`, and r = y − p, label t gains
+    With p the probability that a label is present, by `LabelErrors`, and r = y − p, label t gains
     Σₛ wₛₜ rₛ over the other labels s: one Newton step of the logistic regression of t on the
     residuals, with penalty λ/2 ‖wₜ‖² and p (1 − p) at its mean v̄ₜ,
 
         wₜ = (v̄ₜ C + λ I)⁻¹ cₜ under wₜₜ = 0,  C = Σ r rᵀ.
 
-    An image's own group (itself, without `groups` (n,)) and a fifth of the others are left out of
-    the sums that its labels are judged by.
+    The sums for an image leave out its own group (itself, without `groups` (n,)) and a fifth of
+    the other images.
 
     Parameters
     ----------
     Z : array of shape (n, D)
     Y : CSR array of shape (n, D)
-        The labels that are there.
+        Present labels.
     groups : int array of shape (n,), optional
     """
-    known = _asked(Y)
-    found = np.array(Z)
-    Z, Y = (Z, Y) if len(known) == Z.shape[1] else (Z[:, known], Y[:, known])
+    columns = _most_frequent_labels(Y)
+    log_odds = np.array(Z)
+    Z, Y = (Z, Y) if len(columns) == Z.shape[1] else (Z[:, columns], Y[:, columns])
     errors = LabelErrors().fit(Z, Y)
     parts = [_Part.of(Z, Y, errors, rows) for rows in _folds(Z.shape[0], groups)]
     products = sum(part.products for part in parts)
@@ -63,20 +63,20 @@ def with_other_labels(
 
     tasks = [partial(weights_without, part) for part in parts]
     for part, weights in zip(parts, run_parallel(tasks), strict=True):
-        for some in _blocks(len(part.rows), len(known)):
-            step = matmul(part.residuals[some], (weights / slopes).astype(part.residuals.dtype))
-            found[np.ix_(part.rows[some], known)] += np.asarray(step, dtype=found.dtype)
-    return found
+        for block in _blocks(len(part.rows), len(columns)):
+            step = matmul(part.residuals[block], (weights / slopes).astype(part.residuals.dtype))
+            log_odds[np.ix_(part.rows[block], columns)] += np.asarray(step, dtype=log_odds.dtype)
+    return log_odds
 
 
-def _asked(Y: scipy.sparse.csr_array) -> np.ndarray:
-    """The labels that speak of each other, in their order."""
+def _most_frequent_labels(Y: scipy.sparse.csr_array) -> np.ndarray:
+    """Return the columns of the most frequent labels, ascending."""
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     return np.sort(np.argsort(-counts, kind="stable")[:_MOST_LABELS])
 
 
 def _folds(n: int, groups: np.ndarray | None) -> list[np.ndarray]:
-    """The images of each fold; all images of a group are in one."""
+    """Return the images of each fold; images of a group are in the same fold."""
     codes = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     return [np.flatnonzero(codes % _N_FOLDS == fold) for fold in range(_N_FOLDS)]
 
@@ -87,12 +87,12 @@ def _blocks(n: int, n_labels: int) -> list[slice]:
 
 @dataclass(frozen=True)
 class _Part:
-    """What is unexpected in the labels of some images."""
+    """Residuals of the labels of some images."""
 
     rows: np.ndarray
-    """Which images, shape (m,)."""
+    """Indices of the images, shape (m,)."""
     residuals: np.ndarray
-    """y − p, shape (m, C), as precise as the log-odds."""
+    """y − p, shape (m, C), in the precision of the log-odds."""
     products: np.ndarray
     """Σ r rᵀ, shape (C, C)."""
     variances: np.ndarray
@@ -102,20 +102,20 @@ class _Part:
     def of(
         cls, Z: np.ndarray, Y: scipy.sparse.csr_array, errors: LabelErrors, rows: np.ndarray
     ) -> _Part:
-        """Of the images in these rows, with log-odds and labels of all images (n×C)."""
+        """Compute residuals of these rows, from log-odds and labels of all images (n×C)."""
         n_labels, dtype = Z.shape[1], np.result_type(Z, np.float32)
         names = ("slopes_", "intercepts_", "wrong_rates_", "missing_rates_")
         learned = (getattr(errors, name).astype(dtype) for name in names)
         slopes, intercepts, wrong, missing = learned
         residuals = np.empty((len(rows), n_labels), dtype=dtype)
         products, variances = np.zeros((n_labels, n_labels)), np.zeros(n_labels)
-        for some in _blocks(len(rows), n_labels):
-            p = expit(slopes * Z[rows[some]] + intercepts)
+        for block in _blocks(len(rows), n_labels):
+            p = expit(slopes * Z[rows[block]] + intercepts)
             p *= 1 - missing - wrong
             p += wrong
-            R = residuals[some]
+            R = residuals[block]
             np.negative(p, out=R)
-            there = Y[rows[some]].tocoo()
+            there = Y[rows[block]].tocoo()
             R[there.row, there.col] += there.data > 0
             products += matmul(R.T, R)
             p -= p * p
@@ -124,7 +124,7 @@ class _Part:
 
 
 def _weights(C: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """Weights w (C×C), a column for each label, from one eigendecomposition of C.
+    """Return weights w (C×C), a column per label, from a single eigendecomposition of C.
 
     With A = v̄ₜ C + λ I, the solution under wₜₜ = 0 is A⁻¹ cₜ less the multiple of A⁻¹ eₜ that makes
     it so.

@@ -1,4 +1,4 @@
-"""Probabilities from scores when most labels are rare: what labels share is learned from all.
+"""Probabilities from scores if most labels are rare, with parameters shared by all labels.
 
 A label's scores are summarised by a hundred groups of neighbouring ranks; everything else is
 computed from those (D, G) tables, whatever the number of images.
@@ -50,14 +50,14 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class Prior:
-    """What the sigmoids of all labels have in common: the normal distribution that they are of."""
+    """The normal prior of the sigmoids of all labels."""
 
     mean: np.ndarray = field(default_factory=_LINK.copy)  # (2,)
     precision: np.ndarray = field(default_factory=lambda: np.eye(2))
 
     @classmethod
     def of(cls, sigmoids: np.ndarray, curvature: np.ndarray) -> Prior:
-        """The likeliest for sigmoids (D, 2) that are known up to their curvature (D, 2, 2)."""
+        """Return the most likely prior of sigmoids (D, 2) with curvature (D, 2, 2)."""
         n_labels = len(sigmoids)
         # one more label, at the link with unit variance, regularises a vocabulary of one label
         mean = (sigmoids.sum(axis=0) + _LINK) / (n_labels + 1)
@@ -71,12 +71,12 @@ class Prior:
     def added(
         self, gradient: np.ndarray, curvature: np.ndarray, sigmoids: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient (D, 2) and Hessian (D, 2, 2) of a loss, and of the prior at these sigmoids."""
+        """Add the prior to the gradient (D, 2) and Hessian (D, 2, 2) of a loss."""
         return gradient + (sigmoids - self.mean) @ self.precision, curvature + self.precision
 
 
 def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
-    """Where each of D = `n_labels` labels is in a list of some columns and all others after them.
+    """Return the position of each of D = `n_labels` labels in a list of `columns`, then the others.
 
     >>> positions_among(np.array([1, 3]), 4)
     array([2, 0, 3, 1])
@@ -99,7 +99,7 @@ def summarize(S: Array, labels: csr_array) -> ScoreTable:
 
 
 def _summarize_rows(scores: np.ndarray, positives: csr_array, ends: np.ndarray) -> np.ndarray:
-    """The four tables for a block of labels, whose scores are the rows."""
+    """Return the four tables for a block of labels; rows are labels."""
     n_rows, n = scores.shape
     shape = n_rows, len(ends)
     ascending = np.sort(scores, axis=1)
@@ -117,15 +117,15 @@ def _summarize_rows(scores: np.ndarray, positives: csr_array, ends: np.ndarray) 
     row = np.repeat(np.arange(n_rows), np.diff(positives.indptr))
     reached = count_below(lowest[:, ::-1], row, scores[row, positives.indices], or_equal=True)
     group = row * len(ends) + len(ends) - reached
-    found = np.bincount(group, minlength=n_rows * len(ends)).reshape(shape)
-    return np.stack([lowest, mean, count, found])
+    n_positives = np.bincount(group, minlength=n_rows * len(ends)).reshape(shape)
+    return np.stack([lowest, mean, count, n_positives])
 
 
 def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
-    """The increasing function from scores to log-odds that serves all labels together.
+    """Fit an increasing function from scores to log-odds for all labels together.
 
     Isotonic regression on all labels' groups. One image with the average rate is added to each of
-    its steps, so that no log-odds are infinite. A step is placed at its mean score; between steps
+    its steps, which keeps log-odds finite. A step is placed at its mean score; between steps
     the function is linear.
 
     Returns
@@ -146,7 +146,7 @@ def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
 
 
 def increasing(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The levels (k,) of the increasing step function nearest to values, and where each begins.
+    """Return the levels (k,) of the nearest increasing step function, and where each begins.
 
     Neighbours that decrease are pooled to their weighted mean, until none do: isotonic regression.
     SciPy's takes longer to import than this to run.
@@ -167,7 +167,7 @@ def increasing(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Slope and intercept of every label, P = σ(a z + b), partially pooled.
+    """Fit slope and intercept of every label, P = σ(a z + b), partially pooled.
 
     The pairs (a, b) have a normal prior, which is learned with them (empirical Bayes by
     expectation maximisation with Laplace's approximation): a label with many positives is fitted
@@ -192,7 +192,7 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
 
 
 def fit_like(known: np.ndarray, z: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Slopes and intercepts (new labels × 2) of further labels, drawn towards the known (D, 2).
+    """Fit slopes and intercepts (new labels × 2), drawn towards those of known labels (D, 2).
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def fit_like(known: np.ndarray, z: np.ndarray, table: ScoreTable) -> np.ndarray:
 def descend(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's method for all labels at once; slopes stay at 0 or above."""
+    """Run Newton's method for all labels at once; slopes stay at 0 or above."""
     loss = sigmoid_loss(sigmoids, z, table, prior)
     for _ in range(50):
         gradient, curvature = derivatives(sigmoids, z, table, prior)
@@ -231,12 +231,12 @@ def descend(
 
 
 def sigmoid_log_odds(z: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
-    """Log-odds (D, G) by slopes and intercepts (D, 2) of what the link gives, z (D, G)."""
+    """Return log-odds (D, G) from slopes and intercepts (D, 2) and link values z (D, G)."""
     return sigmoids[:, :1] * z + sigmoids[:, 1:]
 
 
 def newton_step(sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-    """Sigmoids (D, 2) after one step of Newton's method, none too long; slopes stay at 0 or above.
+    """Return sigmoids (D, 2) after a bounded Newton step; slopes stay at 0 or above.
 
     By the gradient (D, 2) and the Hessian (D, 2, 2) of what is minimised.
     """
@@ -250,7 +250,7 @@ def newton_step(sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarra
 def _newton_direction(
     sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
 ) -> np.ndarray:
-    """What Newton's method takes from the sigmoids, (D, 2)."""
+    """Return the step that Newton's method subtracts from the sigmoids, (D, 2)."""
     (a, b), (_, c) = curvature.transpose(1, 2, 0)
     g, h = gradient.T
     step = np.stack([c * g - b * h, a * h - b * g], axis=1) / (a * c - b * b)[:, None]
@@ -263,7 +263,7 @@ def _newton_direction(
 def sigmoid_loss(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> np.ndarray:
-    """Negative log-likelihood of every label, plus the distance from the common sigmoid."""
+    """Return each label's negative log-likelihood plus its distance from the common sigmoid."""
     log_odds = sigmoid_log_odds(z, sigmoids)
     misfit = table.count * np.logaddexp(0, log_odds) - table.positives * log_odds
     offset = sigmoids - prior.mean
@@ -273,7 +273,7 @@ def sigmoid_loss(
 def derivatives(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient (D, 2) and Hessian (D, 2, 2) of the loss."""
+    """Return the gradient (D, 2) and Hessian (D, 2, 2) of the loss."""
     p = expit(sigmoid_log_odds(z, sigmoids))
     weight = table.count * p
     excess = weight - table.positives

@@ -17,12 +17,12 @@ class ReliabilityCurve(NamedTuple):
     """Probabilities in bins of equal width: arrays of shape (n_bins,), NaN in empty bins."""
 
     predicted: np.ndarray  # mean probability
-    observed: np.ndarray  # share of pairs where the image carries the label
+    observed: np.ndarray  # share of pairs in which the image has the label
     n_pairs: np.ndarray  # pairs of an image and a label
 
 
 def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
-    """Observed frequency of labels against their predicted probability.
+    """Return the observed frequency of labels against their predicted probability.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
         p = read_scores(P, rows, finite=True, name="P").astype(np.float64, copy=False)
         if p.min() < 0 or p.max() > 1:
             raise InvalidInput(
-                f"P holds {p.min() if p.min() < 0 else p.max():.3g}, which is no probability. "
-                "LabelCalibrator makes probabilities of scores."
+                f"P holds {p.min() if p.min() < 0 else p.max():.3g}, which is not a probability. "
+                "LabelCalibrator learns probabilities from scores."
             )
         bins = np.minimum((p * n_bins).astype(np.intp), n_bins - 1)
         count += np.bincount(bins.ravel(), minlength=n_bins)
@@ -58,9 +58,9 @@ def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
 
 
 def expected_calibration_error(Y: Array, P: Array, n_bins: int = 15) -> float:
-    """Mean distance between prediction and frequency, Σ_b |predicted − observed| n_b / n.
+    """Return the mean distance of prediction and frequency, Σ_b |predicted − observed| n_b / n.
 
-    Takes what `reliability_curve` does; every pair of an image and a label counts the same.
+    The parameters are those of `reliability_curve`. All pairs (image, label) count equally.
     """
     curve = reliability_curve(Y, P, n_bins)
     distance = np.abs(curve.predicted - curve.observed)

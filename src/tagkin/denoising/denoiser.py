@@ -1,4 +1,4 @@
-"""Tag denoising, as much as held-out tags say that it helps."""
+"""Tag denoising, chosen on held-out tags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tagkin.arrays import (
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
 from tagkin.denoising.propagation import (
     as_tags,
-    blended,
+    blend_tags,
     propagate,
     squared_neighbors,
 )
@@ -95,7 +95,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     view_ : str
         The textual view that did best, for ``SemanticSpace(text_view=denoiser.view_)``.
     trials_ : list of Setting
-        What was tried, with scores; empty where nothing was to choose.
+        All trials, with scores; empty if there was nothing to choose.
 
     Examples
     --------
@@ -135,10 +135,10 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
-        """Take features X (N×d) and tags y (N×D, dense or sparse), and choose how to denoise.
+        """Store features X (N×d) and tags y (N×D, dense or sparse), and choose how to denoise.
 
-        If it fails, what was learned before stays. Images of one of the `groups` (N,), such as a
-        burst, are held out together while it chooses.
+        If it fails, the denoiser does not change. Images of the same group in `groups` (N,), such
+        as a burst, are held out together.
         """
         self.check_parameters()
         features = check_features(X)
@@ -147,7 +147,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         index = ExactNeighbors(self.metric).fit(features)
         scale = self._scale_of(index.points_)
         if self.blend == "auto":
-            setting, trials = self._chosen(features, tags, scale, codes)
+            setting, trials = self._choose_setting(features, tags, scale, codes)
         else:
             setting, trials = Setting(float(self.blend), int(self.n_neighbors)), []
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -160,16 +160,15 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     def fit_transform(
         self, X: Array, y: Any = None, *, groups: Array | None = None
     ) -> scipy.sparse.csr_array:
-        """Fit, and the denoised tags (N×D) of the same images, as a CSR array of float32."""
+        """Fit, and return the denoised tags (N×D) of the same images as a float32 CSR array."""
         self.fit(X, y, groups=groups)
-        return self._in_blocks(check_features(X), self.tags_, fitted=True)
+        return self._denoise(check_features(X), self.tags_, fitted=True)
 
     def transform(self, X: Array, y: Any = None) -> scipy.sparse.csr_array:
-        """Denoised tags (n×D) of further images, from the images fitted and their own tags y.
+        """Return denoised tags (n×D) of new images, from the fitted images and their own tags y.
 
-        Without own tags all of it is propagated, whatever the blend. All images count as new:
-        of those that were fitted, `fit_transform` gives the tags; here each would find itself
-        among its neighbours once more.
+        Without y, all tags are propagated, for any blend. All images count as new. For the fitted
+        images use `fit_transform`; here each would be its own neighbour.
         """
         if not hasattr(self, "index_"):
             raise NotFittedError("This TagDenoiser is not fitted yet. Call fit(X, y) first.")
@@ -178,11 +177,11 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         own = None if y is None else as_tags(y, features.shape[0])
         if own is not None and own.shape[1] != self.tags_.shape[1]:
             raise InvalidInput(
-                f"Found {own.shape[1]} tags in Y where {self.tags_.shape[1]} were fitted. Pass "
+                f"Found {own.shape[1]} tags in Y, but {self.tags_.shape[1]} were fitted. Pass "
                 "the same tags in the same order."
             )
         check_names(getattr(self, "_label_names", None), y)
-        return self._in_blocks(features, own)
+        return self._denoise(features, own)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -190,7 +189,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         return tags
 
     def describe(self) -> list[str]:
-        """What this denoiser is, in a few sentences."""
+        """Return a few sentences that describe this denoiser."""
         n, d = self.tags_.shape
         from_others = "all" if self.blend_ == 1 else f"{100 * self.blend_:.0f} %"
         neighbors = count(self.n_neighbors_, "visual neighbour")
@@ -201,30 +200,30 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
             *(f"Tried {trial}." for trial in self.trials_),
         ]
 
-    def _in_blocks(
+    def _denoise(
         self, features: Array, own: scipy.sparse.csr_array | None, *, fitted: bool = False
     ) -> scipy.sparse.csr_array:
         if own is not None and self.blend_ == 0:
-            return self._thinned(own)
+            return self._drop_small(own)
         parts = []
         for rows in self._blocks(features):
             exclude = np.arange(rows.start, rows.stop) if fitted else None
             raw = None if own is None else own[rows]
-            parts.append(self._thinned(self._denoised(features[rows], raw, exclude)))
+            parts.append(self._drop_small(self._denoise_block(features[rows], raw, exclude)))
         return scipy.sparse.vstack(parts, format="csr")
 
-    def _denoised(
+    def _denoise_block(
         self, features: Array, raw: scipy.sparse.csr_array | None, exclude: np.ndarray | None
     ) -> scipy.sparse.csr_array:
-        """Denoised tags of a block of images; `exclude` is where they are among those fitted."""
+        """Return denoised tags of a block of images; `exclude` are their rows if fitted."""
         themselves = raw if self.include_self else None
         k = self.n_neighbors_ - (themselves is not None)
         near = squared_neighbors(self.index_, features, k, exclude)
         indices, squared = map(to_numpy, near)
         propagated = propagate(indices, squared, self.scale_, self.tags_, themselves)
-        return propagated if raw is None else blended(raw, propagated, self.blend_)
+        return propagated if raw is None else blend_tags(raw, propagated, self.blend_)
 
-    def _thinned(self, tags: Any) -> scipy.sparse.csr_array:
+    def _drop_small(self, tags: Any) -> scipy.sparse.csr_array:
         tags = scipy.sparse.csr_array(tags, copy=True)
         tags.data[tags.data < self.min_weight] = 0
         tags.eliminate_zeros()
@@ -234,9 +233,9 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     def _blocks(self, features: Array) -> Iterator[slice]:
         n, n_tags = self.tags_.shape
         k = min(self.n_neighbors_, n)
-        # a row of propagated tags holds at most those of all its neighbours
-        carried = min(n_tags, k * max(1, self.tags_.nnz // n))
-        return row_blocks(features.shape[0], 32 * (k + carried + features.shape[1]))
+        # a row of propagated tags has at most the tags of all its neighbours
+        n_propagated = min(n_tags, k * max(1, self.tags_.nnz // n))
+        return row_blocks(features.shape[0], 32 * (k + n_propagated + features.shape[1]))
 
     def _scale_of(self, points: Array) -> float:
         if self.scale == "mean-squared":
@@ -246,7 +245,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         return float(self.scale)
 
     def check_parameters(self) -> None:
-        """Refuse parameters that no fit could use."""
+        """Reject invalid parameters."""
         check_n_neighbors(self.n_neighbors, np.inf)
         check_metric(self.metric)
         blend, scale, least = self.blend, self.scale, self.min_weight
@@ -269,40 +268,42 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
 
     # --- choosing ------------------------------------------------------------------------
 
-    def _chosen(
+    def _choose_setting(
         self,
         features: Array,
         tags: scipy.sparse.csr_array,
         scale: float,
         groups: np.ndarray | None,
     ) -> tuple[Setting, list[Setting]]:
-        """The best setting, and all that were tried on a sample; none where tags are few."""
+        """Return the best setting and all trials on a sample; no trials if tags are few."""
         r = int(self.n_neighbors)
-        as_it_is = Setting(0.0, r)
+        unchanged = Setting(0.0, r)
         tagged = np.diff(tags.indptr) > 0
         if np.count_nonzero(tagged) < _FEWEST:
-            return as_it_is, []
+            return unchanged, []
         parts = folds(tagged, _SAMPLE, self.random_state, groups)
         known: list[HeldOutFold] = []
         if self.passed_on == "raw":
-            few = parts
+            first_parts = parts
             if len(tagged) > _FIRST_SAMPLE:
-                few = folds(tagged, _FIRST_SAMPLE, self.random_state, groups)
-            look = Comparison([self._fold(features, tags, *few[0])], scale)
+                first_parts = folds(tagged, _FIRST_SAMPLE, self.random_state, groups)
+            first_look = Comparison([self._fold(features, tags, *first_parts[0])], scale)
             for blend in _FIRST_LOOK:
-                if np.count_nonzero(look.weights) < 2 or not look.add(Setting(blend, r, 0.25)):
-                    return as_it_is, []
-            if look.mildest().blend == 0:
-                return as_it_is, list(look.precisions)
-            known = look.folds if few is parts else []
+                if np.count_nonzero(first_look.weights) < 2 or not first_look.add(
+                    Setting(blend, r, 0.25)
+                ):
+                    return unchanged, []
+            if first_look.mildest().blend == 0:
+                return unchanged, list(first_look.precisions)
+            known = first_look.folds if first_parts is parts else []
         others = [self._fold(features, tags, *part) for part in parts[len(known) :]]
         trials = Comparison([*known, *others], scale)
-        if np.count_nonzero(trials.weights) < 2 or not trials.add(as_it_is):
-            return as_it_is, []
+        if np.count_nonzero(trials.weights) < 2 or not trials.add(unchanged):
+            return unchanged, []
         for blend in sorted(_BLENDS, key=lambda blend: blend not in _FIRST_LOOK):
-            looked = self.passed_on == "raw" and blend not in _FIRST_LOOK
-            if looked and trials.mildest().blend == 0:
-                break  # what the first look saw in it, all folds do not
+            skippable = self.passed_on == "raw" and blend not in _FIRST_LOOK
+            if skippable and trials.mildest().blend == 0:
+                break  # all folds do not confirm the first look
             trials.add(Setting(blend, r, 0.25))
         if trials.mildest().blend > 0:
             trials.add(replace(trials.mildest(), narrowing=1.0))

@@ -1,4 +1,4 @@
-"""Tag propagation: an image's tags become those of the images that look like it (equation 7)."""
+"""Tag propagation from images that look alike (equation 7)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tagkin.neighbors import ExactNeighbors, Neighbors
 
 __all__ = [
     "as_tags",
-    "blended",
+    "blend_tags",
     "propagate",
     "propagation_weights",
     "spread",
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def as_tags(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
-    """A copy of Y (N×D, dense or sparse) as a CSR array of float32 weights, none of them zero."""
+    """Return a copy of Y (N×D, dense or sparse) as a CSR array of nonzero float32 weights."""
     checked = check_label_matrix(Y, n_rows)
     if not scipy.sparse.issparse(checked):
         checked = to_numpy(checked)
@@ -34,7 +34,7 @@ def as_tags(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
         row = int(np.searchsorted(tags.indptr, place, side="right")) - 1
         raise InvalidInput(
             f"Found the weight {tags.data[place]} of tag {tags.indices[place]} on image {row}; "
-            "weights are positive and at most 3e38. Use 1 for a tag that is there, 0 for none."
+            "weights must be positive and at most 3e38. Use 1 for present and 0 for absent tags."
         )
     return tags
 
@@ -47,16 +47,19 @@ def squared_neighbors(
     *,
     by_pairs: bool = True,
 ) -> Neighbors:
-    """At most k neighbours of each query (n×d), with *squared* distances, on the host.
+    """Return at most k neighbours of each query (n×d), with *squared* distances, on the host.
 
-    Zero features are like nothing: under the cosine they are at an infinite distance. `exclude`
-    and `by_pairs` are those of `ExactNeighbors.kneighbors`.
+    Under the cosine, zero features are at an infinite distance. For `exclude` and
+    `by_pairs` see `ExactNeighbors.kneighbors`.
     """
     k = min(k, index.n_points_ - (exclude is not None))
     if k < 1:
         return Neighbors(np.empty((queries.shape[0], 0), np.int64), np.empty((queries.shape[0], 0)))
-    found = index.kneighbors(queries, k, exclude=exclude, by_pairs=by_pairs)
-    indices, distances = to_numpy(found.indices), to_numpy(found.distances).astype(np.float64)
+    neighbors = index.kneighbors(queries, k, exclude=exclude, by_pairs=by_pairs)
+    indices, distances = (
+        to_numpy(neighbors.indices),
+        to_numpy(neighbors.distances).astype(np.float64),
+    )
     if index.metric == "euclidean":
         return Neighbors(indices, distances**2)
     squared = 2 * distances  # of unit vectors ‖a − b‖² = 2 (1 − cosine)
@@ -69,10 +72,10 @@ def squared_neighbors(
 
 
 def propagation_weights(squared_distances: np.ndarray, scale: float) -> np.ndarray:
-    """Weights exp(−d²/σ) of an image's neighbours, shape (n, k), that add up to 1.
+    """Return weights exp(−d²/σ) of an image's neighbours, shape (n, k), that add up to 1.
 
-    The least distance of each row is taken off first, which changes no weight and lets none
-    vanish. An infinite distance stands for no neighbour.
+    The least distance of each row is subtracted first, which does not change the weights and
+    avoids underflow. An infinite distance marks a missing neighbour.
     """
     least = squared_distances.min(axis=1, keepdims=True, initial=np.inf)
     beyond = squared_distances - np.where(np.isfinite(least), least, 0)
@@ -86,12 +89,12 @@ def propagation_weights(squared_distances: np.ndarray, scale: float) -> np.ndarr
 def spread(
     indices: np.ndarray, weights: np.ndarray, tags: scipy.sparse.csr_array
 ) -> scipy.sparse.csr_array:
-    """Weighted mean of the neighbours' tag vectors: Σₖ wₖ t(k), CSR of shape (n, D).
+    """Return the weighted mean of neighbours' tag vectors: Σₖ wₖ t(k), CSR of shape (n, D).
 
     Parameters
     ----------
     indices, weights : arrays of shape (n, k)
-        Rows of `tags`, and what each counts; index −1 stands for none.
+        Rows of `tags`, and their weights; index −1 marks a missing neighbour.
     tags : CSR array of shape (N, D)
     """
     n, k = indices.shape
@@ -115,7 +118,7 @@ def propagate(
     Parameters
     ----------
     indices, squared_distances : arrays of shape (n, k)
-        Each image's neighbours, rows of `tags`; −1, or an infinite distance, stands for none.
+        Rows of `tags`; −1, or an infinite distance, marks a missing neighbour.
     scale : float
         σ.
     tags : CSR array of shape (N, D)
@@ -129,12 +132,12 @@ def propagate(
     return others + scipy.sparse.diags_array(weights[:, 0].astype(np.float32)) @ own
 
 
-def blended(
+def blend_tags(
     raw: scipy.sparse.csr_array, propagated: scipy.sparse.csr_array, blend: float
 ) -> scipy.sparse.csr_array:
-    """(1 − β) raw + β propagated, CSR of shape (n, D); both ends exactly.
+    """Return (1 − β) raw + β propagated, CSR of shape (n, D); exact for β = 0 and β = 1.
 
-    In between, an image without a tag has nothing to keep: it gets what is propagated in full.
+    In between, an image without tags gets the propagated tags in full.
     """
     if blend in (0, 1):
         return propagated if blend == 1 else raw

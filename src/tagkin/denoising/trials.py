@@ -1,4 +1,4 @@
-"""How much denoising helps: settings tried on images whose tags are held out."""
+"""Trials of denoising settings on images whose tags are held out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, to_numpy
-from tagkin.denoising.propagation import blended, propagate, spread, squared_neighbors
+from tagkin.denoising.propagation import blend_tags, propagate, spread, squared_neighbors
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import average_precision
 from tagkin.neighbors import ExactNeighbors, nearest
@@ -25,10 +25,10 @@ _OFTEN = 3  # tags on fewer images would make the score a matter of luck
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to denoise, and how well it did on held-out tags."""
+    """A way to denoise, and its score on held-out tags."""
 
     blend: float
-    """β: share of the propagated tags beside the raw ones."""
+    """β: share of the propagated tags."""
     n_neighbors: int
     """R."""
     narrowing: float = 1.0
@@ -42,7 +42,7 @@ class Setting:
 def folds(
     tagged: np.ndarray, size: int, random_state: int | None, groups: np.ndarray | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Indices of images that are known, and of tagged ones held out: each quarter in its turn.
+    """Return indices of known images and of held-out tagged images, for each quarter.
 
     Parameters
     ----------
@@ -59,22 +59,25 @@ def folds(
     if groups is not None:  # each group as a whole, in the order of its first image
         _, first, codes = np.unique(groups[order], return_index=True, return_inverse=True)
         order = order[np.argsort(first[codes], kind="stable")]
-    carrying, bare = order[tagged[order]], order[~tagged[order]]
-    n_tagged = min(len(carrying), max(size // 4, size * len(carrying) // len(tagged)))
-    carrying, bare = carrying[:n_tagged], bare[: max(0, size - n_tagged)]
-    ends = np.cumsum([len(part) for part in np.array_split(carrying, _FOLDS)])[:-1]
+    with_tags, untagged = order[tagged[order]], order[~tagged[order]]
+    n_tagged = min(len(with_tags), max(size // 4, size * len(with_tags) // len(tagged)))
+    with_tags, untagged = with_tags[:n_tagged], untagged[: max(0, size - n_tagged)]
+    ends = np.cumsum([len(part) for part in np.array_split(with_tags, _FOLDS)])[:-1]
     if groups is not None:
-        ends = _between_groups(ends, groups[carrying])
+        ends = _between_groups(ends, groups[with_tags])
     return [
-        (np.sort(np.concatenate([np.setdiff1d(carrying, held_out), bare])), np.sort(held_out))
-        for held_out in np.split(carrying, ends)
+        (
+            np.sort(np.concatenate([np.setdiff1d(with_tags, held_out), untagged])),
+            np.sort(held_out),
+        )
+        for held_out in np.split(with_tags, ends)
     ]
 
 
 def _between_groups(ends: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """The nearest places to `ends` where one group ends and the next begins.
+    """Move `ends` to the nearest boundaries between groups.
 
-    Where a large group would leave less than half a quarter to another, all stay.
+    If a large group would leave less than half a quarter to another part, return `ends`.
     """
     borders = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
     moved = borders[np.abs(borders[:, None] - ends).argmin(axis=0)]
@@ -83,7 +86,7 @@ def _between_groups(ends: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 
 def parted(tagged: np.ndarray, size: int, random_state: int | None) -> tuple[Any, Any]:
-    """The first of the `folds`; both its parts together are the images that are looked at."""
+    """Return the first of the `folds`."""
     return folds(tagged, size, random_state)[0]
 
 
@@ -182,7 +185,7 @@ class HeldOutFold:
         indices, distances = (part[:, :k] for part in self.near)
         own = self.tags if self.include_self else None
         propagated = propagate(indices, distances, scale, self.tags, own)
-        return blended(self.tags, propagated, blend)
+        return blend_tags(self.tags, propagated, blend)
 
 
 class Comparison:
@@ -209,22 +212,22 @@ class Comparison:
         self.precisions: dict[Setting, np.ndarray] = {}
 
     def add(self, setting: Setting) -> bool:
-        """Try a setting; False where no space can be learned with it."""
+        """Try a setting; return False if no space can be learned with it."""
         scale = setting.narrowing * self.scale
         total: Any = 0
         for fold in self.folds:
-            found = fold.precisions(setting.blend, setting.n_neighbors, scale, setting.view)
-            if found is None:
+            precisions = fold.precisions(setting.blend, setting.n_neighbors, scale, setting.view)
+            if precisions is None:
                 return False
-            spread_out = np.zeros((len(found), len(self.times)))
-            spread_out[:, fold.measured] = found
-            total = total + spread_out
+            by_tag = np.zeros((len(precisions), len(self.times)))
+            by_tag[:, fold.measured] = precisions
+            total = total + by_tag
         best = max(total / np.maximum(self.times, 1), key=self.mean)
         self.precisions[replace(setting, score=self.mean(best))] = best
         return True
 
     def mildest(self) -> Setting:
-        """The setting that changes least, of those as good as the best.
+        """Return the setting that changes tags least among those as good as the best.
 
         As good is within a standard error of the difference, over the tags. A larger blend
         changes more, a view of another kind most.
@@ -241,11 +244,11 @@ class Comparison:
         return min(filter(as_good, self.precisions), key=change)
 
     def mean(self, values: np.ndarray) -> float:
-        """The weighted mean over tags."""
+        """Return the weighted mean over tags."""
         return float(self.weights @ values / self.weights.sum())
 
     def standard_error(self, values: np.ndarray) -> float:
-        """Of the weighted mean."""
+        """Return the standard error of the weighted mean."""
         n = np.count_nonzero(self.weights)
         beyond = self.weights * (values - self.mean(values))
         return float(np.linalg.norm(beyond) / self.weights.sum() * math.sqrt(n / (n - 1)))

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from tagkin.denoising import TagDenoiser
 from tagkin.denoising.propagation import (
     as_tags,
-    blended,
+    blend_tags,
     propagation_weights,
     spread,
 )
@@ -202,7 +202,7 @@ def _finish(
     raw: scipy.sparse.csr_array, propagated: Any, blend: float, min_weight: float
 ) -> scipy.sparse.csr_array:
     """Blend raw and propagated tags, and drop small weights."""
-    mixed = raw if propagated is None else blended(raw, propagated, blend)
+    mixed = raw if propagated is None else blend_tags(raw, propagated, blend)
     tags = scipy.sparse.csr_array(mixed, copy=True)
     tags.data[tags.data < min_weight] = 0
     tags.eliminate_zeros()

@@ -9,12 +9,12 @@ from tagkin.arrays import count_below
 
 __all__ = ["best_in_rows", "expected_precision", "stable_precision"]
 
-_FEW_TERMS = 64  # from which on the next term, 1/240n⁸, is nothing
+_FEW_TERMS = 64  # from here the next term, 1/240n⁸, is negligible
 _FEW_SUMS = np.cumsum(np.append(0.0, 1 / np.arange(1, _FEW_TERMS)))
 
 
 def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
-    """Average precision of each row, its expectation over random orders of equal scores.
+    """Return each row's expected average precision over random orders of equal scores.
 
     A group of m equal scores, p of them positive, below A entries with Q positives, adds
     Σᵢ (p/m) (Q + 1 + (i−1) c) / (A+i) over its ranks i = 1…m, where c = (p−1)/(m−1): rank i holds a
@@ -66,9 +66,9 @@ def _harmonic(n: np.ndarray) -> np.ndarray:
 
 
 def stable_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
-    """Average precision of each row, equal scores in the order of their columns.
+    """Return the average precision of each row, with equal scores in the order of columns.
 
-    Takes and returns what `expected_precision` does.
+    Parameters and result are those of `expected_precision`.
     """
     order = _descending(scores)
     rank = np.empty_like(order)
@@ -77,12 +77,12 @@ def stable_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
     row = np.repeat(np.arange(len(scores)), n_positives)
     ranks = rank[row, positives.indices]
     ranks = ranks[np.lexsort((ranks, row))]
-    found = np.arange(1, len(row) + 1) - positives.indptr[row]
-    return _mean_over_positives(np.bincount(row, found / ranks, len(scores)), n_positives)
+    n_above = np.arange(1, len(row) + 1) - positives.indptr[row]
+    return _mean_over_positives(np.bincount(row, n_above / ranks, len(scores)), n_positives)
 
 
 def best_in_rows(scores: np.ndarray, n: int) -> np.ndarray:
-    """Columns of the n ≤ m highest scores of each row, best first, equal ones by column.
+    """Return the columns of the n ≤ m highest scores of each row, best first, then by column.
 
     A partition only finds the n-th highest score. Which of several equal scores it puts first is
     undefined, so they are counted from the left.
@@ -101,7 +101,7 @@ def best_in_rows(scores: np.ndarray, n: int) -> np.ndarray:
 
 
 def _descending(scores: np.ndarray) -> np.ndarray:
-    """Columns by descending score, equal scores by column (integers cannot be negated)."""
+    """Return columns by descending score, then by column (without negation, for integers)."""
     backwards = np.argsort(scores[:, ::-1], axis=1, kind="stable")
     return scores.shape[1] - 1 - backwards[:, ::-1]
 

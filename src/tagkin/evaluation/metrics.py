@@ -1,8 +1,8 @@
-"""How good are scores? Average precision, and precision and recall at n labels.
+"""Average precision, and precision and recall at n labels.
 
-Y (n×D) says which image carries which label: dense or sparse, of 0 and 1.
-S (n×D) holds scores, higher is better: NumPy or torch, of any real dtype. Infinite scores
-rank like others (−∞ is "never"); NaN is refused. S is read in blocks under the memory budget.
+Y (n×D) tells which image has which label: dense or sparse, with entries 0 and 1.
+S (n×D) are scores, higher is better: NumPy or torch, of any real dtype. Infinite scores rank
+like others (−∞ is "never"); NaN is rejected. S is read in blocks under the memory budget.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _TIES = {"expected": expected_precision, "stable": stable_precision}
 
 
 def average_precision(Y: Array, S: Array, *, ties: str = "expected") -> np.ndarray:
-    """Average precision of every label: all images ranked by its score.
+    """Return the average precision of every label, with all images ranked by its score.
 
-    AP(t) = 1/n₊ Σ_k (positives among the first k) / k, summed over the ranks k of the images that
-    carry t; not interpolated.
+    AP(t) = 1/n₊ Σ_k (positives among the first k) / k, summed over the ranks k of the images with
+    t; not interpolated.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def average_precision(Y: Array, S: Array, *, ties: str = "expected") -> np.ndarr
     Returns
     -------
     precision : float64 array of shape (D,)
-        NaN for labels that no image carries.
+        NaN for labels that are on no image.
 
     Examples
     --------
@@ -65,13 +65,13 @@ def average_precision(Y: Array, S: Array, *, ties: str = "expected") -> np.ndarr
 
 
 def mean_average_precision(Y: Array, S: Array, *, ties: str = "expected") -> float:
-    """MAP: `average_precision`, mean over the labels that some image carries."""
+    """Return MAP: the mean `average_precision` over labels that are on some image."""
     labels, S = check_pair(Y, S)
     return _mean(_label_precision(labels, S, ties))
 
 
 def mean_image_average_precision(Y: Array, S: Array, *, ties: str = "expected") -> float:
-    """MiAP: average precision of every image, its labels ranked; mean over images with a label.
+    """Return MiAP: the mean over images with labels of the average precision of ranked labels.
 
     Parameters are those of `average_precision`; with ``ties="stable"`` the label with the lower
     index comes first.
@@ -85,25 +85,25 @@ def _label_precision(labels: csr_array, S: Array, ties: str) -> np.ndarray:
     precision = np.empty(S.shape[1])
     for columns in row_blocks(S.shape[1], _ranking_bytes(by_label)):
         scores = np.ascontiguousarray(read_scores(S, slice(None), columns=columns).T)
-        carried = by_label if len(scores) == len(precision) else by_label[columns]
-        precision[columns] = _rule(ties)(scores, carried)
+        positives = by_label if len(scores) == len(precision) else by_label[columns]
+        precision[columns] = _precision_rule(ties)(scores, positives)
     return precision
 
 
 def _image_precision(labels: csr_array, S: Array, ties: str) -> np.ndarray:
     precision = np.empty(S.shape[0])
     for rows in row_blocks(S.shape[0], _ranking_bytes(labels)):
-        precision[rows] = _rule(ties)(read_scores(S, rows), labels[rows])
+        precision[rows] = _precision_rule(ties)(read_scores(S, rows), labels[rows])
     return precision
 
 
 def _ranking_bytes(positives: csr_array) -> int:
-    """Bytes per row: four numbers per entry, and a dozen per positive."""
+    """Return bytes per row: four numbers per entry, and a dozen per positive."""
     n_rows, length = positives.shape
     return 32 * length + 96 * positives.nnz // n_rows
 
 
-def _rule(ties: str) -> Callable[[np.ndarray, csr_array], np.ndarray]:
+def _precision_rule(ties: str) -> Callable[[np.ndarray, csr_array], np.ndarray]:
     if ties not in _TIES:
         raise InvalidInput(f"ties must be one of {', '.join(_TIES)}; found {ties!r}.")
     return _TIES[ties]
@@ -112,8 +112,8 @@ def _rule(ties: str) -> Callable[[np.ndarray, csr_array], np.ndarray]:
 def _mean(precision: np.ndarray) -> float:
     if np.isnan(precision).all():
         raise InvalidInput(
-            "No image carries any label: Y is zero everywhere, so that nothing can be measured. "
-            "Check that Y and S are of the same images."
+            "No image has any label: Y is zero everywhere, so nothing can be measured. Check that "
+            "Y and S belong to the same images."
         )
     return float(np.nanmean(precision))
 
@@ -122,18 +122,18 @@ def _mean(precision: np.ndarray) -> float:
 
 
 def top_labels(S: Array, n: int = 5) -> np.ndarray:
-    """The n best labels of every image.
+    """Return the n best labels of every image.
 
     Parameters
     ----------
     S : array of shape (n_images, D)
     n : int
-        More than there are labels means all of them.
+        If it exceeds the number of labels, all labels.
 
     Returns
     -------
     labels : int array of shape (n_images, min(n, D))
-        Best first; of equal scores, the label with the lower index.
+        Best first, then by index.
     """
     S = check_scores(S)
     n = min(check_integer("n", n), S.shape[1])
@@ -144,41 +144,41 @@ def top_labels(S: Array, n: int = 5) -> np.ndarray:
 
 
 def label_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Precision and recall of every label when each image is given its n best labels.
+    """Return precision and recall of every label if each image gets its n best labels.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n_images, D)
     S : array of shape (n_images, D)
     n : int
-        Labels given to every image, see `top_labels`.
+        Labels per image, see `top_labels`.
 
     Returns
     -------
     precision : float64 array of shape (D,)
-        Of the images given the label, the share that carries it; 0 if none is given it.
+        Share of images with the label among those that get it; 0 if no image gets it.
     recall : float64 array of shape (D,)
-        Of the images that carry the label, the share that is given it; 0 if none carries it.
+        Share of images that get the label among those that have it; 0 if no image has it.
     """
     labels, S = check_pair(Y, S)
     return precision_recall(labels, assign_best(S, n))
 
 
 def precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[float, float]:
-    """The paper's Prec@n and Rec@n: `label_precision_recall_at`, mean over all labels.
+    """Return the paper's Prec@n and Rec@n: the mean of `label_precision_recall_at`.
 
-    These are macro figures: every label counts alike, and one that is never given, or that no
-    image carries, counts as 0. Where most labels are rare, they are far below the figures per
-    image (`image_precision_recall_at`).
+    These are macro averages: all labels count equally, and a label that is never suggested, or is
+    on no image, counts as 0. If most labels are rare, they are far below the metrics per image
+    (`image_precision_recall_at`).
     """
     precision, recall = label_precision_recall_at(Y, S, n)
     return float(precision.mean()), float(recall.mean())
 
 
 def image_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Precision and recall of every image when it is given its n best labels.
+    """Return precision and recall of every image if it gets its n best labels.
 
-    What a person sees who goes through the images. The precision of an image with two labels is at
+    A person who reviews the images sees these. The precision of an image with two labels is at
     most 2/n.
 
     Parameters
@@ -186,15 +186,14 @@ def image_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarra
     Y : array or sparse matrix of shape (n_images, D)
     S : array of shape (n_images, D)
     n : int
-        Labels given to every image, see `top_labels`.
+        Labels per image, see `top_labels`.
 
     Returns
     -------
     precision : float64 array of shape (n_images,)
-        Of the labels that the image is given, the share that it carries.
+        Share of correct labels among those that the image gets.
     recall : float64 array of shape (n_images,)
-        Of the labels that the image carries, the share that it is given. Both are NaN for images
-        that carry none.
+        Share of the image's labels that it gets. Both are NaN for images without labels.
 
     Examples
     --------
@@ -208,24 +207,24 @@ def image_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarra
 
 
 def n_plus(Y: Array, S: Array, n: int = 5) -> int:
-    """N+: how many labels have a recall above 0 when each image is given its n best labels."""
+    """Return N+: the number of labels with a recall above 0 at n labels per image."""
     return int(np.count_nonzero(label_precision_recall_at(Y, S, n)[1]))
 
 
 def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
-    """All measures of suggestions: per image, and by the paper's protocol.
+    """Compute all measures of suggestions: per image, and by the paper's protocol.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n_images, D)
     S : array of shape (n_images, D)
     n : int
-        Labels given to every image, for all measures but MiAP and MAP.
+        Labels per image, for all measures but MiAP and MAP.
 
     Returns
     -------
     measures : dict
-        Mean over the images that carry a label: "image_precision" and "image_recall"
+        Mean over images with labels: "image_precision" and "image_recall"
         (`image_precision_recall_at`), "hit_rate" (the share of images with at least one label
         right) and "MiAP". Mean over labels: "MAP", and "macro_precision" and "macro_recall", the
         paper's Prec@n and Rec@n (`precision_recall_at`). "n_plus" is N+. Ties are resolved by
@@ -249,7 +248,7 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
 
 
 def assign_best(S: Array, n: int) -> csr_array:
-    """The n best labels of every image as a boolean matrix (n_images, D)."""
+    """Return the n best labels of every image as a boolean matrix (n_images, D)."""
     best = np.sort(top_labels(S, n), axis=1)
     n_images, n = best.shape
     starts = np.arange(0, n_images * n + 1, n)
@@ -257,7 +256,7 @@ def assign_best(S: Array, n: int) -> csr_array:
 
 
 def precision_recall(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Per-label precision and recall (D,) of assigned labels; 0 where undefined."""
+    """Return per-label precision and recall (D,) of assigned labels; 0 if undefined."""
     hits = label_counts(labels.multiply(assigned))
     return (
         hits / np.maximum(label_counts(assigned), 1),
@@ -268,12 +267,12 @@ def precision_recall(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray
 def _image_precision_recall(
     labels: csr_array, assigned: csr_array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Per-image precision and recall (n_images,); NaN for images without labels."""
-    carried = np.diff(labels.indptr)
-    hits = np.where(carried > 0, np.diff(labels.multiply(assigned).tocsr().indptr), np.nan)
-    return hits / np.diff(assigned.indptr), hits / np.maximum(carried, 1)
+    """Return per-image precision and recall (n_images,); NaN for images without labels."""
+    n_labels = np.diff(labels.indptr)
+    hits = np.where(n_labels > 0, np.diff(labels.multiply(assigned).tocsr().indptr), np.nan)
+    return hits / np.diff(assigned.indptr), hits / np.maximum(n_labels, 1)
 
 
 def label_counts(positions: csr_array) -> np.ndarray:
-    """Images of each label (D,), from a boolean CSR matrix."""
+    """Count the images of each label (D,) in a boolean CSR matrix."""
     return np.bincount(positions.tocsr().indices, minlength=positions.shape[1])

@@ -1,4 +1,4 @@
-"""Label by label: what is found, what is missed, and what is suggested instead."""
+"""Reports per label: quality, missed images, and labels suggested instead."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PRIOR_IMAGES = 10  # images of mean quality that are added to each label's own
 
 @dataclass(frozen=True, eq=False)
 class LabelReport:
-    """One entry for each of D labels, computed by `label_report`.
+    """Metrics of each of D labels, computed by `label_report`.
 
     Attributes are in the order of the columns of Y. Tables and figures have the rows in `order`.
 
@@ -37,22 +37,22 @@ class LabelReport:
     ----------
     names : str array of shape (D,)
     support : int array of shape (D,)
-        Images that carry the label.
+        Images that have the label.
     average_precision : float64 array of shape (D,)
-        NaN where no image carries the label.
+        NaN if no image has the label.
     n_assigned : int array of shape (D,)
-        Images that are given the label.
+        Images that the label is assigned to.
     precision : float64 array of shape (D,)
-        Of the images that are given the label, the share that carries it; NaN where none is.
+        Share of assigned images that have the label; NaN without assigned images.
     recall : float64 array of shape (D,)
-        Of the images that carry the label, the share that is given it; NaN where none does.
+        Share of images with the label that it is assigned to; NaN without such images.
     min_score : float64 array of shape (D,)
-        The least score at which the label is assigned; NaN where each image is given its n best.
+        Least score at which the label is assigned; NaN if each image gets its n best labels.
     confused_with : int array of shape (D, 3)
-        Labels wrongly assigned to images on which the label was missed, most frequent first (of
-        equally frequent ones the lower index first); −1 where there are fewer.
+        Labels wrongly assigned to images on which the label was missed, most frequent first, then
+        by index; −1 if there are fewer.
     confused_count : int array of shape (D, 3)
-        On how many of those images.
+        Number of these images.
     """
 
     names: np.ndarray
@@ -67,7 +67,7 @@ class LabelReport:
 
     @property
     def damped_precision(self) -> np.ndarray:
-        """Average precision with small counts damped, shape (D,); NaN where no image has the label.
+        """Average precision with small counts damped, shape (D,); NaN if no image has the label.
 
         Shrunk towards the mean of all labels, as if each were on ten more images of mean quality:
         (n AP + 10 MAP) / (n + 10) for a label on n images. On two images an average precision of
@@ -94,7 +94,7 @@ class LabelReport:
         return np.array(sorted(range(len(self.names)), key=key), dtype=np.intp)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each label, in `order`. Needs pandas.
+        """Return a pandas DataFrame with a row for each label, in `order`. Needs pandas.
 
         Its index holds the label indices: ``to_frame().loc[t]`` is the label of column t.
         """
@@ -107,7 +107,7 @@ class LabelReport:
         return pandas.DataFrame(self._columns(), index=self.order)
 
     def to_csv(self) -> str:
-        """The text of a CSV file with a row for each label, in `order`; NaN is left empty."""
+        """Return the text of a CSV file with a row for each label, in `order`; NaN is empty."""
         columns = self._columns()
         lines: list[str] = []
         writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\n")
@@ -116,12 +116,14 @@ class LabelReport:
         return "".join(lines)
 
     def draw(self, *, n_labels: int = 40) -> Any:
-        """A matplotlib Figure of average precision and support, in `order`. Needs matplotlib.
+        """Draw a matplotlib Figure of average precision and support, in `order`.
+
+        Needs matplotlib.
 
         Parameters
         ----------
         n_labels : int
-            Where there are more, the first and the last are shown; at least two are.
+            If there are more, show the first and the last; at least two.
         """
         from tagkin.evaluation.plots import draw_labels
 
@@ -131,7 +133,7 @@ class LabelReport:
         )
 
     def _columns(self) -> dict[str, Any]:
-        """What tables show, rows in `order`."""
+        """Return the columns of tables, with rows in `order`."""
         order = self.order
         shown = {
             "name": self.names,
@@ -159,12 +161,12 @@ def label_report(
     n: int = 5,
     min_scores: Array | float | None = None,
 ) -> LabelReport:
-    """Measure every label by itself.
+    """Compute the metrics of each label.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n_images, D)
-        1 where the image carries the label, else 0.
+        1 if the image has the label, else 0.
     S : array of shape (n_images, D)
         Scores, higher is better.
     names : sequence of D str, optional
@@ -172,8 +174,8 @@ def label_report(
     n : int
         Each image is assigned its n best labels, unless there are `min_scores`.
     min_scores : float or array of shape (D,), optional
-        Assign a label where its score is at least this, such as the scores of
-        `LabelCalibrator.min_scores`; ∞ never assigns it.
+        Assign a label if its score is at least this, such as from `LabelCalibrator.min_scores`;
+        ∞ never assigns it.
 
     Returns
     -------
@@ -189,7 +191,7 @@ def label_report(
         assigned = _assign_from(S, min_score)
     precision, recall = precision_recall(labels, assigned)
     support, n_assigned = label_counts(labels), label_counts(assigned)
-    confused_with, confused_count = _confusions(labels, assigned)
+    confused_with, confused_count = _count_confusions(labels, assigned)
     return LabelReport(
         names=names_,
         support=support,
@@ -204,27 +206,27 @@ def label_report(
 
 
 def _check_names(names: Sequence[str] | None, n_labels: int) -> np.ndarray:
-    found = np.array(range(n_labels) if names is None else list(names), dtype=str)
-    if found.shape != (n_labels,):
+    checked = np.array(range(n_labels) if names is None else list(names), dtype=str)
+    if checked.shape != (n_labels,):
         raise InvalidInput(
-            f"names must name each of the {n_labels} labels; found {len(found)} names."
+            f"names must name each of the {n_labels} labels; found {len(checked)} names."
         )
-    return found
+    return checked
 
 
 def _check_min_scores(min_scores: Array | float, n_labels: int) -> np.ndarray:
-    found = to_numpy(min_scores).astype(np.float64)
-    if found.shape not in {(), (n_labels,)} or np.isnan(found).any():
+    checked = to_numpy(min_scores).astype(np.float64)
+    if checked.shape not in {(), (n_labels,)} or np.isnan(checked).any():
         raise InvalidInput(
-            f"min_scores must be one number, or one for each of the {n_labels} labels, and not "
-            f"NaN; found shape {found.shape}{' with NaN' if np.isnan(found).any() else ''}."
+            f"min_scores must be a number, or a number for each of the {n_labels} labels, and not "
+            f"NaN; found shape {checked.shape}{' with NaN' if np.isnan(checked).any() else ''}."
         )
-    return np.array(np.broadcast_to(found, (n_labels,)))
+    return np.array(np.broadcast_to(checked, (n_labels,)))
 
 
 def _assign_from(S: Array, min_scores: np.ndarray) -> csr_array:
-    """Labels whose score is high enough, as a boolean matrix (n_images, D)."""
-    # a label that is never assigned is not assigned for an infinite score either
+    """Assign labels whose score is high enough; return a boolean matrix (n_images, D)."""
+    # ∞ ≥ ∞ is true, but a least score of ∞ never assigns
     possible = min_scores < np.inf
     blocks = [
         csr_array((read_scores(S, rows) >= min_scores) & possible)
@@ -233,29 +235,29 @@ def _assign_from(S: Array, min_scores: np.ndarray) -> csr_array:
     return csr_array(vstack(blocks, format="csr"))
 
 
-def _confusions(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """For every label, what is wrongly assigned to the images on which it is missed.
+def _count_confusions(labels: csr_array, assigned: csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Count, for every label, labels wrongly assigned to the images on which it is missed.
 
     The counts are Mᵀ W for missed labels M and wrongly assigned ones W, both (n_images, D) and
-    sparse; the product is computed for some labels at a time.
+    sparse; the product is computed for blocks of labels.
     """
-    carried, given = labels.astype(np.int32), assigned.astype(np.int32)
-    both = carried.multiply(given)
-    missed, wrong = csr_array((carried - both).T), csr_array(given - both)
+    present, suggested = labels.astype(np.int32), assigned.astype(np.int32)
+    both = present.multiply(suggested)
+    missed, wrong = csr_array((present - both).T), csr_array(suggested - both)
     missed.eliminate_zeros()
     wrong.eliminate_zeros()
     n_labels = labels.shape[1]
     confused_with = np.full((n_labels, _CONFUSED), -1)
     confused_count = np.zeros((n_labels, _CONFUSED), dtype=np.intp)
-    for some in row_blocks(n_labels, 64 * n_labels):
-        counts = csr_array(missed[some] @ wrong)
+    for block in row_blocks(n_labels, 64 * n_labels):
+        counts = csr_array(missed[block] @ wrong)
         row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         order = np.lexsort((counts.indices, -counts.data, row))
         rank = np.arange(counts.nnz) - counts.indptr[row]
         lead = rank < _CONFUSED
-        where = some.start + row[lead], rank[lead]
-        confused_with[where] = counts.indices[order][lead]
-        confused_count[where] = counts.data[order][lead]
+        entries = block.start + row[lead], rank[lead]
+        confused_with[entries] = counts.indices[order][lead]
+        confused_count[entries] = counts.data[order][lead]
     return confused_with, confused_count
 
 

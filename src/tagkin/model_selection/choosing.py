@@ -1,4 +1,4 @@
-"""Choosing parameters: the best setting of a grid by cross-validation."""
+"""Choose the best parameters of a grid by cross-validation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sklearn.base import clone
 from tagkin.arrays import Array, check_groups
 from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
-from tagkin.model_selection.cross_validation import checked
+from tagkin.model_selection.cross_validation import check_inputs
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
-from tagkin.model_selection.scoring import Told, runs
+from tagkin.model_selection.scoring import FitParameters, score_settings
 from tagkin.progress import Progress, with_progress
 
 __all__ = ["GridSearchResult", "Trial", "grid_search"]
@@ -24,7 +24,7 @@ __all__ = ["GridSearchResult", "Trial", "grid_search"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting and what it reached."""
+    """A setting and its scores."""
 
     parameters: dict[str, Any]
     scores: np.ndarray
@@ -38,18 +38,18 @@ class Trial:
 
 @dataclass(frozen=True)
 class GridSearchResult:
-    """The best setting, and all that were tried."""
+    """The best setting, and all trials."""
 
     estimator: Any
-    """With the best setting, fitted on all images."""
+    """The estimator with the best setting, fitted on all images."""
     parameters: dict[str, Any]
     score: float
     """Mean of the measure over the folds, at the best setting."""
     trials: list[Trial]
-    """In the order of the grid."""
+    """All trials, in the order of the grid."""
 
     def __str__(self) -> str:
-        """A table of all trials, the best marked."""
+        """Return a table of all trials, with the best marked."""
         names = list(self.parameters)
         rows = [[*names, "mean", "folds"]]
         for trial in self.trials:
@@ -80,48 +80,47 @@ def grid_search(
     random_state: int | None = 0,
     progress: bool | Progress = True,
 ) -> GridSearchResult:
-    """The best setting of a grid by cross-validation.
+    """Return the best setting of a grid by cross-validation.
 
-    Finds what scikit-learn's `GridSearchCV` would, faster: the sums that spaces are solved from
-    are taken once for all folds and all κ, and neighbours are searched once per fold, at the
-    largest number asked for.
+    The result is that of scikit-learn's `GridSearchCV`, but faster: the sums for solving spaces
+    are computed once for all folds and all κ, and neighbours are searched once per fold, for the
+    largest number.
 
     Parameters
     ----------
     estimator : a method of `tagkin.transfer`, or a pipeline that ends in one
     X : array of shape (N, d)
-        What the estimator is fitted on: features. A space belongs into the pipeline; embeddings
-        in a space that was fitted on these images and their labels have seen the answers, and
-        every figure found from them is too good.
+        Features. Put a space into the pipeline: embeddings in a space that was fitted on these
+        images already know their labels, and all scores would be too high.
     Y : array, sparse matrix or DataFrame of shape (N, D)
-        The names of a DataFrame's columns are the `classes_` of what is returned.
+        The columns of a DataFrame become the `classes_` of the fitted estimator.
     grid : dict of parameter to values
         Every combination is tried. In a pipeline, parameters are named as in scikit-learn:
         ``semanticspace__regularization``, ``neighborvoting__n_neighbors``.
     measure : str, or a function of (Y, S)
-        What is to be large, by its name in what `evaluate` returns, at 5 labels per image.
+        Measure to maximise: a key of the result of `evaluate`, at 5 labels per image.
     cv : int, scikit-learn splitter, or pairs of (known, held-out) indices, default 3
         A number of folds, drawn at random or, with `groups`, by scikit-learn's `GroupKFold`.
     groups : array of shape (N,), optional
         The group of each image, such as a burst or a day; `find_groups` finds near-duplicates.
-        Images of a group are held out together, and do not count as each other's neighbours where
-        a method learns from neighbours.
+        Images of a group are held out together, and methods that learn from neighbours do not
+        count them as each other's neighbours.
     rejected : array or sparse matrix of shape (N, D), optional
-        Above 0 where a person said that an image does not show a label, for methods that take it.
+        Above 0 if a person rejected a label for an image, for methods that accept rejections.
     refit_space : bool, default True
-        Learn the space of each fold from its known images. Otherwise, as in the paper, it is
-        fitted once on all images, whose labels it has then seen: figures are too good, and the
-        best setting may be the one that overfits most.
+        Learn the space of each fold from its known images. Otherwise, as in the paper, fit it once
+        on all images. It then knows the held-out labels, so scores are too high, and the best
+        setting may be the one that overfits most.
     random_state : int or None, default 0
         Seed of random folds.
     progress : bool or function, default True
-        Show a progress bar on a terminal; or call a function with what is done, the number of
-        runs done and the number of all.
+        Show a progress bar on a terminal; or call a function with the name of the task, the
+        number of finished runs and the number of all runs.
 
     Returns
     -------
     result : GridSearchResult
-        Of equal settings the first wins.
+        The first of several best settings wins.
 
     Examples
     --------
@@ -135,17 +134,18 @@ def grid_search(
     >>> found.parameters
     {'n_neighbors': 30}
     """
-    given = X, Y  # what is fitted in the end takes the names of labels from a DataFrame
-    X, Y = checked(X, Y)
+    inputs = X, Y  # the final fit takes the names of labels from a DataFrame
+    X, Y = check_inputs(X, Y)
     groups = None if groups is None else check_groups(groups, X.shape[0])
-    measured = find_measure(measure)
+    score = find_measure(measure)
     settings = _settings(estimator, grid)
     folds = make_folds(X.shape[0], Y, cv, groups, random_state)
     scores = np.empty((len(settings), len(folds)))
-    told = Told(groups, None if rejected is None else as_labels(rejected, X.shape[0]))
-    found = runs(estimator, X, Y, settings, folds, refit_space, told)
-    for run in with_progress(found, scores.size, "Cross-validating", progress):
-        value = measured(Y[folds[run.fold].held_out], run.scores)
+    checked = None if rejected is None else as_labels(rejected, X.shape[0])
+    fit_params = FitParameters(groups, checked)
+    runs = score_settings(estimator, X, Y, settings, folds, refit_space, fit_params)
+    for run in with_progress(runs, scores.size, "Cross-validating", progress):
+        value = score(Y[folds[run.fold].held_out], run.scores)
         if np.isnan(value):
             raise InvalidInput(
                 f"The measure is NaN for {settings[run.setting]} on fold {run.fold}."
@@ -153,17 +153,17 @@ def grid_search(
         scores[run.setting, run.fold] = value
     trials = [Trial(s, row) for s, row in zip(settings, scores, strict=True)]
     best = max(trials, key=lambda trial: trial.mean)
-    fitted = told.fit(clone(estimator).set_params(**best.parameters), *given)
+    fitted = fit_params.fit(clone(estimator).set_params(**best.parameters), *inputs)
     return GridSearchResult(fitted, best.parameters, best.mean, trials)
 
 
 def _settings(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the grid."""
+    """Return every combination of the grid."""
     known = estimator.get_params()
     if not isinstance(grid, Mapping):
         raise InvalidInput(
-            f"The grid is a dict of a parameter's name to a list of values; found {grid!r:.200}. "
-            "Search several grids one by one."
+            f"grid must be a dict from parameter names to lists of values; found {grid!r:.200}. "
+            "Search several grids separately."
         )
     for name, values in grid.items():
         if name not in known:

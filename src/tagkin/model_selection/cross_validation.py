@@ -1,4 +1,4 @@
-"""Cross-validation: how good an estimator is on images that it has not seen."""
+"""Cross-validation of an estimator on held-out images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tagkin.arrays import Array, check_features, check_groups, check_label_matri
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
-from tagkin.model_selection.scoring import Told, runs
+from tagkin.model_selection.scoring import FitParameters, score_settings
 from tagkin.progress import Progress, with_progress
 from tagkin.space.provenance import has_seen
 
@@ -30,17 +30,17 @@ def evaluate_folds(
     random_state: int | None = 0,
     progress: bool | Progress = True,
 ) -> np.ndarray:
-    """The measure of an estimator on each fold, shape (n_folds,).
+    """Return the measure of an estimator on each fold, shape (n_folds,).
 
     Parameters are those of `grid_search`.
     """
-    X, Y = checked(X, Y)
+    X, Y = check_inputs(X, Y)
     groups = None if groups is None else check_groups(groups, X.shape[0])
-    measured = find_measure(measure)
+    score = find_measure(measure)
     folds = make_folds(X.shape[0], Y, cv, groups, random_state)
-    found = runs(estimator, X, Y, [{}], folds, refit_space, Told(groups))
-    shown = with_progress(found, len(folds), "Cross-validating", progress)
-    return np.array([measured(Y[folds[run.fold].held_out], run.scores) for run in shown])
+    runs = score_settings(estimator, X, Y, [{}], folds, refit_space, FitParameters(groups))
+    shown_runs = with_progress(runs, len(folds), "Cross-validating", progress)
+    return np.array([score(Y[folds[run.fold].held_out], run.scores) for run in shown_runs])
 
 
 def held_out_scores(
@@ -54,27 +54,27 @@ def held_out_scores(
     random_state: int | None = 0,
     progress: bool | Progress = True,
 ) -> np.ndarray:
-    """Scores (N×D) of every image from an estimator that was fitted without it.
+    """Return the scores (N×D) of every image from an estimator fitted without it.
 
-    They are what `LabelCalibrator` learns probabilities and thresholds from. Parameters are those
-    of `grid_search`; folds must hold every image out once. X are features, and the space is a part
-    of the estimator (``make_pipeline(space, method)``): embeddings in a space that was fitted on
-    these images lie where the images' own labels have drawn them. Scores from those are too good,
-    and probabilities learned from them too high; the same holds with ``refit_space=False``.
+    `LabelCalibrator` learns probabilities and thresholds from them. Parameters are those of
+    `grid_search`; folds must hold out every image once. X are features, and the space is a part of
+    the estimator (``make_pipeline(space, method)``). Embeddings in a space that was fitted on
+    these images know the images' labels. Scores from such embeddings, and probabilities learned
+    from them, are too high; the same applies to ``refit_space=False``.
     """
-    X, Y = checked(X, Y)
+    X, Y = check_inputs(X, Y)
     n = X.shape[0]
     groups = None if groups is None else check_groups(groups, n)
     folds = make_folds(n, Y, cv, groups, random_state)
     held_out = np.concatenate([fold.held_out for fold in folds])
     if len(held_out) != n or len(np.unique(held_out)) != n:
         raise InvalidInput(
-            f"cv={cv!r} does not hold every image out once, as scores of all images need. Pass a "
-            "number of folds, or a splitter such as KFold or GroupKFold."
+            f"cv={cv!r} does not hold every image out once. Pass a number of folds, or a splitter "
+            "such as KFold or GroupKFold."
         )
-    found = runs(estimator, X, Y, [{}], folds, refit_space, Told(groups))
+    runs = score_settings(estimator, X, Y, [{}], folds, refit_space, FitParameters(groups))
     scores = None
-    for run in with_progress(found, len(folds), "Scoring", progress):
+    for run in with_progress(runs, len(folds), "Scoring", progress):
         if scores is None:
             scores = np.empty((n, run.scores.shape[1]), dtype=run.scores.dtype)
         scores[folds[run.fold].held_out] = run.scores
@@ -82,15 +82,15 @@ def held_out_scores(
     return scores
 
 
-def checked(X: Array, Y: Array) -> tuple[Array, Array]:
-    """Features (N×d) and labels (N×D) of the same images, at least two."""
+def check_inputs(X: Array, Y: Array) -> tuple[Array, Array]:
+    """Check features (N×d) and labels (N×D) of the same images, at least two."""
     features = check_features(X, min_rows=2)
     labels = check_label_matrix(Y, features.shape[0])
     if has_seen(X, labels):
         warnings.warn(
-            "X are embeddings in a space that was fitted on the labels of these very images: held "
-            "out or not, they lie where their own labels have drawn them, and figures will be too "
-            "good. Pass the features, and the space with the method: make_pipeline(space, method).",
+            "X are embeddings in a space that was fitted on the labels of these images, so scores "
+            "will be too high, even of held-out images. Pass the features, and the space with the "
+            "method: make_pipeline(space, method).",
             UserWarning,
             stacklevel=3,
         )

@@ -1,9 +1,8 @@
-"""Scores of many settings on many folds, with what costs most done once.
+"""Scores of many settings on many folds, with expensive work shared.
 
 An estimator is a method of `tagkin.transfer`, or a scikit-learn pipeline of a `SemanticSpace` (or
-any transformers) and such a method. The sums that a space is solved from are taken once for all
-folds and all κ, and neighbours are searched once, at the largest number asked for; smaller numbers
-are slices of that.
+any transformers) and such a method. The sums for solving a space are computed once for all folds
+and all κ. Neighbours are searched once, for the largest number; smaller numbers use slices.
 """
 
 from __future__ import annotations
@@ -24,86 +23,87 @@ from tagkin.space import SemanticSpace
 from tagkin.space.parts import SOLVING
 from tagkin.transfer import NeighborTransfer, TwoPassKNN
 
-__all__ = ["Run", "Told", "runs"]
+__all__ = ["FitParameters", "Run", "score_settings"]
 
 # Parameters of a method that decide what its neighbours are; all others share the same lists.
 _SEARCH_PARAMETERS = ("metric", "index", "metric_learning", "random_state")
 
 
 class Run(NamedTuple):
-    """Scores of one setting on one fold."""
+    """Scores of a setting on a fold."""
 
     setting: int
     fold: int
     scores: np.ndarray
-    """Of the held-out images, shape (n, D)."""
+    """Scores of the held-out images, shape (n, D)."""
 
 
-class Told(NamedTuple):
-    """What an estimator is told of N images beside their labels."""
+class FitParameters(NamedTuple):
+    """Per-image fit parameters: groups and rejected labels."""
 
     groups: np.ndarray | None = None
-    """The group of each image (N,): where methods learn from the neighbours of known images, they
-    leave out those of the image's own group."""
+    """The group of each image (N,). Methods that learn from neighbours of known images ignore
+    neighbours in the image's own group."""
     rejected: Any = None
-    """Labels (N×D) that a person said the images do not show."""
+    """Labels (N×D) that a person rejected."""
 
-    def of(self, images: np.ndarray) -> Told:
-        """What is told of some of the images."""
-        return Told(*(None if part is None else part[images] for part in self))
+    def of(self, images: np.ndarray) -> FitParameters:
+        """Return the parameters of some images."""
+        return FitParameters(*(None if part is None else part[images] for part in self))
 
     def fit(self, estimator: Any, X: Array, Y: Array) -> Any:
-        """The estimator, fitted; told as far as it, or the last of a pipeline, takes it."""
+        """Fit the estimator with the parameters that it, or a pipeline's last step, accepts."""
         last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
-        start = f"{estimator.steps[-1][0]}__" if last is not estimator else ""
-        given = {
-            start + name: value
+        prefix = f"{estimator.steps[-1][0]}__" if last is not estimator else ""
+        parameters = {
+            prefix + name: value
             for name, value in self._asdict().items()
             if value is not None and has_fit_parameter(last, name)
         }
-        return estimator.fit(X, Y, **given)
+        return estimator.fit(X, Y, **parameters)
 
 
-def runs(
+def score_settings(
     estimator: Any,
     X: Array,
     Y: Array,
     settings: list[dict[str, Any]],
     folds: list[Fold],
     refit_space: bool,
-    told: Told | None = None,
+    fit_params: FitParameters | None = None,
 ) -> Iterator[Run]:
-    """Scores of the held-out images of every fold under every setting.
+    """Yield the scores of every fold's held-out images for every setting.
 
-    Methods are `told` of groups and rejections as far as they take them.
+    `fit_params` are passed to methods that accept them.
     """
-    told = told or Told()
-    belongs = _belongs_to_space(estimator)
-    for alike in _grouped(settings, lambda name: belongs(name) and not _is_solving(name)):
+    fit_params = fit_params or FitParameters()
+    in_space = _space_parameters(estimator)
+    for alike in _group_settings(settings, lambda name: in_space(name) and not _is_solving(name)):
         candidates = [clone(estimator).set_params(**settings[i]) for i in alike]
-        spaces = [_parts(one)[0] for one in candidates]
+        spaces = [_split(candidate)[0] for candidate in candidates]
         embeddings = _FoldEmbeddings(spaces, X, Y, folds, refit_space)
-        for members in _grouped([settings[i] for i in alike], belongs):
+        for members in _group_settings([settings[i] for i in alike], in_space):
             group = [alike[k] for k in members]
             for number, fold in enumerate(folds):
                 old, new = embeddings.of(spaces[members[0]], number)
-                methods = [_parts(clone(candidates[k]))[1] for k in members]
-                scored = _scored(methods, old, Y[fold.known], new, told.of(fold.known))
-                for i, scores in zip(group, scored, strict=True):
+                methods = [_split(clone(candidates[k]))[1] for k in members]
+                params = fit_params.of(fold.known)
+                all_scores = _score_methods(methods, old, Y[fold.known], new, params)
+                for i, scores in zip(group, all_scores, strict=True):
                     yield Run(i, number, to_numpy(scores))
 
 
 class _FoldEmbeddings:
-    """What a method gets of the known and of the held-out images of each fold.
+    """Embeddings of the known and the held-out images of each fold.
 
     Parameters
     ----------
     spaces : list of pipelines, or of None
-        What comes before the method; they differ in nothing but how a space is solved.
+        Steps before the method; they differ only in how a space is solved.
     X, Y : arrays of shape (N, d) and (N, D)
     folds : list of Fold
     refit_space : bool
-        Whether a space is learned without the held-out images.
+        Whether to learn spaces without the held-out images.
     """
 
     def __init__(self, spaces: list[Any], X: Array, Y: Array, folds: list[Fold], refit_space: bool):
@@ -113,12 +113,12 @@ class _FoldEmbeddings:
         self.parts: Any = None
         alone = spaces[0] is not None and len(spaces[0]) == 1
         if refit_space and alone and isinstance(spaces[0][0], SemanticSpace) and _partition(folds):
-            # the smallest κ needs the most digits
-            base = min((space[0] for space in spaces), key=lambda one: one.regularization)
+            # the smallest κ needs the most precision
+            base = min((space[0] for space in spaces), key=lambda space: space.regularization)
             self.parts = base.by_parts(X, Y, [fold.held_out for fold in folds])
 
     def of(self, space: Any, number: int) -> tuple[Array, Array]:
-        """Embeddings of the known and of the held-out images of a fold."""
+        """Return the embeddings of the known and the held-out images of a fold."""
         known, held_out = self.folds[number]
         if space is None:
             return self.X[known], self.X[held_out]
@@ -129,8 +129,9 @@ class _FoldEmbeddings:
         if self.parts is None:
             space.fit(self.X[known], self.Y[known])
             return space.transform(self.X[known]), space.transform(self.X[held_out])
-        wanted = {name: getattr(space[0], name) for name in SOLVING}
-        old, new = self.parts.embeddings(self.parts.without(number, **wanted), (known, held_out))
+        parameters = {name: getattr(space[0], name) for name in SOLVING}
+        space_without = self.parts.without(number, **parameters)
+        old, new = self.parts.embeddings(space_without, (known, held_out))
         return old, new
 
 
@@ -147,8 +148,8 @@ def _partition(folds: list[Fold]) -> bool:
     )
 
 
-def _parts(estimator: Any) -> tuple[Any, Any]:
-    """The transformers before the method, as one (or None), and the method."""
+def _split(estimator: Any) -> tuple[Any, Any]:
+    """Return the transformers before the method, as a pipeline or None, and the method."""
     if not is_pipeline(estimator):
         return None, estimator
     if len(estimator.steps) == 1:
@@ -156,23 +157,23 @@ def _parts(estimator: Any) -> tuple[Any, Any]:
     return estimator[:-1], estimator.steps[-1][1]
 
 
-def _belongs_to_space(estimator: Any) -> Callable[[str], bool]:
-    """Whether a parameter belongs to what comes before the method."""
+def _space_parameters(estimator: Any) -> Callable[[str], bool]:
+    """Return a function that tells whether a parameter belongs to a step before the method."""
     if not is_pipeline(estimator):
         return lambda name: False
     last = estimator.steps[-1][0]
     return lambda name: name != last and not name.startswith(last + "__")
 
 
-def _grouped(
+def _group_settings(
     settings: Sequence[Mapping[str, Any]], shared: Callable[[str], bool]
 ) -> list[list[int]]:
-    """Indices of the settings, grouped by the values of the parameters that are `shared`."""
+    """Group the indices of settings by the values of `shared` parameters."""
     groups: list[tuple[list[Any], list[int]]] = []
     for i, setting in enumerate(settings):
         key = [(name, value) for name, value in setting.items() if shared(name)]
-        for other, members in groups:
-            if len(other) == len(key) and all(map(_same, other, key)):
+        for known_key, members in groups:
+            if len(known_key) == len(key) and all(map(_same, known_key, key)):
                 members.append(i)
                 break
         else:
@@ -180,40 +181,40 @@ def _grouped(
     return [members for _, members in groups]
 
 
-def _same(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
-    """Whether two parameters are the same; values that cannot be compared are not."""
-    if one[0] != other[0] or type(one[1]) is not type(other[1]):
+def _same(first: tuple[str, Any], second: tuple[str, Any]) -> bool:
+    """Whether two parameters are equal; False if values cannot be compared."""
+    if first[0] != second[0] or type(first[1]) is not type(second[1]):
         return False
-    return one[1] is other[1] or (not hasattr(one[1], "shape") and bool(one[1] == other[1]))
+    return first[1] is second[1] or (not hasattr(first[1], "shape") and bool(first[1] == second[1]))
 
 
-def _scored(
-    methods: list[BaseEstimator], old: Array, Y: Array, new: Array, told: Told
+def _score_methods(
+    methods: list[BaseEstimator], old: Array, Y: Array, new: Array, fit_params: FitParameters
 ) -> Iterator[Any]:
-    """Scores of new images by each method; methods with the same neighbours share one search."""
-    simple = all(isinstance(m, NeighborTransfer) and not m.needs_embeddings for m in methods)
-    if not simple:
+    """Yield the scores of new images by each method; methods share searches if they can."""
+    by_neighbors = all(isinstance(m, NeighborTransfer) and not m.needs_embeddings for m in methods)
+    if not by_neighbors:
         for method in methods:
-            yield told.fit(method, old, Y).decision_function(new)
+            yield fit_params.fit(method, old, Y).decision_function(new)
         return
     parameters = [m.get_params(deep=False) for m in methods]
     scores: list[Any] = [None] * len(methods)
-    for group in _grouped(parameters, lambda name: name in _SEARCH_PARAMETERS):
-        shared = _SharedNeighbors([methods[i] for i in group], old, Y, new, told.groups)
+    for group in _group_settings(parameters, lambda name: name in _SEARCH_PARAMETERS):
+        shared = _SharedNeighbors([methods[i] for i in group], old, Y, new, fit_params.groups)
         for i in group:
-            scores[i] = partial(shared.scored, methods[i])
+            scores[i] = partial(shared.score, methods[i])
     for score in scores:
         yield score()
 
 
 class _SharedNeighbors:
-    """Neighbours for methods that need the same ones, at the largest number that any asks for."""
+    """Neighbours shared by several methods, with the largest number that any of them needs."""
 
     def __init__(
         self, methods: list[Any], old: Array, Y: Array, new: Array, groups: np.ndarray | None
     ):
         self.Y, n = Y, old.shape[0]
-        # methods that only count learn nothing from the neighbours of known images
+        # placeholder for methods that do not learn from neighbours of known images
         self.of_old = Neighbors(np.zeros((n, 1), dtype=np.int64), np.zeros((n, 1)))
         if isinstance(methods[0], TwoPassKNN):
             widest = max(methods, key=lambda m: m.n_per_label)
@@ -226,6 +227,6 @@ class _SharedNeighbors:
         if any(m.learns_from_neighbors for m in methods):
             self.of_old = neighbors_outside(index, old, min(most, n - 1), groups)
 
-    def scored(self, method: Any) -> Any:
-        """Scores of the new images by one of the methods."""
+    def score(self, method: Any) -> Any:
+        """Return the scores of the new images by a method."""
         return method.fit_neighbors(*self.of_old, self.Y).score_neighbors(*self.of_new)

@@ -3,7 +3,7 @@
 from tagkin.neighbors.base import NeighborIndex, Neighbors, recall
 from tagkin.neighbors.exact import ExactNeighbors, nearest
 from tagkin.neighbors.faiss import FaissNeighbors, recommended_index
-from tagkin.neighbors.outside import neighbors_outside
+from tagkin.neighbors.other_groups import neighbors_outside
 
 __all__ = [
     "ExactNeighbors",

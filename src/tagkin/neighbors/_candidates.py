@@ -23,26 +23,26 @@ _SAMPLED = 24  # with more, one point in so many sets the score that candidates 
 
 
 def candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
-    """From all scores at once: the k best, and those that rounding may have put behind them."""
+    """Find candidates from all scores at once: the k best, and others within rounding."""
     xp = namespace(queries)
     scores = scorer.scores(queries, slice(None))
     n, slack = scores.shape[0], scorer.rounding(queries)
-    kept = scores >= low_cutoff(scores, k) - slack
+    is_candidate = scores >= low_cutoff(scores, k) - slack
     undecided = xp.zeros(n, dtype=xp.bool, device=device(queries))
-    if int(xp.count_nonzero(kept)) > n * _max_candidates(k) // 2:
-        counts = xp.sum(xp.astype(kept, xp.int64), axis=1)
+    if int(xp.count_nonzero(is_candidate)) > n * _max_candidates(k) // 2:
+        counts = xp.sum(xp.astype(is_candidate, xp.int64), axis=1)
         again = xp.nonzero(counts > _max_candidates(k))[0]
-        kept[again] = scores[again] >= kth_largest(scores[again], k) - slack[again]
-        undecided = xp.sum(xp.astype(kept, xp.int64), axis=1) > _max_candidates(k)
-        kept &= ~undecided[:, None]
-    rows, columns = _coordinates(kept)
-    return _padded(rows, columns, bincount(rows, n)), undecided
+        is_candidate[again] = scores[again] >= kth_largest(scores[again], k) - slack[again]
+        undecided = xp.sum(xp.astype(is_candidate, xp.int64), axis=1) > _max_candidates(k)
+        is_candidate &= ~undecided[:, None]
+    rows, columns = _coordinates(is_candidate)
+    return _pad_lists(rows, columns, bincount(rows, n)), undecided
 
 
 def candidates_by_group_maxima(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
-    """As `candidates_among_all`, with one pass over the scores: the fastest way on a GPU.
+    """Find candidates with a single pass over the scores, which is fastest on a GPU.
 
-    Scores are dealt out to groups; only groups whose maximum is high enough are looked into.
+    Scores are split into groups; only groups with a high maximum are searched.
     """
     xp = namespace(queries)
     n, n_points = queries.shape[0], scorer.points.shape[0]
@@ -59,19 +59,19 @@ def candidates_by_group_maxima(scorer: Scorer, queries: Array, k: int) -> tuple[
     rows, group = _coordinates(high)
     entries, depth = _coordinates(grouped[rows, :, group] >= cutoff[rows])
     tail_rows, tail = _coordinates((scores[:, n_groups * _GROUP :] >= cutoff) & ~undecided[:, None])
-    found = rows[entries] * n_points + depth * n_groups + group[entries]
-    found = xp.sort(xp.concat([found, tail_rows * n_points + n_groups * _GROUP + tail]))
-    rows = found // n_points
+    keys = rows[entries] * n_points + depth * n_groups + group[entries]
+    keys = xp.sort(xp.concat([keys, tail_rows * n_points + n_groups * _GROUP + tail]))
+    rows = keys // n_points
     undecided = undecided | (bincount(rows, n) > _max_candidates(k))
-    found = found[~undecided[rows]]
-    rows = found // n_points
-    return _padded(rows, found - rows * n_points, bincount(rows, n)), undecided
+    keys = keys[~undecided[rows]]
+    rows = keys // n_points
+    return _pad_lists(rows, keys - rows * n_points, bincount(rows, n)), undecided
 
 
 def low_cutoff(scores: Array, k: int) -> Array:
-    """A lower bound of the k-th largest score of each row, and a close one, shape (n, 1).
+    """Return a close lower bound of the k-th largest score of each row, shape (n, 1).
 
-    Columns are dealt out to groups. At least k scores reach the k-th largest of the groups' maxima.
+    Columns are split into groups. At least k scores reach the k-th largest of the groups' maxima.
     Adjacent columns, which are often alike, go to different groups.
     """
     n_groups = scores.shape[1] // _GROUP
@@ -83,7 +83,7 @@ def low_cutoff(scores: Array, k: int) -> Array:
 
 
 def _max_candidates(k: int) -> int:
-    """The most candidates that are listed for a query: with more, too many points are alike."""
+    """Return the most candidates to list for a query; with more, too many points are alike."""
     return 4 * k + 64
 
 
@@ -104,7 +104,7 @@ class SampledCutoff:
         self.useful = n_points > FEW_POINTS and 4 * self.rank < self.sampled
 
     def candidates(self, scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
-        """Candidates from tiles of scores; undecided are also queries with fewer than k."""
+        """Find candidates in tiles of scores; queries with fewer than k are undecided, too."""
         xp = namespace(queries)
         slack = scorer.rounding(queries)
         sample = scorer.scores(queries, slice(None, None, self.stride))
@@ -122,16 +122,16 @@ class _CandidateLists:
     """Points whose scores reach a cutoff, side by side per query, with room for `width` of each."""
 
     def __init__(self, queries: Array, width: int):
-        xp, where, shape = namespace(queries), device(queries), (queries.shape[0], width)
-        self._points = xp.full(shape, -1, dtype=xp.int64, device=where)
-        self._scores = xp.full(shape, -math.inf, dtype=queries.dtype, device=where)
-        self._counts = xp.zeros(shape[0], dtype=xp.int64, device=where)
+        xp, place, shape = namespace(queries), device(queries), (queries.shape[0], width)
+        self._points = xp.full(shape, -1, dtype=xp.int64, device=place)
+        self._scores = xp.full(shape, -math.inf, dtype=queries.dtype, device=place)
+        self._counts = xp.zeros(shape[0], dtype=xp.int64, device=place)
 
-    def add(self, start: int, scores: Array, kept: Array) -> None:
-        """Add the points, counted from `start`, of a tile of scores (n×c) where `kept` (n×c)."""
+    def add(self, start: int, scores: Array, mask: Array) -> None:
+        """Add the points, counted from `start`, of a tile of scores (n×c) in the `mask` (n×c)."""
         xp = namespace(scores)
         n, width = self._points.shape
-        flat = xp.nonzero(kept.reshape(-1))[0]
+        flat = xp.nonzero(mask.reshape(-1))[0]
         rows = flat // scores.shape[1]
         added = bincount(rows, n)
         columns = xp.arange(flat.shape[0], device=device(scores))
@@ -146,21 +146,23 @@ class _CandidateLists:
         self._points.reshape(-1)[columns] = flat
 
     def within(self, slack: Array, k: int) -> tuple[Array, Array]:
-        """Candidates at most `slack` (n×1) below the k-th best score, and undecided queries."""
+        """Return candidates within `slack` (n×1) of the k-th best score, and undecided queries."""
         xp = namespace(self._counts)
         # too few, by bad luck with the sample; or too many points that are alike
         undecided = (self._counts < k) | (self._counts > self._points.shape[1])
         counts = xp.where(undecided, xp.zeros_like(self._counts), self._counts)
         scores = self._scores[:, : max(k, int(xp.max(counts)))]
-        kept = scores >= kth_largest(scores, k) - slack
-        undecided |= xp.sum(xp.astype(kept, xp.int64), axis=1) > _max_candidates(k)
-        kept &= ~undecided[:, None]
-        rows, columns = _coordinates(kept)
-        return _padded(rows, self._points[rows, columns], bincount(rows, kept.shape[0])), undecided
+        is_candidate = scores >= kth_largest(scores, k) - slack
+        undecided |= xp.sum(xp.astype(is_candidate, xp.int64), axis=1) > _max_candidates(k)
+        is_candidate &= ~undecided[:, None]
+        rows, columns = _coordinates(is_candidate)
+        return _pad_lists(
+            rows, self._points[rows, columns], bincount(rows, is_candidate.shape[0])
+        ), undecided
 
 
 def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
-    """(first column, scores) of consecutive tiles of the points, in one buffer."""
+    """Yield (first column, scores) of consecutive tiles of the points, in a shared buffer."""
     xp = namespace(queries)
     n, n_points = queries.shape[0], scorer.points.shape[0]
     buffer = xp.empty(n * _TILE_COLUMNS, dtype=queries.dtype, device=device(queries))
@@ -170,19 +172,19 @@ def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
         yield start, scorer.scores(queries, slice(start, stop), out)
 
 
-def _coordinates(kept: Array) -> tuple[Array, Array]:
-    """Row and column numbers of what is true, row by row."""
-    flat = namespace(kept).nonzero(kept.reshape(-1))[0]  # flat: several times faster
-    rows = flat // kept.shape[1]
-    return rows, flat - rows * kept.shape[1]
+def _coordinates(mask: Array) -> tuple[Array, Array]:
+    """Return row and column numbers of true entries, row by row."""
+    flat = namespace(mask).nonzero(mask.reshape(-1))[0]  # flat: several times faster
+    rows = flat // mask.shape[1]
+    return rows, flat - rows * mask.shape[1]
 
 
-def _padded(rows: Array, values: Array, counts: Array) -> Array:
-    """Values that come row by row as one list per row, padded with −1 (n×w)."""
+def _pad_lists(rows: Array, values: Array, counts: Array) -> Array:
+    """Return values, sorted by row, as a list per row, padded with −1 (n×w)."""
     xp = namespace(values)
-    n, where = counts.shape[0], device(values)
+    n, place = counts.shape[0], device(values)
     width = int(xp.max(counts)) if n else 0
-    padded = xp.full((n, width), -1, dtype=values.dtype, device=where)
+    padded = xp.full((n, width), -1, dtype=values.dtype, device=place)
     starts = xp.cumulative_sum(counts) - counts
-    padded[rows, xp.arange(rows.shape[0], device=where) - starts[rows]] = values
+    padded[rows, xp.arange(rows.shape[0], device=place) - starts[rows]] = values
     return padded

@@ -27,12 +27,12 @@ class Scorer:
         self.longest = float(xp.max(norms))
         self.is_zero = norms == 0
 
-    def scores(self, queries: Array, some: Any, out: Array | None = None) -> Array:
+    def scores(self, queries: Array, columns: Any, out: Array | None = None) -> Array:
         """Scores (n × number of points) for the points that a slice selects."""
-        transposed = self.points[some].T
+        transposed = self.points[columns].T
         out = matmul(queries, transposed, out)
         if self.euclidean:
-            out -= self.half_squares[some]
+            out -= self.half_squares[columns]
         return out
 
     def rounding(self, queries: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The contract of every neighbour search, exact or approximate."""
+"""The common interface of exact and approximate neighbour searches."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _CACHED = 2**21  # bytes of blocks that are read several times over
 
 
 class Neighbors(NamedTuple):
-    """The neighbours of n queries, nearest first; of equal distances the lower index first.
+    """The neighbours of n queries, by increasing distance, then by index.
 
-    Where an approximate search finds fewer than k, the rest has index −1 and distance ∞.
+    If an approximate search returns fewer than k, lists end with index −1 at distance ∞.
     """
 
     indices: Array
@@ -56,28 +56,28 @@ class NeighborIndex(Protocol):
     def kneighbors(
         self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
     ) -> Neighbors:
-        """The nearest points of each query; `exclude` (n,) is one index per query to leave out."""
+        """Return the nearest points of each query; `exclude` (n,) is an index per query to skip."""
 
 
 def check_metric(metric: str) -> None:
-    """Refuse an unknown metric."""
+    """Reject an unknown metric."""
     if not isinstance(metric, str) or metric not in METRICS:
         raise InvalidInput(f"metric must be one of {', '.join(METRICS)}; found {metric!r}.")
 
 
 def check_queries(queries: Array, n_features: int, name: str = "queries") -> Array:
-    """Queries as a 2-D array with as many features as the points."""
+    """Return queries as a 2-D array with as many features as the points."""
     queries = check_features(queries, name=name)
     if queries.shape[1] != n_features:
         raise InvalidInput(
-            f"Found {name} with {queries.shape[1]} features where the points have {n_features}. "
+            f"Found {name} with {queries.shape[1]} features, but the points have {n_features}. "
             "Project both with the same space, or compute both with the same network."
         )
     return queries
 
 
 def check_n_neighbors(n_neighbors: int, n_points: float, *, excluding: bool = False) -> None:
-    """Refuse more neighbours than there are points (one fewer if each query leaves one out)."""
+    """Reject more neighbours than points (or points − 1 if each query excludes a point)."""
     check_integer("n_neighbors", n_neighbors)
     available = n_points - excluding
     if n_neighbors > available:
@@ -89,7 +89,7 @@ def check_n_neighbors(n_neighbors: int, n_points: float, *, excluding: bool = Fa
 
 
 def check_excluded(exclude: Array, n_queries: int, n_points: int) -> np.ndarray:
-    """One index per query, on the host."""
+    """Return an index per query, on the host."""
     exclude = to_numpy(exclude)
     whole = exclude.dtype.kind in "iu" and exclude.shape == (n_queries,)
     if not whole or (exclude.size and not -1 <= exclude.min() <= exclude.max() < n_points):
@@ -101,7 +101,7 @@ def check_excluded(exclude: Array, n_queries: int, n_points: int) -> np.ndarray:
 
 
 def check_rows(rows: Array, n_points: int) -> np.ndarray:
-    """Indices of points (n,), on the host."""
+    """Return indices of points (n,), on the host."""
     rows = to_numpy(rows)
     whole = rows.dtype.kind in "iu" and rows.ndim == 1
     if not whole or (rows.size and not 0 <= rows.min() <= rows.max() < n_points):
@@ -113,81 +113,81 @@ def check_rows(rows: Array, n_points: int) -> np.ndarray:
 
 
 def finite_block(rows: Array, block: slice, name: str) -> Array:
-    """A block of rows in float64, contiguous in memory and checked to be finite.
+    """Return a block of rows in float64, contiguous in memory and checked to be finite.
 
-    So the order of a sum over a row depends neither on the layout of the given rows in memory nor
-    on the size of the block.
+    So the order of a sum over a row does not depend on the memory layout of the rows or on the
+    size of the block.
     """
-    xp, some = namespace(rows), rows[block]
-    wide = xp.empty(some.shape, dtype=xp.float64, device=device(rows))
-    wide[...] = some
+    xp, part = namespace(rows), rows[block]
+    wide = xp.empty(part.shape, dtype=xp.float64, device=device(rows))
+    wide[...] = part
     check_finite(wide, name, rows=range(block.start, block.stop))
     return wide
 
 
 def unit_rows(rows: Array, name: str) -> Array:
-    """Rows divided by their length, in float (n×m); a zero row stays zero."""
+    """Divide rows by their length, in float (n×m); a zero row stays zero."""
     xp = namespace(rows)
     dtype = as_block(rows[:1], finite=False).dtype
     unit = xp.empty(rows.shape, dtype=dtype, device=device(rows))
     for block in _blocks_to_scale(rows):
         wide = finite_block(rows, block, name)
         if dtype == xp.float64:  # whose squares may overflow: scaled to a largest entry of 1 first
-            wide = _divided(wide, xp.max(xp.abs(wide), axis=1))
-        unit[block] = xp.astype(_divided(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
+            wide = _divide_rows(wide, xp.max(xp.abs(wide), axis=1))
+        unit[block] = xp.astype(_divide_rows(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
     return unit
 
 
 def _blocks_to_scale(rows: Array) -> list[slice]:
-    """Blocks of rows (n×m) that are read several times over: on the host, in a core's cache."""
+    """Return blocks of rows (n×m) that fit in a core's cache, because they are read repeatedly."""
     on_host = isinstance(rows, np.ndarray)
     with memory_budget(min(bytes_allowed(), _CACHED)) if on_host else nullcontext():
         return list(row_blocks(rows.shape[0], 24 * rows.shape[1], rows))
 
 
-def _divided(rows: Array, lengths: Array) -> Array:
+def _divide_rows(rows: Array, lengths: Array) -> Array:
     xp = namespace(rows)
     return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
 
 
-def without_excluded(found: Neighbors, exclude: np.ndarray) -> Neighbors:
-    """Drop the excluded index from each list of k+1, or the last one where it is not there."""
-    xp = namespace(found.indices)
-    n, width = found.indices.shape
-    excluded = xp.asarray(exclude, device=device(found.indices))
-    hit = found.indices == excluded[:, None]
+def without_excluded(neighbors: Neighbors, exclude: np.ndarray) -> Neighbors:
+    """Drop the excluded index from each list of k+1, or the last entry if it is absent."""
+    xp = namespace(neighbors.indices)
+    n, width = neighbors.indices.shape
+    excluded = xp.asarray(exclude, device=device(neighbors.indices))
+    hit = neighbors.indices == excluded[:, None]
     column = xp.where(xp.any(hit, axis=1), xp.argmax(xp.astype(hit, xp.int64), axis=1), width - 1)
-    keep = xp.arange(width, device=device(found.indices))[None, :] != column[:, None]
-    return Neighbors(*(array[keep].reshape(n, width - 1) for array in found))
+    keep = xp.arange(width, device=device(neighbors.indices))[None, :] != column[:, None]
+    return Neighbors(*(array[keep].reshape(n, width - 1) for array in neighbors))
 
 
-def compressed(found: Neighbors, kept: Array, width: int | None = None) -> Neighbors:
-    """Lists of those kept (n×k), in the order that they have, filled up with index −1.
+def compressed(neighbors: Neighbors, keep: Array, width: int | None = None) -> Neighbors:
+    """Return lists of the neighbours to `keep` (n×k), in order, padded with index −1.
 
-    They are `width` long at most; without it, as long as the longest.
+    Lists have at most `width` entries; by default as many as the longest.
     """
-    xp = namespace(kept)
+    xp = namespace(keep)
     if width is None:
-        longest = xp.max(xp.sum(xp.astype(kept, xp.int64), axis=1)) if kept.shape[0] else 0
+        longest = xp.max(xp.sum(xp.astype(keep, xp.int64), axis=1)) if keep.shape[0] else 0
         width = max(int(longest), 1)
-    order = xp.argsort(xp.astype(~kept, xp.int8), axis=1, stable=True)[:, :width]
-    kept = xp.take_along_axis(kept, order, axis=1)
-    indices, distances = (xp.take_along_axis(part, order, axis=1) for part in found)
+    order = xp.argsort(xp.astype(~keep, xp.int8), axis=1, stable=True)[:, :width]
+    keep = xp.take_along_axis(keep, order, axis=1)
+    indices, distances = (xp.take_along_axis(part, order, axis=1) for part in neighbors)
     return Neighbors(
-        xp.where(kept, indices, xp.full_like(indices, -1)),
-        xp.where(kept, distances, xp.full_like(distances, np.inf)),
+        xp.where(keep, indices, xp.full_like(indices, -1)),
+        xp.where(keep, distances, xp.full_like(distances, np.inf)),
     )
 
 
 def recall(found: Array, exact: Array) -> float:
-    """Share of the exact neighbours (n×k) that are among those found (n×k'), over all queries."""
+    """Return the share of `exact` neighbours (n×k) that are in `found` (n×k'), over all queries."""
     found, exact = to_numpy(found), to_numpy(exact)
     if found.ndim != 2 or exact.ndim != 2 or found.shape[0] != exact.shape[0] or not exact.size:
         raise InvalidInput(
             "recall compares two lists of neighbours of the same queries; found shapes "
             f"{found.shape} and {exact.shape}."
         )
-    # one key per (query, neighbour), so that one lookup serves all queries
+    # a key per (query, neighbour), so a single lookup serves all queries
     span = int(max(found.max(initial=0), exact.max())) + 2
     offset = span * np.arange(exact.shape[0])[:, None]
     return float(np.isin(exact + offset, found + offset).mean())

@@ -65,9 +65,8 @@ class ExactNeighbors(BaseEstimator):
     -----
     Distances are float32 for float32 and narrower features, else float64. Each is a sum over the
     differences of two vectors, in one fixed order. So it is accurate for near points, too, and the
-    same to the bit whatever the memory budget, the number of threads or queries, and the layout of
-    arrays in memory. Other processors and devices may scale or centre vectors with another last
-    digit.
+    same to the bit for any memory budget, number of threads or queries, and memory layout. Other
+    processors and devices may round the last digit differently when they scale or centre vectors.
 
     Examples
     --------
@@ -118,17 +117,17 @@ class ExactNeighbors(BaseEstimator):
         exclude: Array | None = None,
         by_pairs: bool = True,
     ) -> Neighbors:
-        """The nearest points of each query, nearest first; of equal ones the lower index first.
+        """Return the nearest points of each query, by increasing distance, then by index.
 
         Parameters
         ----------
         queries : array of shape (n, m)
         n_neighbors : int
         exclude : int array of shape (n,), optional
-            One index per query that is left out, such as its own; −1 for none.
+            An index per query to exclude, such as its own; −1 excludes nothing.
         by_pairs : bool, default True
-            Without it, distances may be those of a matrix product, with its rounding, and equal
-            points come in any order: for many neighbours of each query in half the time.
+            If False, distances may have the rounding of a matrix product, and equal points come
+            in any order. This halves the time for many neighbours per query.
         """
         self._check_fitted()
         queries = check_queries(queries, self.points_.shape[1])
@@ -138,24 +137,24 @@ class ExactNeighbors(BaseEstimator):
         if exclude is None:
             return search(rows, self._scorer(), int(n_neighbors), by_pairs=by_pairs)
         exclude = check_excluded(exclude, queries.shape[0], self.n_points_)
-        found = search(rows, self._scorer(), int(n_neighbors) + 1, by_pairs=by_pairs)
-        return without_excluded(found, exclude)
+        neighbors = search(rows, self._scorer(), int(n_neighbors) + 1, by_pairs=by_pairs)
+        return without_excluded(neighbors, exclude)
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
-        """The nearest other points of some of the points, given by their indices (n,).
+        """Return the nearest other points of the points with indices `rows` (n,).
 
-        As `kneighbors` of the same points with ``exclude=rows``.
+        This is `kneighbors` of these points with ``exclude=rows``.
         """
         self._check_fitted()
         check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
         rows = check_rows(rows, self.n_points_)
-        found = search(self.points_[rows], self._scorer(), int(n_neighbors) + 1)
-        return without_excluded(found, rows)
+        neighbors = search(self.points_[rows], self._scorer(), int(n_neighbors) + 1)
+        return without_excluded(neighbors, rows)
 
     def kneighbors_by_group(
         self, queries: Array, groups: Sequence[np.ndarray], n_neighbors: int
     ) -> Iterator[Neighbors]:
-        """The nearest points of each query within each group of points, group after group.
+        """Yield the nearest points of each query within each group of points.
 
         Parameters
         ----------
@@ -163,7 +162,7 @@ class ExactNeighbors(BaseEstimator):
         groups : int arrays
             Points of each group, ascending.
         n_neighbors : int
-            All points of a group that has fewer.
+            All points of a smaller group.
 
         Yields
         ------
@@ -177,11 +176,11 @@ class ExactNeighbors(BaseEstimator):
         for group in groups:
             members = xp.asarray(group, device=device(queries))
             k = min(int(n_neighbors), len(group))
-            found = search(rows, Scorer(self.points_[members], self.metric), k)
-            yield Neighbors(members[found.indices], found.distances)
+            neighbors = search(rows, Scorer(self.points_[members], self.metric), k)
+            yield Neighbors(members[neighbors.indices], neighbors.distances)
 
     def _scorer(self) -> Scorer:
-        """The points with their norms, computed once."""
+        """Return the points with their norms, computed once."""
         scorer = _SCORERS.get(self)
         if scorer is None or scorer.points is not self.points_ or scorer.metric != self.metric:
             scorer = _SCORERS[self] = Scorer(self.points_, self.metric)
@@ -201,19 +200,19 @@ def nearest(
     exclude: Array | None = None,
     by_pairs: bool = True,
 ) -> Neighbors:
-    """The nearest `points` (N×m) of each of the `queries` (n×m), exactly.
+    """Return the exact nearest `points` (N×m) of each of the `queries` (n×m).
 
-    ``nearest(Z, Z, k, exclude=np.arange(len(Z)))`` gives the neighbours of each image among the
-    others. `by_pairs` is that of `ExactNeighbors.kneighbors`.
+    ``nearest(Z, Z, k, exclude=np.arange(len(Z)))`` returns the neighbours of each image among the
+    others. For `by_pairs` see `ExactNeighbors.kneighbors`.
     """
     index = ExactNeighbors(metric).fit(points)
     return index.kneighbors(queries, n_neighbors, exclude=exclude, by_pairs=by_pairs)
 
 
 def searchable_rows(rows: Array, center: Array | None, name: str) -> Array:
-    """Rows as they are searched: of unit length, or centred where there is a `center`.
+    """Return rows for searching: of unit length, or centred if there is a `center`.
 
-    Centring keeps distances and makes the squared numbers smaller.
+    Centring keeps distances and makes squares smaller.
     """
     if center is None:
         return unit_rows(rows, name)
@@ -227,11 +226,11 @@ def searchable_rows(rows: Array, center: Array | None, name: str) -> Array:
 
 
 def _mean(points: Array) -> Array:
-    """The mean of the points (m,), in float64: the same to the bit whatever the memory budget."""
+    """Return the mean of the points (m,), in float64, independent of the memory budget."""
     xp = namespace(points)
     n, m = points.shape
     total = xp.zeros(m, dtype=xp.float64, device=device(points))
-    # blocks of a fixed size, since the blocks of a sum decide how it rounds
+    # blocks of a fixed size, because they decide how a sum rounds
     step = max(1, (_DEVICE_BLOCK if on_accelerator(points) else _HOST_BLOCK) // (8 * m))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))

@@ -1,4 +1,4 @@
-"""FAISS behind the contract of the exact search: its flat index, or any approximate one."""
+"""FAISS indexes with the interface of the exact search."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FOR_A_LIST, _FEWEST_TRAINED = 64, 65_536
 
 
 class FaissNeighbors(BaseEstimator):
-    """A FAISS index (the extra ``faiss``) behind the contract of `ExactNeighbors`.
+    """A FAISS index (the extra ``faiss``) with the interface of `ExactNeighbors`.
 
     Parameters
     ----------
@@ -42,19 +42,19 @@ class FaissNeighbors(BaseEstimator):
         FAISS's own description of the index: "Flat" is exact; "HNSW32", "IVF1024,Flat",
         "IVF4096,PQ32" are approximate, faster and, in part, smaller.
     search : str, default ""
-        FAISS's settings, such as "nprobe=32" or "efConstruction=100,efSearch=128"; more is slower
-        and finds more. `recall` measures how much against the exact search.
+        FAISS's settings, such as "nprobe=32" or "efConstruction=100,efSearch=128". Larger values
+        are slower and find more; `recall` compares with the exact search.
     metric : "cosine" or "euclidean"
-        As for `ExactNeighbors`.
+        See `ExactNeighbors`.
     refine : bool, default False
-        Ask the index for several times as many neighbours, and rank those by their distances in
-        full, as the exact search does. For indexes of short codes, such as "IVF4096,PQ80x4fsr",
-        which are fast and rank roughly.
+        Search for several times as many neighbours, and rank them by full distances, as the exact
+        search does. For indexes of short codes, such as "IVF4096,PQ80x4fsr", which are fast but
+        rank roughly.
 
     Attributes
     ----------
     points_ : float32 array of shape (N, m)
-        The points as they are searched, from which a loaded model rebuilds its index.
+        The searched points, from which a loaded model rebuilds its index.
     n_points_ : int
         N.
 
@@ -62,7 +62,7 @@ class FaissNeighbors(BaseEstimator):
     -----
     FAISS computes in float32 on the CPU; other arrays are converted. Equal
     distances come with the lower index first, but which of several equal points comes k-th is
-    FAISS's choice. Where an approximate index finds fewer than k, the rest has index −1 and
+    FAISS's choice. If an approximate index returns fewer than k, lists end with index −1 at
     distance ∞.
     """
 
@@ -84,7 +84,7 @@ class FaissNeighbors(BaseEstimator):
         """Store the points (N×m), train the index if needed, and fill it; y is not used."""
         check_metric(self.metric)
         rows = self._searchable(check_features(points, name="points"), "points")
-        index = self._built(rows)
+        index = self._build(rows)
         self.points_, self._index = rows, index
         return self
 
@@ -92,7 +92,7 @@ class FaissNeighbors(BaseEstimator):
         """Add points; they get the next indices. A trained index keeps its training."""
         self._check_fitted()
         rows = self._searchable(check_queries(points, self.points_.shape[1], "points"), "points")
-        self._filled().add(rows)
+        self._filled_index().add(rows)
         self.points_ = np.concatenate([self.points_, rows])
         return self
 
@@ -111,32 +111,32 @@ class FaissNeighbors(BaseEstimator):
     def kneighbors(
         self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
     ) -> Neighbors:
-        """As `ExactNeighbors.kneighbors`, up to what the index finds."""
+        """Search as `ExactNeighbors.kneighbors` does, but approximately."""
         self._check_fitted()
         queries = check_queries(queries, self.points_.shape[1])
         excluding = exclude is not None
         check_n_neighbors(n_neighbors, self.n_points_, excluding=excluding)
         rows = self._searchable(queries, "queries")
-        found = self._found(rows, int(n_neighbors) + excluding)
+        neighbors = self._search(rows, int(n_neighbors) + excluding)
         if exclude is not None:
             excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
-            found = without_excluded(found, excluded)
+            neighbors = without_excluded(neighbors, excluded)
         if isinstance(queries, np.ndarray):
-            return found
+            return neighbors
         xp = namespace(queries)
-        indices = xp.asarray(found.indices, device=queries.device)
-        return Neighbors(indices, like(found.distances, xp.astype(queries[:0], xp.float32)))
+        indices = xp.asarray(neighbors.indices, device=queries.device)
+        return Neighbors(indices, like(neighbors.distances, xp.astype(queries[:0], xp.float32)))
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
-        """As `ExactNeighbors.kneighbors_of`, up to what the index finds."""
+        """Search as `ExactNeighbors.kneighbors_of` does, but approximately."""
         self._check_fitted()
         rows = check_rows(rows, self.n_points_)
         return self.kneighbors(self.points_[rows], n_neighbors, exclude=rows)
 
-    def _found(self, rows: np.ndarray, k: int) -> Neighbors:
+    def _search(self, rows: np.ndarray, k: int) -> Neighbors:
         if self.refine:
-            return self._refined(rows, k)
-        values, indices = self._filled().search(rows, k)
+            return self._search_refined(rows, k)
+        values, indices = self._filled_index().search(rows, k)
         distances = self._distances(values)
         distances[indices < 0] = np.inf
         order = np.lexsort((indices, distances), axis=1)
@@ -145,17 +145,19 @@ class FaissNeighbors(BaseEstimator):
             np.take_along_axis(distances, order, axis=1),
         )
 
-    def _refined(self, rows: np.ndarray, k: int) -> Neighbors:
+    def _search_refined(self, rows: np.ndarray, k: int) -> Neighbors:
         width = min(_candidates(k), self.n_points_)
-        found = Neighbors(np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float32))
+        neighbors = Neighbors(
+            np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float32)
+        )
         for block in row_blocks(len(rows), 32 * width):
-            _, candidates = self._filled().search(rows[block], width)
-            # ascending, and −1 at the end, as it is the largest of unsigned numbers
+            _, candidates = self._filled_index().search(rows[block], width)
+            # ascending, with −1 last, because it is the largest unsigned number
             candidates = np.sort(candidates.view(np.uint64), axis=1).view(np.int64)
-            found.indices[block], found.distances[block] = ranked(
+            neighbors.indices[block], neighbors.distances[block] = ranked(
                 self._scorer(), rows[block], candidates, k
             )
-        return found
+        return neighbors
 
     def _searchable(self, rows: Array, name: str) -> np.ndarray:
         rows = to_numpy(rows)
@@ -171,13 +173,13 @@ class FaissNeighbors(BaseEstimator):
             return np.sqrt(np.maximum(values, 0))
         return np.maximum(1 - values, 0)
 
-    def _built(self, rows: np.ndarray) -> Any:
+    def _build(self, rows: np.ndarray) -> Any:
         faiss = _faiss()
-        find_libraries_again()  # it brings a BLAS of its own
+        find_libraries_again()  # FAISS loads its own BLAS
         metric = faiss.METRIC_L2 if self.metric == "euclidean" else faiss.METRIC_INNER_PRODUCT
         try:
             index = faiss.index_factory(rows.shape[1], self.factory, metric)
-            if self.search:  # before the points: efConstruction is for adding them
+            if self.search:  # before adding points, for efConstruction
                 faiss.ParameterSpace().set_index_parameters(index, self.search)
             if not index.is_trained:
                 index.train(_training_sample(faiss, index, rows))
@@ -190,14 +192,14 @@ class FaissNeighbors(BaseEstimator):
             ) from error
         return index
 
-    def _filled(self) -> Any:
-        """The index, rebuilt from the points after loading."""
+    def _filled_index(self) -> Any:
+        """Return the index, rebuilt from the points after loading."""
         if not hasattr(self, "_index"):
-            self._index = self._built(self.points_)
+            self._index = self._build(self.points_)
         return self._index
 
     def _scorer(self) -> Scorer:
-        """The points with their norms, computed once."""
+        """Return the points with their norms, computed once."""
         if self._refining is None or self._refining.points is not self.points_:
             self._refining = Scorer(self.points_, self.metric)
         return self._refining
@@ -210,7 +212,7 @@ class FaissNeighbors(BaseEstimator):
 def recommended_index(
     n_points: int, n_features: int, metric: str = "cosine"
 ) -> ExactNeighbors | FaissNeighbors:
-    """An index for `n_points` points: the exact search, or FAISS where that would be slow.
+    """Return an index for `n_points` points: the exact search, or FAISS if that is too slow.
 
     Above 200,000 points, they are sorted into lists. A search looks through the lists nearest to
     the query by codes of four bits per dimension, and ranks the best in full: among a million
@@ -236,12 +238,12 @@ def recommended_index(
 
 
 def _candidates(k: int) -> int:
-    """How many of the index's neighbours are ranked in full to find k."""
+    """Return the number of neighbours to rank by full distances to find k."""
     return 2 * k + 256
 
 
 def _training_sample(faiss: Any, index: Any, rows: np.ndarray) -> np.ndarray:
-    """As many rows as the centres of the lists need; more take longer and gain nothing."""
+    """Return as many rows as the centres of the lists need; more rows do not help."""
     lists = faiss.try_extract_index_ivf(index)
     enough = _FOR_A_LIST * lists.nlist if lists is not None else len(rows)
     step = max(1, len(rows) // max(enough, _FEWEST_TRAINED))

@@ -123,8 +123,8 @@ _LABELS = {
             "missing_share_": Value(low=0),
         },
     ),
-    "UnsaidLabels": Stored(
-        "tagkin.calibration.unsaid",
+    "UnannotatedLabels": Stored(
+        "tagkin.calibration.unannotated",
         learned={
             "n_labels_": Dim("D"),
             "offset_": Value(),
@@ -222,7 +222,7 @@ _ANNOTATORS = {
             "held_out_": Sparse("N", "D", high=1, within="judged"),
             "rejected_": Sparse("N", "D"),
             "names_": Part("LearnedNames", D="D").or_none(),
-            "unsaid_": Part("UnsaidLabels", D="D").or_none(),
+            "unsaid_": Part("UnannotatedLabels", D="D").or_none(),
             "vocabulary_": Part("Vocabulary", D="D").or_none(),
             "column_names_": Texts("D").or_none(),
             "tags_": TextLists("N").or_none(),

@@ -1,4 +1,4 @@
-"""Label transfer: from images with labels to labels for images."""
+"""Methods that transfer labels from labelled images to new images."""
 
 from tagkin.transfer.base import LabelTransfer, Suggestion
 from tagkin.transfer.evidence import Evidence

@@ -1,8 +1,8 @@
-"""Scores of linear methods made comparable across labels, by images that were held out.
+"""Make the scores of linear methods comparable across labels, with held-out images.
 
-A linear method learns each label alone: how far above its average a score says that an image
-carries a label differs from label to label, with the label's number of images and with how well
-they are told from the rest. σ(aₜ f + bₜ) is the same for all.
+A linear method learns each label alone. A score above the average means more for some labels than
+for others: it depends on the number of images with the label and on how well they separate.
+σ(aₜ f + bₜ) is on the same scale for all labels.
 """
 
 from __future__ import annotations
@@ -21,38 +21,37 @@ __all__ = ["Linear", "as_log_odds"]
 Linear = tuple[np.ndarray, np.ndarray]
 """Coefficients (m×D) and intercepts (D,)."""
 
-_PARTS = 3  # in which images are held out
-_FEWEST = 12  # images, or groups of images, below which no slope is learned
-_MOST = 2**25  # held-out scores, at most: of so many images and all labels
-_LEAST = 1e-3  # slope, so that a label's images stay in their order
+_PARTS = 3  # each is held out in turn
+_FEWEST = 12  # images, or groups of images, needed to learn slopes
+_MOST = 2**25  # held-out scores; more images than that are thinned out
+_LEAST = 1e-3  # slope; above 0, so a label's images keep their order
 
 
 def as_log_odds(
-    found: Linear,
+    learned: Linear,
     embeddings: Array,
     labels: scipy.sparse.csr_array,
     groups: Array | None,
     learn: Callable[[Array, scipy.sparse.csr_array], Linear],
 ) -> Linear:
-    """What was `found` by learning from embeddings (N×m) and labels (N×D), scaled to log-odds.
+    """Scale `learned` to log-odds; `learn` fits embeddings (N×m) and labels (N×D).
 
-    The order of images under a label stays as it is: slopes are above 0. Images of one of the
-    `groups` (N,) are held out together. Where there are too few to hold some out, nothing changes.
+    Slopes are above 0, so the order of images under a label does not change. Images of the same
+    group in `groups` (N,) are held out together. With too few images, return `learned` unchanged.
 
-    Embeddings that were learned from the same labels know those that are held out here: that makes
-    all labels surer than they should be, which does not keep them from being compared. Hence these
-    are no probabilities.
+    Embeddings that were learned from the same labels already know the held-out labels. The scores
+    of all labels are then too confident. They can be compared, but they are not probabilities.
     """
     part = _parts(labels.shape[0], groups)
     if part is None:
-        return found
+        return learned
     slopes, intercepts = _log_odds(embeddings, labels, part, learn)
-    coef, intercept = found
+    coef, intercept = learned
     return coef * slopes, intercept * slopes + intercepts
 
 
 def _parts(n_images: int, groups: Array | None) -> np.ndarray | None:
-    """Of each image (N,) the part in which it is held out; None where there are too few."""
+    """Return the part in which each image is held out (N,), or None if images are too few."""
     code = np.arange(n_images) if groups is None else check_groups(groups, n_images)
     n_groups = int(code.max(initial=-1)) + 1
     if n_groups < _FEWEST:
@@ -66,15 +65,15 @@ def _log_odds(
     part: np.ndarray,
     learn: Callable[[Array, scipy.sparse.csr_array], Linear],
 ) -> Linear:
-    """aₜ and bₜ (D,) under which held-out labels are most likely; see `fit_mixture`."""
+    """Fit aₜ and bₜ (D,) that make held-out labels most likely; see `fit_mixture`."""
     n, d = labels.shape
     step = -(-n * d // _MOST)
     scores, truth = [], []
     for number in range(_PARTS):
         known, new = np.flatnonzero(part != number), np.flatnonzero(part == number)[::step]
         coef, intercept = learn(embeddings[on_device_of(known, embeddings)], labels[known])
-        some = to_numpy(as_block(embeddings[on_device_of(new, embeddings)], finite=False))
-        scores.append(matmul(some, coef.astype(some.dtype)) + intercept.astype(some.dtype))
+        block = to_numpy(as_block(embeddings[on_device_of(new, embeddings)], finite=False))
+        scores.append(matmul(block, coef.astype(block.dtype)) + intercept.astype(block.dtype))
         truth.append(labels[new])
     held_out = np.concatenate(scores)
     mean = held_out.mean(axis=0, dtype=np.float64)
@@ -82,11 +81,13 @@ def _log_odds(
     spread = max(float(np.sqrt(np.mean(np.square(held_out), dtype=np.float64))), 1e-12)
     held_out /= spread
     present = scipy.sparse.vstack(truth, format="csr")
-    # what is usual for one half of a mixture is not for a slope alone
+    # the default pull to one half suits a mixture of two scores, not a single slope
     slope, _, offset = fit_mixture(held_out, np.zeros_like(held_out), present, n_halves=0.01)
     n_present = np.bincount(present.indices, minlength=d)
     unknown = (n_present == 0) | (n_present == len(held_out))
     share = (np.bincount(labels.indices, minlength=d) + 0.5) / (n + 1)
-    offset = np.where(unknown, logit(share), offset)  # of these a score says nothing
+    offset = np.where(
+        unknown, logit(share), offset
+    )  # scores cannot tell these labels' images apart
     slope = np.maximum(slope, _LEAST) / spread
     return slope, offset - slope * mean

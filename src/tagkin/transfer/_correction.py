@@ -1,16 +1,16 @@
-"""What decisions on one label add to its scores: a regularised logistic correction."""
+"""Regularised logistic corrections of a label's scores, learned from decisions on the label."""
 
 from __future__ import annotations
 
 import numpy as np
-import scipy  # its parts when they are asked for
+import scipy  # it imports its submodules at first use
 
 from tagkin.arrays import expit
 
-__all__ = ["fit_correction", "left_out"]
+__all__ = ["fit_correction", "leave_one_out_scores"]
 
-_LONGEST = 4.0  # logits by which one step moves any score, at most
-_LEAST_SLOPE = 1e-6  # of the logistic function: a decision that is quite sure has one of 0
+_LONGEST = 4.0  # logits: the most that one step moves any score
+_LEAST_SLOPE = 1e-6  # of the logistic function, which is flat at certain decisions
 
 
 def fit_correction(
@@ -24,23 +24,23 @@ def fit_correction(
     tolerance: float = 1e-4,
     max_steps: int = 50,
 ) -> np.ndarray:
-    """Coefficients θ (k,) that minimise Σᵢ log-loss(oᵢ + aᵢθ, yᵢ) + ½ Σⱼ λⱼ (θⱼ − θ⁰ⱼ)².
+    """Return θ (k,) that minimises Σᵢ log-loss(oᵢ + aᵢθ, yᵢ) + ½ Σⱼ λⱼ (θⱼ − θ⁰ⱼ)².
 
-    Newton's method from `start`. The problem is strictly convex, so that where it starts changes
-    how long it takes, and not what it finds.
+    This is Newton's method from `start`. The problem is strictly convex, so the start affects
+    the time but not the result.
 
     Parameters
     ----------
     inputs : array of shape (n, k)
         a.
     offsets : array of shape (n,)
-        o: what the scores were.
+        o, the scores before the correction.
     truth : array of shape (n,)
         y, 0 or 1.
     penalties, prior : arrays of shape (k,)
         λ > 0 and θ⁰.
     tolerance : float
-        It is done when a step moves no score by more than this, in logits.
+        Stop when a step moves no score by more than this, in logits.
     """
     A = np.asarray(inputs, dtype=np.float64)
     theta = np.array(prior if start is None else start, dtype=np.float64)
@@ -48,7 +48,7 @@ def fit_correction(
         p = expit(offsets + A @ theta)
         gradient = A.T @ (p - truth) + penalties * (theta - prior)
         slopes = np.maximum(p * (1 - p), _LEAST_SLOPE)
-        step = _solved(A, slopes, penalties, gradient)
+        step = _solve(A, slopes, penalties, gradient)
         moved = float(np.max(np.abs(A @ step), initial=0.0))
         theta -= step * min(1.0, _LONGEST / max(moved, 1e-12))
         if moved <= tolerance:
@@ -56,17 +56,17 @@ def fit_correction(
     return theta
 
 
-def left_out(
+def leave_one_out_scores(
     inputs: np.ndarray,
     offsets: np.ndarray,
     truth: np.ndarray,
     penalties: np.ndarray,
     theta: np.ndarray,
 ) -> np.ndarray:
-    """Scores (n,) of the decisions, each by a correction that has not learned from it.
+    """Return leave-one-out scores (n,) of the decisions.
 
-    One Newton step away from θ: z − (y − p) g / (1 − p(1 − p) g), g being aᵀ(Λ + AᵀSA)⁻¹a.
-    Takes what `fit_correction` does, and what it found.
+    They are one Newton step away from θ: z − (y − p) g / (1 − p(1 − p) g) with
+    g = aᵀ(Λ + AᵀSA)⁻¹a. The parameters are those of `fit_correction`, and θ is its result.
     """
     A = np.asarray(inputs, dtype=np.float64)
     scores = offsets + A @ theta
@@ -79,10 +79,10 @@ def left_out(
     return np.asarray(scores - (truth - p) * spread / np.maximum(1 - slopes * spread, 1e-6))
 
 
-def _solved(
+def _solve(
     A: np.ndarray, slopes: np.ndarray, penalties: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """(Λ + AᵀSA)⁻¹ g, by the smaller of the two matrices: of coefficients, or of decisions.
+    """Return (Λ + AᵀSA)⁻¹ g, with a k×k or an n×n matrix, whichever is smaller.
 
     The latter is Woodbury's Λ⁻¹g − Λ⁻¹Aᵀ (S⁻¹ + AΛ⁻¹Aᵀ)⁻¹ AΛ⁻¹g.
     """
@@ -90,8 +90,8 @@ def _solved(
     if n >= k:
         hessian = (A * slopes[:, None]).T @ A
         hessian.flat[:: k + 1] += penalties
-        found = scipy.linalg.solve(hessian, gradient, assume_a="pos", overwrite_a=True)
-        return np.asarray(found)
+        solution = scipy.linalg.solve(hessian, gradient, assume_a="pos", overwrite_a=True)
+        return np.asarray(solution)
     scaled = A / penalties
     inner = scaled @ A.T
     inner.flat[:: n + 1] += 1 / slopes

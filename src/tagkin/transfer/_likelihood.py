@@ -1,7 +1,7 @@
 """TagProp's likelihood and its maximum, without an N×K×D array.
 
-What there is of each pair of an image and a label stays where the neighbours are, on the host or
-on an accelerator; weights and sigmoids, a few numbers, are found on the host.
+Arrays over pairs of an image and a label stay with the neighbours, on the host or on an
+accelerator. Weights and sigmoids, a few numbers, are fitted on the host.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts when they are asked for
+import scipy  # it imports its submodules at first use
 
 from tagkin.arrays import Array, clip, expit, like, namespace, on_accelerator
 from tagkin.transfer._pairs import Pairs
@@ -26,15 +26,15 @@ __all__ = [
     "likelihood_loss",
     "rank_loss",
     "rank_weights",
-    "smoothed",
+    "smooth",
 ]
 
-EPSILON = 1e-3  # predictions lie in [ε/2, 1 − ε/2], so that a wrong one is not infinitely bad
-_STEEPEST = 1e4  # of a sigmoid, where present and absent can be told apart without a fault
-_TOLERANCE = 1e-9  # of the loss, which is of the order of 1
+EPSILON = 1e-3  # predictions lie in [ε/2, 1 − ε/2]: a wrong prediction has a finite loss
+_STEEPEST = 1e4  # slope of a sigmoid that separates present from absent perfectly
+_TOLERANCE = 1e-9  # of the loss, which is about 1
 _OPTIONS = {"ftol": _TOLERANCE, "gtol": 0, "maxiter": 1000, "maxcor": 20}
 _MAX_STEPS = 100
-_PAIRS = 2**13  # that are computed at a time on the host
+_PAIRS = 2**13  # computed at a time on the host
 
 
 class Sigmoids(NamedTuple):
@@ -47,7 +47,7 @@ class Sigmoids(NamedTuple):
 
 
 def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[float, Array]:
-    """−Σ c log P over the whole matrix, given votes p (P,), and its derivative by p (P,).
+    """Return −Σ c log P over the whole matrix for votes p (P,), and its derivative by p (P,).
 
     P = σ(aₜ p + bₜ) with sigmoids, else ε/2 + (1 − ε) p; for an absent label 1 − P.
     """
@@ -64,44 +64,44 @@ def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[
     )
     slope, offset = (like(part, p) for part in sigmoids)
     by_p = xp.empty_like(p)
-    for some in _in_cache(p):
-        label, cost, sign = pairs.table.label[some], pairs.cost[some], pairs.sign[some]
+    for block in _in_cache(p):
+        label, cost, sign = pairs.table.label[block], pairs.cost[block], pairs.sign[block]
         a = sign * slope[label]
-        losses, wrong = _logistic(a * p[some] + sign * offset[label])
+        losses, wrong = _logistic(a * p[block] + sign * offset[label])
         total += float(losses @ cost)
-        by_p[some] = -cost * wrong * a
+        by_p[block] = -cost * wrong * a
     return total, by_p
 
 
 def _in_cache(p: Array) -> Iterator[slice]:
-    """Slices over pairs (P,): what is computed of some stays in the cache of a processor."""
+    """Yield slices over pairs (P,), small enough for the processor's cache."""
     step = max(1, p.shape[0]) if on_accelerator(p) else _PAIRS
     return (slice(start, start + step) for start in range(0, p.shape[0], step))
 
 
 def _logistic(x: Array) -> tuple[Array, Array]:
-    """−log σ(x) and σ(−x), from one exponential."""
+    """Return −log σ(x) and σ(−x), from a single exponential."""
     xp = namespace(x)
     small = xp.exp(-xp.abs(x))
     beyond = 1 / (1 + small)
     return xp.log1p(small) + clip(-x, 0, None), xp.where(x > 0, small * beyond, beyond)
 
 
-def smoothed(p: Array) -> Array:
-    """ε/2 + (1 − ε) p."""
+def smooth(p: Array) -> Array:
+    """Return ε/2 + (1 − ε) p."""
     return EPSILON / 2 + (1 - EPSILON) * p
 
 
 def rank_weights(penalties: np.ndarray) -> np.ndarray:
-    """π = softmax(−λ) over the ranks, shape (K,)."""
+    """Return π = softmax(−λ) over the ranks, shape (K,)."""
     weights = np.exp(penalties.min() - penalties)
     return weights / weights.sum()
 
 
 def distance_weights(distances: Array, decay: float) -> Array:
-    """π = softmax(−λ d) over the neighbours of each image, shape (N, K).
+    """Return π = softmax(−λ d) over the neighbours of each image, shape (N, K).
 
-    An infinite distance stands for no neighbour, which has no weight.
+    An infinite distance stands for a missing neighbour, whose weight is 0.
     """
     xp = namespace(distances)
     weights = xp.exp(-decay * _beyond_nearest(distances)) * xp.isfinite(distances)
@@ -110,7 +110,7 @@ def distance_weights(distances: Array, decay: float) -> Array:
 
 
 def _beyond_nearest(distances: Array) -> Array:
-    """Distances less the least of each image, 0 where there is no neighbour."""
+    """Subtract each image's least distance; missing neighbours get 0."""
     xp = namespace(distances)
     least = xp.min(distances, axis=1, keepdims=True)
     least = xp.where(xp.isfinite(least), least, xp.zeros_like(least))
@@ -120,7 +120,7 @@ def _beyond_nearest(distances: Array) -> Array:
 def rank_loss(
     penalties: np.ndarray, pairs: Pairs, sigmoids: Sigmoids | None
 ) -> tuple[float, np.ndarray]:
-    """Loss with weights softmax(−λ) of the ranks, and its gradient by λ (K,)."""
+    """Return the loss with rank weights softmax(−λ), and its gradient by λ (K,)."""
     weights = rank_weights(penalties)
     value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
     by_weight = pairs.table.by_weight(by_p)
@@ -130,7 +130,7 @@ def rank_loss(
 def distance_loss(
     decay: np.ndarray, pairs: Pairs, distances: Array, sigmoids: Sigmoids | None
 ) -> tuple[float, np.ndarray]:
-    """Loss with weights softmax(−λ d), and its gradient by λ; `decay` has one entry."""
+    """Return the loss with weights softmax(−λ d) and its gradient by λ; `decay` has one entry."""
     xp = namespace(distances)
     weights = distance_weights(distances, float(decay[0]))
     value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
@@ -142,23 +142,23 @@ def distance_loss(
 def fit_rank_weights(
     pairs: Pairs, penalties: np.ndarray, sigmoids: Sigmoids | None = None
 ) -> np.ndarray:
-    """λ (K,) of least loss, from `penalties` on; the least of them is 0.
+    """Return λ (K,) of least loss, starting from `penalties`; its minimum is 0.
 
-    The loss is convex in π = softmax(−λ), so that there is one optimum.
+    The loss is convex in π = softmax(−λ), so the optimum is unique.
     """
     best = scipy.optimize.minimize(
         rank_loss, penalties, (pairs, sigmoids), jac=True, method="L-BFGS-B", options=_OPTIONS
     ).x
-    return best - best.min()  # a shift of all λ leaves π as it is
+    return best - best.min()  # a shift of all λ does not change π
 
 
 def fit_distance_weights(
     pairs: Pairs, distances: Array, decay: float, sigmoids: Sigmoids | None = None
 ) -> float:
-    """λ ≥ 0 of least loss, from `decay` on."""
-    # so that steps of about 1 are right for any distance
+    """Return λ ≥ 0 of least loss, starting from `decay`."""
+    # rescaled, because the optimiser's first steps are about 1
     unit = float(namespace(distances).mean(_beyond_nearest(distances))) or 1.0
-    found = scipy.optimize.minimize(
+    result = scipy.optimize.minimize(
         distance_loss,
         np.array([decay * unit]),
         (pairs, distances / unit, sigmoids),
@@ -167,7 +167,7 @@ def fit_distance_weights(
         bounds=[(0, None)],
         options=_OPTIONS,
     )
-    return float(found.x[0] / unit)
+    return float(result.x[0] / unit)
 
 
 def fit_label_sigmoids(
@@ -177,10 +177,10 @@ def fit_label_sigmoids(
     *,
     monotone: bool,
 ) -> Sigmoids:
-    """Slopes and offsets of least loss for given p (P,): damped Newton steps, all labels at once.
+    """Fit slopes and offsets of least loss for p (P,) by damped Newton steps, for all labels.
 
-    With `monotone`, slopes are at least 0. For a label whose images can be told apart without a
-    fault the best slope is infinite; it stops at a steep one.
+    With `monotone`, slopes are at least 0. If a label's images separate perfectly, the best slope
+    is infinite, and the slope stops at a steep limit.
     """
     d = len(pairs.unsupported_present)
     best = start or Sigmoids(np.zeros(d), np.zeros(d))
@@ -188,13 +188,13 @@ def fit_label_sigmoids(
     damping = np.zeros(d)
     for _ in range(_MAX_STEPS):
         trial = _newton_step(best, gradient, curvature, damping, monotone)
-        found = _sigmoid_problem(pairs, p, trial)
-        better = found[0] <= value + 1e-14
-        gain = np.where(better, value - found[0], 0).sum()
+        trial_problem = _sigmoid_problem(pairs, p, trial)
+        better = trial_problem[0] <= value + 1e-14
+        gain = np.where(better, value - trial_problem[0], 0).sum()
         best = Sigmoids(*np.where(better, trial, best))
         value, gradient, curvature = (
             np.where(better, new, old)
-            for new, old in zip(found, (value, gradient, curvature), strict=True)
+            for new, old in zip(trial_problem, (value, gradient, curvature), strict=True)
         )
         damping = np.where(better, damping / 8, np.maximum(8 * damping, 1e-3))
         if gain < _TOLERANCE and better.all():
@@ -205,7 +205,10 @@ def fit_label_sigmoids(
 def _sigmoid_problem(
     pairs: Pairs, p: Array, sigmoids: Sigmoids
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Loss of each label (D,), its gradient by (a, b) (2, D), and aa, ab, bb of its Hessian."""
+    """Return each label's loss (D,), its gradient by (a, b) (2, D), and its Hessian (3, D).
+
+    The rows of the Hessian are aa, ab and bb.
+    """
     a, b = (like(part, p)[pairs.table.label] for part in sigmoids)
     losses, wrong = _logistic(pairs.sign * (a * p + b))
     slope = -pairs.cost * pairs.sign * wrong
@@ -230,7 +233,7 @@ def _newton_step(
     damping: np.ndarray,
     monotone: bool,
 ) -> Sigmoids:
-    """Where a damped Newton step leads; a slope that would leave its bounds stops there."""
+    """Take a damped Newton step; a slope stops at its bounds."""
     (a, b), (by_a, by_b), (aa, ab, bb) = sigmoids, gradient, curvature
     tiny = np.finfo(float).tiny
     aa, bb = aa * (1 + damping) + tiny, bb * (1 + damping) + tiny
@@ -238,6 +241,6 @@ def _newton_step(
     sound = determinant > 1e-12 * aa * bb
     step_a = np.where(sound, ab * by_b - bb * by_a, 0) / np.where(sound, determinant, 1)
     slope = np.clip(a + step_a, 0 if monotone else -_STEEPEST, _STEEPEST)
-    # the offset's own step, given that of the slope
+    # the offset's step follows from the slope's
     step_b = -(by_b + ab * (slope - a)) / bb
     return Sigmoids(slope, b + np.clip(step_b, -10, 10))

@@ -1,9 +1,9 @@
-"""Metric learning for 2PKNN-ML: a weight for each dimension, by large margins."""
+"""Metric learning for 2PKNN-ML: a weight per dimension, learned with large margins."""
 
 from __future__ import annotations
 
 import numpy as np
-import scipy  # its parts when they are asked for
+import scipy  # it imports its submodules at first use
 import scipy.sparse
 
 from tagkin.arrays import Array, blas_threads_for, row_blocks, to_numpy
@@ -12,21 +12,21 @@ from tagkin.transfer._lists import on_device_of
 
 __all__ = ["learn_dimension_weights", "margin_loss", "sample_size"]
 
-_PULL = 0.1  # how much targets are drawn near, beside being kept nearer than impostors
+_PULL = 0.1  # weight of the distance to targets, next to the margin over impostors
 _TARGETS, _IMPOSTORS = 10, 20
 _SAMPLE = 1000  # images to learn from
-_DIFFERENCES = 3 * 10**7  # numbers that are held for them, at most
+_DIFFERENCES = 3 * 10**7  # most numbers in memory for the sample
 
 
 def sample_size(n_dimensions: int) -> int:
-    """How many images are learned from."""
+    """Return the number of images to learn from."""
     return max(1, min(_SAMPLE, _DIFFERENCES // ((_TARGETS + _IMPOSTORS) * n_dimensions)))
 
 
 def learn_dimension_weights(
-    embeddings: Array, labels: scipy.sparse.csr_array, sample: np.ndarray, found: Neighbors
+    embeddings: Array, labels: scipy.sparse.csr_array, sample: np.ndarray, neighbors: Neighbors
 ) -> np.ndarray:
-    """Weights v ≥ 0 (m,) of mean 1 under which images are nearer to those with common labels.
+    """Learn weights v ≥ 0 (m,) of mean 1 that bring images with common labels nearer.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ def learn_dimension_weights(
     labels : CSR array of shape (N, D)
     sample : int array of shape (s,)
         Images to learn from.
-    found : Neighbors of shape (s, k), on the host
-        Their balanced neighbourhoods; index −1 stands for none.
+    neighbors : Neighbors of shape (s, k), on the host
+        Their balanced neighbourhoods; index −1 marks a missing neighbour.
     """
-    near_ones = to_numpy(found.indices)
-    common = _common_labels(labels, sample, near_ones)
-    there = (near_ones >= 0) & (near_ones != sample[:, None])
-    targets = _nearest_where(near_ones, there & (common > 0), _TARGETS)
-    impostors = _nearest_where(near_ones, there & (common == 0), _IMPOSTORS)
+    indices = to_numpy(neighbors.indices)
+    common = _common_labels(labels, sample, indices)
+    there = (indices >= 0) & (indices != sample[:, None])
+    targets = _nearest_where(indices, there & (common > 0), _TARGETS)
+    impostors = _nearest_where(indices, there & (common == 0), _IMPOSTORS)
     useful = (targets[:, 0] >= 0) & (impostors[:, 0] >= 0)
     m = embeddings.shape[1]
     if not useful.any():
@@ -72,11 +72,11 @@ def margin_loss(
     is_target: np.ndarray,
     is_impostor: np.ndarray,
 ) -> tuple[float, np.ndarray]:
-    """Mean of [pull × d(i,j)] and of [1 + d(i,j) − d(i,l)]₊² over targets j and impostors l.
+    """Return the mean of [pull × d(i,j)] and [1 + d(i,j) − d(i,l)]₊² over targets j, impostors l.
 
     `near` (s, T, m) and `far` (s, I, m) are squared differences, dimension by dimension, with 0
-    where `is_target` (s, T) and `is_impostor` (s, I) say that there is none; d = Σ weights ×
-    squared differences. Every image has a target and an impostor, and weighs the same. Returns
+    for missing ones according to `is_target` (s, T) and `is_impostor` (s, I); d = Σ weights ×
+    squared differences. Every image has a target and an impostor, and weighs the same. Return
     loss and gradient.
     """
     pairs = is_target[:, :, None] & is_impostor[:, None, :]
@@ -94,7 +94,7 @@ def margin_loss(
 def _common_labels(
     labels: scipy.sparse.csr_array, sample: np.ndarray, indices: np.ndarray
 ) -> np.ndarray:
-    """How many labels each neighbour has in common with its image, shape (s, k)."""
+    """Count the labels that each neighbour shares with its image, shape (s, k)."""
     common = np.empty(indices.shape)
     for rows in row_blocks(len(sample), 24 * labels.shape[0]):
         with_all = (labels[sample[rows]] @ labels.T).toarray()
@@ -103,19 +103,19 @@ def _common_labels(
 
 
 def _nearest_where(indices: np.ndarray, allowed: np.ndarray, count: int) -> np.ndarray:
-    """The first `count` allowed indices of each row, filled up with −1."""
+    """Return the first `count` allowed indices of each row, padded with −1."""
     order = np.argsort(~allowed, axis=1, kind="stable")[:, :count]
-    kept = np.take_along_axis(allowed, order, axis=1)
-    return np.where(kept, np.take_along_axis(indices, order, axis=1), -1)
+    is_allowed = np.take_along_axis(allowed, order, axis=1)
+    return np.where(is_allowed, np.take_along_axis(indices, order, axis=1), -1)
 
 
 def _rows(embeddings: Array, indices: np.ndarray) -> np.ndarray:
-    """Some embeddings in float64, on the host."""
+    """Return the embeddings of these images in float64, on the host."""
     return to_numpy(embeddings[on_device_of(indices, embeddings)]).astype(np.float64)
 
 
 def _squares(queries: np.ndarray, embeddings: Array, indices: np.ndarray) -> np.ndarray:
-    """(q − p)² dimension by dimension, shape (s, k, m); 0 for index −1."""
+    """Return (q − p)² per dimension, shape (s, k, m); 0 for index −1."""
     squares = _rows(embeddings, np.maximum(indices, 0)) - queries[:, None, :]
     squares *= squares
     squares[indices < 0] = 0

@@ -1,10 +1,10 @@
-"""Which neighbours carry a label: the table over which TagProp's likelihood is summed.
+"""The table of neighbours with a label, over which TagProp's likelihood is summed.
 
-Only for pairs (image, label) where some neighbour carries the label does the prediction depend on
-the weights; all others are counted label by label. The table of those pairs has one entry for each
-label that a neighbour carries, and there are three sums over it: of the weights of each pair's
-neighbours, of the pairs that each weight counts in, and of the pairs of each label. On the host
-they are sparse products, on an accelerator sums over consecutive entries, in a fixed order.
+A prediction depends on the weights only for pairs (image, label) with a neighbour that has the
+label. All other pairs are counted per label. The table has an entry for each label of each
+neighbour. There are three sums over it: of the weights of each pair's neighbours, of the pairs of
+each weight, and of the pairs of each label. On the host they are sparse products, on an
+accelerator sums over consecutive entries in a fixed order.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ __all__ = ["Pairs"]
 
 
 class Table(Protocol):
-    """For each pair of an image and a label, which of the image's neighbours carry the label."""
+    """The neighbours that have the label, for each pair of an image and a label."""
 
     label: Array
     """Label of each pair, shape (P,)."""
     present: Array
-    """Whether the image carries the label itself, shape (P,)."""
+    """Whether the image itself has the label, shape (P,)."""
 
     def votes(self, weights: Array) -> Array:
-        """Sum of the weights of the neighbours that carry a pair's label, shape (P,)."""
+        """Sum the weights of the neighbours that have a pair's label, shape (P,)."""
 
     def by_weight(self, by_pair: Array) -> np.ndarray:
-        """For each weight, the sum over the pairs that it votes in, on the host."""
+        """Sum over the pairs that each weight votes in, on the host."""
 
     def by_label(self, by_pair: Array) -> np.ndarray:
-        """For each label, the sum over its pairs, shape (D,), on the host."""
+        """Sum over the pairs of each label, shape (D,), on the host."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of an image and a label that some of its neighbours carry, and what each one costs.
+    """Pairs of an image and a label that some of its neighbours have, with the cost of each pair.
 
-    With n₊ labels present in the whole N×D matrix and n₋ absent, a present one costs
-    c = 1/(2n₊) and an absent one 1/(2n₋).
+    With n₊ present and n₋ absent labels in the whole N×D matrix, a present label costs
+    c = 1/(2n₊) and an absent label 1/(2n₋).
     """
 
     table: Table
     cost: Array
     """c of each pair, shape (P,)."""
     unsupported_present: np.ndarray
-    """For each label, c × the images with it none of whose neighbours carry it, shape (D,)."""
+    """c × the number of images with the label but without neighbours that have it, shape (D,)."""
     unsupported_absent: np.ndarray
-    """For each label, c × the images without it and without such neighbours, shape (D,)."""
+    """c × the number of images without the label and without such neighbours, shape (D,)."""
 
     @classmethod
     def of(cls, indices: Array, labels: scipy.sparse.csr_array, *, by_rank: bool) -> Self:
-        """Pairs of N images with neighbours (N×K) among themselves and labels (N×D).
+        """Build pairs from neighbours (N×K) of N images among themselves, and labels (N×D).
 
-        Weights are one for each rank, or one for each neighbour of each image.
+        There is a weight for each rank, or for each neighbour of each image.
         """
         kind: Any = _DeviceTable if on_accelerator(indices) else _HostTable
         table: Table = kind(indices, labels, by_rank)
@@ -80,7 +80,7 @@ class Pairs:
 
     @cached_property
     def sign(self) -> Array:
-        """1 where the label is present, else −1."""
+        """1 if the label is present, else −1, shape (P,)."""
         xp = namespace(self.cost)
         return 2 * xp.astype(self.table.present, xp.float64) - 1
 
@@ -92,17 +92,17 @@ class _HostTable:
         carried = label_rows(labels, indices.ravel())
         whole = np.int32 if n * k < 2**31 else np.int64
         slot = np.repeat(np.arange(n * k, dtype=whole), np.diff(carried.indptr))
-        # entries grouped by image; sorting by label puts those of a pair side by side
+        # entries are grouped by image; sorting by label makes a pair's entries adjacent
         table = scipy.sparse.csr_array((slot, carried.indices, carried.indptr[::k]), shape=(n, d))
         table.sort_indices()
         key = np.repeat(np.arange(n) * d, np.diff(table.indptr)) + table.indices
         first = np.flatnonzero(np.diff(key, prepend=-1))
         columns = table.data % k if by_rank else table.data
         bounds = np.append(first, len(key))
-        if len(key) < 2**31:  # of one type with the columns, which SciPy would widen else
+        if len(key) < 2**31:  # same type as the columns, or SciPy would widen them
             bounds = bounds.astype(columns.dtype)
-        # (P, N·K): a one in column i·K + k where neighbour k of the pair's image i carries its
-        # label; (P, K) where all images share the weights of the ranks
+        # (P, N·K): 1 in column i·K + k if neighbour k of the pair's image i has its label;
+        # (P, K) if all images share the weights of the ranks
         self._carriers = scipy.sparse.csr_array(
             (np.ones(len(key)), columns, bounds),
             shape=(len(first), k if by_rank else n * k),
@@ -120,7 +120,7 @@ class _HostTable:
 
     def by_label(self, by_pair: np.ndarray) -> np.ndarray:
         sums = np.bincount(self.label, by_pair, minlength=self._n_labels)
-        return sums.astype(float, copy=False)  # of no pairs they are whole numbers
+        return sums.astype(float, copy=False)  # without pairs they are integers
 
 
 class _DeviceTable:
@@ -164,29 +164,29 @@ class _DeviceTable:
         return segment_sums(like(weights, double).reshape(-1)[self._slot], self._bounds)
 
     def by_weight(self, by_pair: Array) -> np.ndarray:
-        order, bounds = self._of_weights
+        order, bounds = self._pairs_by_weight
         return to_numpy(segment_sums(by_pair[order], bounds))
 
     def by_label(self, by_pair: Array) -> np.ndarray:
-        order, bounds = self._of_labels
+        order, bounds = self._pairs_by_label
         return to_numpy(segment_sums(by_pair[order], bounds))
 
     @cached_property
-    def _of_weights(self) -> tuple[Array, Array]:
-        """The pairs that each weight votes in, weight after weight, and where they begin."""
+    def _pairs_by_weight(self) -> tuple[Array, Array]:
+        """Pairs sorted by the weight that votes in them, and the start of each weight's pairs."""
         xp = namespace(self._slot)
         pair = xp.repeat(
             self._numbers(self.label.shape[0], self._slot), self._bounds[1:] - self._bounds[:-1]
         )
-        order, bounds = self._grouped(self._slot, self._n_weights)
+        order, bounds = self._group(self._slot, self._n_weights)
         return pair[order], bounds
 
     @cached_property
-    def _of_labels(self) -> tuple[Array, Array]:
-        """The pairs of each label, label after label, and where they begin."""
-        return self._grouped(self.label, self._n_labels)
+    def _pairs_by_label(self) -> tuple[Array, Array]:
+        """Pairs sorted by label, and the start of each label's pairs."""
+        return self._group(self.label, self._n_labels)
 
-    def _grouped(self, group: Array, n_groups: int) -> tuple[Array, Array]:
+    def _group(self, group: Array, n_groups: int) -> tuple[Array, Array]:
         xp = namespace(group)
         order = xp.argsort(group, stable=True)
         return order, xp.searchsorted(group[order], self._numbers(n_groups + 1, group))

@@ -1,4 +1,4 @@
-"""The contract of every method that passes labels to new images."""
+"""The base class of all methods that transfer labels to new images."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from tagkin.transfer._lists import on_device_of
 
 __all__ = ["LabelTransfer", "Suggestion"]
 
-N_BEST = 5  # labels per image where nothing else is asked for
-THRESHOLD = 0.5  # of a probability, from which on `predict` gives a label
+N_BEST = 5  # labels per image by default
+THRESHOLD = 0.5  # least probability of a predicted label by default
 
 
 class Suggestion(NamedTuple):
@@ -41,22 +41,23 @@ class Suggestion(NamedTuple):
     label: int
     """Column of Y."""
     score: float
-    """As `decision_function` gives it; higher is better."""
+    """Score from `decision_function`; higher is better."""
     name: Any
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
 
 
 class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
-    """Scores for labels from images with labels: `fit`, then `suggest` or `predict`.
+    """Learns from labelled images to score labels of new images.
 
-    X (N×m) are embeddings in the semantic space, or any features. y (N×D) are labels, dense,
-    sparse or a DataFrame whose columns name them: 1 where an image carries a label, else 0.
+    Call `fit`, then `suggest` or `predict`. X (N×m) are embeddings in the semantic space, or any
+    features. y (N×D) are labels, dense, sparse or a DataFrame whose columns name them: 1 if an
+    image has a label, else 0.
     """
 
     takes_rejected: ClassVar[bool] = False
-    """Whether `fit` takes ``rejected`` (N×D): labels that a person said an image does not show."""
+    """Whether `fit` takes ``rejected`` (N×D): labels that a person rejected for an image."""
     scores_are_logits: ClassVar[bool] = False
-    """Whether scores are log-odds, which go on falling where nothing speaks for a label."""
+    """Whether scores are log-odds, without a floor for unsupported labels."""
 
     n_labels_: int
     _label_names: np.ndarray | None
@@ -65,21 +66,21 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D).
 
-        `groups` (N,) says which images belong together, such as the shots of a burst: whatever is
-        learned from an image and its neighbours is learned from those of other groups.
+        `groups` (N,) tells which images belong together, such as the shots of a burst. Methods
+        that learn from an image's neighbours then use neighbours of other groups only.
         """
 
     @abstractmethod
     def decision_function(self, X: Array) -> Array:
-        """Score of every label for every image, shape (n, D)."""
+        """Return the score of every label for every image, shape (n, D)."""
 
     @abstractmethod
     def describe(self) -> list[str]:
-        """What this model is, in a few sentences."""
+        """Return a few sentences that describe this model."""
 
     @property
     def classes_(self) -> np.ndarray:
-        """The labels, shape (D,): columns of the DataFrame that was fitted, or their numbers."""
+        """The labels, shape (D,): columns of the fitted DataFrame, or column numbers."""
         self._check_fitted()
         names = self._known_names()
         return np.arange(self.n_labels_) if names is None else names
@@ -94,20 +95,19 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         threshold: float | Array | None = None,
         min_score: float | Array | None = None,
     ) -> list[list[Suggestion]]:
-        """The best labels of each image, best first; of equal scores the lower column first.
+        """Suggest the best labels of each image, by decreasing score, then by column.
 
         Parameters
         ----------
         X : array of shape (n, m)
         n_best : int, optional
-            How many labels to suggest per image, at most; 5 unless a threshold or a least score
-            is given.
+            Most labels to suggest per image. Default: 5, or all with `threshold` or `min_score`.
         threshold : float or array of shape (D,), optional
-            The probability that a label must reach, or one for each label. Only for methods with
+            Least probability of a label, for all labels or per label. Only for methods with
             `predict_proba`.
         min_score : float or array of shape (D,), optional
-            The score that a label must reach, or one for each label, such as
-            `LabelCalibrator.min_scores` gives them.
+            Least score of a label, for all labels or per label, such as from
+            `LabelCalibrator.min_scores`.
 
         Returns
         -------
@@ -125,21 +125,21 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def predict(
         self, X: Array, *, n_best: int | None = None, threshold: float | Array | None = None
     ) -> Array:
-        """The suggested labels of each image as an indicator matrix.
+        """Return the suggested labels of each image as an indicator matrix.
 
         Parameters
         ----------
         X : array of shape (n, m)
         n_best : int, optional
-            How many labels an image gets, at most.
+            Most labels per image.
         threshold : float or array of shape (D,), optional
-            The probability that a label must reach. Only for methods with `predict_proba`.
+            Least probability of a label. Only for methods with `predict_proba`.
 
         Returns
         -------
         labels : int array of shape (n, D)
-            1 where a label is suggested, else 0. Without `n_best` and `threshold`, labels with a
-            probability of at least 0.5; of a method without probabilities, the 5 best.
+            1 for a suggested label, else 0. Without `n_best` and `threshold`, labels with a
+            probability of at least 0.5; for a method without probabilities, the 5 best.
         """
         if n_best is None and threshold is None:
             if self._has_probabilities():
@@ -155,16 +155,16 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
     @available_if(lambda self: self._has_probabilities())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Array) -> Array:
-        """Probability of every label for every image, shape (n, D).
+        """Return the probability of every label for every image, shape (n, D).
 
-        Labels do not exclude each other: rows need not add up to 1.
+        Labels do not exclude each other, so rows need not add up to 1.
         """
         return self._probabilities(self.decision_function(X))
 
     def score(self, X: Array, y: Array) -> float:
-        """Mean average precision (MAP) of the scores for X (n×m), given the labels y (n×D).
+        """Return the mean average precision (MAP) of the scores for X (n×m) and labels y (n×D).
 
-        The mean is over the labels that some of these images carry.
+        The mean is over labels that are on at least one of these images.
         """
         scores = self.decision_function(X)
         checked_names(self._known_names(), y, self.n_labels_)
@@ -177,7 +177,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         threshold: float | Array | None,
         min_score: float | Array | None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Block by block: scores (n×D), the best labels (n×k), and which of those pass."""
+        """Yield blocks of scores (n×D), best labels (n×k), and whether these pass (n×k)."""
         self._check_fitted()
         d = self.n_labels_
         n_best = d if n_best is None else check_integer("n_best", n_best)
@@ -198,34 +198,34 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def _check_threshold(self, threshold: np.ndarray) -> None:
         if not self._has_probabilities():
             raise InvalidInput(
-                f"threshold is a probability, and this {type(self).__name__} has none. Use "
-                "min_score or n_best, or LabelCalibrator for probabilities."
+                f"threshold is a probability, but this {type(self).__name__} has no "
+                "probabilities. Use min_score or n_best, or LabelCalibrator for probabilities."
             )
         if threshold.min() < 0 or threshold.max() > 1:
             raise InvalidInput(
-                "threshold is a probability, from 0 to 1; found "
-                f"{threshold.min() if threshold.min() < 0 else threshold.max():g}. A score is "
-                "min_score."
+                "threshold must be a probability from 0 to 1; found "
+                f"{threshold.min() if threshold.min() < 0 else threshold.max():g}. For a least "
+                "score, pass min_score."
             )
 
-    # --- for those who write a method ----------------------------------------------------
+    # --- for authors of methods ----------------------------------------------------------
 
     def _has_probabilities(self) -> bool:
-        """Whether `_probabilities` is there."""
+        """Whether `_probabilities` is implemented."""
         return False
 
     def _probabilities(self, scores: Array) -> Array:
-        """Probabilities from scores (n×D), entry by entry and increasing with them."""
+        """Return probabilities from scores (n×D); each increases with its score."""
         raise InvalidInput(
-            f"{type(self).__name__} has no probabilities; LabelCalibrator makes them from scores."
+            f"{type(self).__name__} has no probabilities. LabelCalibrator learns them from scores."
         )
 
     def _known_names(self) -> np.ndarray | None:
-        return getattr(self, "_label_names", None)  # models of 0.1 have none
+        return getattr(self, "_label_names", None)  # not set by `RidgeTransfer.of_space`
 
     def _validated(self, X: Array, y: Array) -> tuple[Array, scipy.sparse.csr_array]:
-        """Embeddings as an array, and labels as a sparse matrix that nobody else changes."""
-        embeddings = _checked_embeddings(X)
+        """Return checked embeddings, and labels as a sparse matrix of our own."""
+        embeddings = _check_embeddings(X)
         return embeddings, self._as_labels(y, embeddings.shape[0])
 
     def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
@@ -233,7 +233,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
     def _checked_queries(self, X: Array) -> Array:
         self._check_fitted()
-        embeddings = _checked_embeddings(X)
+        embeddings = _check_embeddings(X)
         check_same_features(self, X)
         return embeddings
 
@@ -247,8 +247,8 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         return hasattr(self, "n_labels_")
 
 
-def _checked_embeddings(X: Array) -> Array:
-    """X as a 2-D array of finite numbers."""
+def _check_embeddings(X: Array) -> Array:
+    """Return X as a 2-D array of finite numbers."""
     embeddings = check_features(X)
     for rows in row_blocks(embeddings.shape[0], 16 * embeddings.shape[1], embeddings):
         block = as_block(embeddings[rows], finite=False)
@@ -257,51 +257,53 @@ def _checked_embeddings(X: Array) -> Array:
 
 
 def score_dtype(X: Array) -> np.dtype:
-    """The precision of scores for X: float32 for float32 and narrower, else float64."""
+    """Return the dtype of scores for X: float32 for float32 and narrower, else float64."""
     wide = str(as_block(X[:1], finite=False).dtype).endswith("64")
     return np.dtype(np.float64 if wide else np.float32)
 
 
 def _per_label(name: str, value: float | Array | None, n_labels: int) -> np.ndarray:
-    """A number for each label, shape (D,); −∞ where none is given."""
+    """Return a number for each label, shape (D,); −∞ by default."""
     if value is None:
         return np.full(n_labels, -np.inf)
     numbers = np.asarray(to_numpy(value), dtype=float)
     if numbers.shape not in ((), (n_labels,)) or np.isnan(numbers).any():
         raise InvalidInput(
-            f"{name} must be a number or one for each of the {n_labels} labels; found shape "
+            f"{name} must be a number, or a number for each of the {n_labels} labels; found shape "
             f"{numbers.shape}{', with NaN' if np.isnan(numbers).any() else ''}."
         )
     return np.broadcast_to(numbers, (n_labels,))
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a finite number above 0."""
-    fine = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not fine or value <= 0:
+    """Reject a parameter that is not a finite number above 0."""
+    is_finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_finite or value <= 0:
         raise InvalidInput(f"{name} must be a number above 0; found {value!r}.")
 
 
 def check_share(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a number from 0 to below 1."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0 <= float(value) < 1:
+    """Reject a parameter that is not a number from 0 to below 1."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0 <= float(value) < 1:
         raise InvalidInput(f"{name} must be a number from 0 to below 1; found {value!r}.")
 
 
-def rejections(
+def check_rejections(
     rejected: Array, labels: scipy.sparse.csr_array, names: np.ndarray | None = None
 ) -> scipy.sparse.csr_array:
-    """Where a label was rejected (N×D); one that the image carries all the same is refused.
+    """Return the rejected labels (N×D); raise an error if an image has a label rejected for it.
 
-    Columns that have names are to have those of the labels, `names` (D,).
+    The columns of a DataFrame must be `names` (D,), the names of the labels.
     """
     check_names(names, rejected)
-    found = as_labels(rejected, labels.shape[0])
-    if found.shape != labels.shape:
+    matrix = as_labels(rejected, labels.shape[0])
+    if matrix.shape != labels.shape:
         raise InvalidInput(
-            f"rejected has the shape {found.shape} where the labels have {labels.shape}."
+            f"rejected has shape {matrix.shape}, but the labels have shape {labels.shape}."
         )
-    if found.multiply(labels).nnz:
-        raise InvalidInput("An image carries a label that is rejected for it. Decide on one.")
-    return found
+    if matrix.multiply(labels).nnz:
+        raise InvalidInput(
+            "An image has a label that is also rejected for it. Remove the label or the rejection."
+        )
+    return matrix

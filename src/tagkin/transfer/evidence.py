@@ -1,4 +1,4 @@
-"""Why a label is suggested: the neighbours that carry it, and the weight of each."""
+"""Evidence for suggested labels: the neighbours that have the label, and their weights."""
 
 from __future__ import annotations
 
@@ -20,62 +20,62 @@ __all__ = ["Evidence", "label_lists", "supporting_neighbors"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why a label has its score for an image: the neighbours that carry it."""
+    """Evidence for a label's score on an image: the neighbours that have the label."""
 
     label: int
     """Column of Y."""
     score: float
-    """The label's score; the shares, and that of a read-out, add up to it."""
+    """The label's score; the shares of neighbours and read-out add up to it."""
     indices: np.ndarray
-    """The neighbours that carry the label, the heaviest first; rows of what was fitted."""
+    """Neighbours that have the label, largest share first; rows of the fitted images."""
     shares: np.ndarray
     """Each neighbour's share of the score."""
     distances: np.ndarray
-    """How far each neighbour is."""
+    """Distance of each neighbour."""
     name: Any
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
     readout: float = 0.0
-    """What of the score is no neighbour's: the share of a read-out, where the method has one."""
+    """Share of the read-out; 0 for methods without a read-out."""
 
     def with_score(self, score: float) -> Evidence:
-        """The same evidence, its shares scaled to add up to the score."""
+        """Return the evidence with its shares scaled to add up to the score."""
         total = self.shares.sum()
         shares = self.shares * (score / total) if total else self.shares
         return replace(self, score=score, shares=shares)
 
 
 def supporting_neighbors(
-    found: Neighbors,
+    neighbors: Neighbors,
     weights: np.ndarray,
     labels: scipy.sparse.csr_array,
-    asked: list[int],
+    columns: list[int],
     names: list[Any],
 ) -> Iterator[Evidence]:
-    """For each label asked for, the neighbours (k,) of one image that carry it.
+    """Yield the evidence for each column of Y from the neighbours (k,) of an image.
 
-    Shares are their weights (k,), and the score is still open. `labels` (N×D) are those of the
-    images that were fitted.
+    Shares are the neighbours' weights (k,), and the score is NaN. `labels` (N×D) are the labels of
+    the fitted images.
     """
-    counted = np.flatnonzero((found.indices >= 0) & (weights > 0))
-    carried = labels[found.indices[counted]].tocsc()
-    for t in asked:
-        entries = slice(carried.indptr[t], carried.indptr[t + 1])
-        carriers = counted[carried.indices[entries]]
-        shares = weights[carriers] * carried.data[entries]
+    voters = np.flatnonzero((neighbors.indices >= 0) & (weights > 0))
+    voter_labels = labels[neighbors.indices[voters]].tocsc()
+    for t in columns:
+        entries = slice(voter_labels.indptr[t], voter_labels.indptr[t + 1])
+        carriers = voters[voter_labels.indices[entries]]
+        shares = weights[carriers] * voter_labels.data[entries]
         order = np.lexsort((carriers, -shares))
         carriers = carriers[order]
         yield Evidence(
             t,
             np.nan,
-            found.indices[carriers],
+            neighbors.indices[carriers],
             shares[order],
-            found.distances[carriers],
+            neighbors.distances[carriers],
             names[t],
         )
 
 
 def label_lists(labels: Any, n_images: int, names: list[Any]) -> list[list[int]]:
-    """Columns of Y for each image: from one list of labels for all, or from one per image."""
+    """Return the columns of Y for each image, from one list of labels or a list per image."""
     if hasattr(labels, "shape"):
         labels = to_numpy(labels).tolist()
     if not _is_list(labels):
@@ -94,12 +94,12 @@ def label_lists(labels: Any, n_images: int, names: list[Any]) -> list[list[int]]
 
 
 def _is_list(value: Any) -> bool:
-    one = isinstance(value, (str, Suggestion))
-    return isinstance(value, (Sequence, np.ndarray)) and not one
+    is_label = isinstance(value, (str, Suggestion))
+    return isinstance(value, (Sequence, np.ndarray)) and not is_label
 
 
-def _column(found: Any, columns: dict[str, int], n_labels: int) -> int:
-    t = found.label if isinstance(found, Suggestion) else found
+def _column(label: Any, columns: dict[str, int], n_labels: int) -> int:
+    t = label.label if isinstance(label, Suggestion) else label
     t = columns.get(t, t) if isinstance(t, str) else t
     if isinstance(t, bool) or not isinstance(t, Integral) or not 0 <= int(t) < n_labels:
         named = " or their names, as classes_ has them" if columns else ""

@@ -1,4 +1,4 @@
-"""Votes of the neighbours and a read-out of the same embeddings, joined."""
+"""Votes of neighbours combined with a read-out of the same embeddings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import distance_weights
 from tagkin.transfer._lists import on_device_of, sums_over_lists
-from tagkin.transfer.base import check_positive, check_share, rejections
+from tagkin.transfer.base import check_positive, check_rejections, check_share
 from tagkin.transfer.evidence import Evidence
 from tagkin.transfer.mixture import Mixture, fit_mixture
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
@@ -23,19 +23,19 @@ from tagkin.transfer.readout import LogisticReadout
 
 __all__ = ["Components", "KinReadout"]
 
-_PRIOR = 1e-3  # weight of a label's share among the votes, so that no vote at all is a finite no
+_PRIOR = 1e-3  # vote of a label's share; keeps the logit of a label without votes finite
 _LEAST_PART = 1e-3
-# Neighbours that do not carry a label which one that rejected it counts for, among the votes.
-_REJECTED = 10
-_USUAL = (1 / 3, 2 / 3)  # weights of votes and read-out until held-out images say better
-# Of the labels that a method holds: counted once, and not stored with it.
+# A rejection votes like this many neighbours without the label.
+_REJECTION_VOTES = 10
+_DEFAULT_WEIGHTS = (1 / 3, 2 / 3)  # weights of votes and read-out until `fit_mixture` learns them
+# Label shares, computed once for each model and not saved with it.
 _SHARES: WeakKeyDictionary[KinReadout, tuple[scipy.sparse.csr_array, np.ndarray]] = (
     WeakKeyDictionary()
 )
 
 
 class Components(NamedTuple):
-    """What a `KinReadout` mixes: logits of every label for every image, shape (n, D)."""
+    """The two logits that a `KinReadout` mixes, for every image and label, shape (n, D)."""
 
     votes: np.ndarray
     readout: np.ndarray
@@ -44,45 +44,45 @@ class Components(NamedTuple):
 class KinReadout(NeighborTransfer):
     """Votes of an image's neighbours and a logistic read-out of its embedding, mixed per label.
 
-    Neighbours vote with weights π = softmax(τ cos) over several hundred of them; with vₜ the
-    votes of a label and pₜ its share of all images,
+    Several hundred neighbours vote with weights π = softmax(τ cos). With vₜ the votes of a label
+    and pₜ its share of all images,
 
         f(I, t) = oₜ + aₜ logit((vₜ + ε pₜ)/(1 + ε)) + bₜ r(I, t),
 
-    r being `LogisticReadout`. The two err differently: together they rank better than either.
+    r being `LogisticReadout`. The two make different errors, so together they rank better.
 
-    What a person rejected is a surer no than a label that nobody mentioned. To the read-out it is
-    a certain one, where of the others some are forgotten; and a neighbour that rejected a label
-    counts against it as ten do that do not carry it: with uₜ the weight of such neighbours, the
-    odds of the votes, vₜ : 1 − vₜ, become vₜ : 1 − vₜ + 9 uₜ.
+    A rejection is stronger evidence than a label that nobody mentioned. The read-out takes
+    rejected labels as absent for certain, and other absent labels as possibly forgotten. A
+    neighbour with a rejection votes like ten neighbours without the label. With uₜ the weight of
+    such neighbours, the odds of the votes, vₜ : 1 − vₜ, become vₜ : 1 − vₜ + 9 uₜ.
 
     Parameters
     ----------
     n_neighbors : int, default 400
-        K; all images where there are fewer. An annotator learns how many of them vote.
+        K; all images if there are fewer. An annotator learns how many of them vote.
     temperature : float, default 10.0
-        τ: how fast the weights of neighbours fall with their distance.
+        τ: the rate at which weights of neighbours fall with distance.
     regularization : float, default 0.25
         λ of the read-out.
     n_landmarks : int, default 2048
-        Landmarks of the read-out, at most.
+        Most landmarks of the read-out.
     metric : "cosine" or "euclidean"
-        How far images are apart.
+        Distance between images.
     index : index of `tagkin.neighbors`, optional
-        Searches instead of the exact search.
+        Index to search instead of the exact search.
     random_state : int, RandomState or None, default 0
         Seed for choosing the landmarks.
     forgotten : float, default 0.1
-        Of the images that show a label, the share that is taken not to carry it; see
+        Assumed share of images without the label among those that show it; see
         `LogisticReadout`.
 
     Attributes
     ----------
     labels_ : CSR array of shape (N, D)
-        The labels that pass to others.
-    rejected_ : CSR array of shape (N, D), or None where nothing was
-        The labels that were rejected.
-    readout_ : LogisticReadout, or None where neighbours were fitted without embeddings
+        Labels of the fitted images.
+    rejected_ : CSR array of shape (N, D), or None without rejections
+        Rejected labels.
+    readout_ : LogisticReadout, or None after `fit_neighbors`
     vote_weights_, readout_weights_, offsets_ : arrays of shape (D,)
         a, b and o: one third and two thirds until `fit_mixture` learns them from held-out images.
     n_labels_ : int
@@ -92,7 +92,7 @@ class KinReadout(NeighborTransfer):
 
     Notes
     -----
-    Scores are logits, and probabilities their logistic function. Labels that `partial_fit` brings
+    Scores are logits, and probabilities their logistic function. Labels that `partial_fit` adds
     have votes only, until the next `fit`.
 
     Examples
@@ -136,7 +136,7 @@ class KinReadout(NeighborTransfer):
 
     @property
     def needs_embeddings(self) -> bool:
-        """Yes: the read-out is of embeddings."""
+        """True, because the read-out needs embeddings."""
         return True
 
     # --- learning ------------------------------------------------------------------------
@@ -150,31 +150,31 @@ class KinReadout(NeighborTransfer):
         rejected: Array | None = None,
         readout: LogisticReadout | None = None,
     ) -> Self:
-        """Take embeddings X (N×m) and labels y (N×D), and learn the read-out.
+        """Store embeddings X (N×m) and labels y (N×D), and fit the read-out.
 
-        `rejected` (N×D) is above 0 where a person said that an image does not show a label.
-        Groups change nothing here: what is learned about neighbours comes from held-out images.
-        A `readout` that these images have taught already is taken as it is.
+        `rejected` (N×D) is above 0 if a person rejected a label for an image. Groups have no
+        effect here, because `fit_mixture` learns from held-out images. A `readout` that is
+        already fitted on these images is used unchanged.
         """
         self._check_parameters()
         if readout is None:
             readout = self.new_readout().fit(X, y, rejected=rejected)
         super().fit(X, y, groups=groups)
         self.readout_ = readout
-        self.rejected_ = self._refused(rejected)
-        return self.set_mixture(self._usual_mixture(self.n_labels_, readout is not None))
+        self.rejected_ = self._nonempty_rejections(rejected)
+        return self.set_mixture(self._default_mixture(self.n_labels_, readout is not None))
 
     def partial_fit(self, X: Array, y: Any = None, *, rejected: Array | None = None) -> Self:
-        """As for every method by neighbours; `rejected` (n×D) as in `fit`.
+        """Add images as in `NeighborTransfer.partial_fit`; `rejected` (n×D) is as in `fit`.
 
-        It counts among the votes at once. The read-out learns of it with the next `fit`.
+        Rejections count among the votes at once. The read-out uses them after the next `fit`.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected)
         before, n_known = self.rejected_, self.labels_.shape[0]
         added = None
         if rejected is not None:
-            added = rejections(rejected, self._as_labels(y, _length(y)), label_names(y))
+            added = check_rejections(rejected, self._as_labels(y, _length(y)), label_names(y))
         super().partial_fit(X, y)
         if before is not None or added is not None:
             shape = n_known, self.n_labels_
@@ -184,49 +184,49 @@ class KinReadout(NeighborTransfer):
             old.resize(shape)
             if added is None:
                 added = scipy.sparse.csr_array((self.labels_.shape[0] - n_known, self.n_labels_))
-            both = scipy.sparse.vstack([old, added], format="csr")
-            self.rejected_ = self._refused(both)
+            all_rejected = scipy.sparse.vstack([old, added], format="csr")
+            self.rejected_ = self._nonempty_rejections(all_rejected)
         return self
 
     def relabel(self, y: Array, *, rejected: Array | None = None) -> Self:
-        """As for every method by neighbours; what was `rejected` (N×D) takes the place, too."""
-        refused = None
+        """Replace labels as in `NeighborTransfer.relabel`, and rejections by `rejected` (N×D)."""
+        checked = None
         if rejected is not None:
             labels = self._as_labels(y, self.labels_.shape[0])
-            refused = rejections(rejected, labels, label_names(y))
+            checked = check_rejections(rejected, labels, label_names(y))
         super().relabel(y)
-        self.rejected_ = self._refused(refused)
+        self.rejected_ = self._nonempty_rejections(checked)
         return self
 
     def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
-        """As for every method by neighbours. Without embeddings there is no read-out."""
+        """Fit as in `NeighborTransfer.fit_neighbors`. There is no read-out without embeddings."""
         super().fit_neighbors(indices, distances, y)
         self.readout_ = self.rejected_ = None
-        return self.set_mixture(self._usual_mixture(self.n_labels_, False))
+        return self.set_mixture(self._default_mixture(self.n_labels_, False))
 
     def fit_mixture(self, components: Components, y: Array) -> Self:
-        """Learn how much votes and read-out count, from images that were held out.
+        """Learn the weights of votes and read-out from held-out images.
 
         Parameters
         ----------
         components : Components
-            As `components` of models like this one, fitted without these images, gave them.
+            From `components` of similar models that were fitted without these images.
         y : array of shape (n, D)
-            The labels of those images.
+            Labels of the held-out images.
         """
         self._check_fitted()
         labels = as_labels(y, len(components.votes))
         if labels.shape[1] != self.n_labels_:
-            raise InvalidInput(f"Found {labels.shape[1]} labels where {self.n_labels_} are known.")
+            raise InvalidInput(f"Found {labels.shape[1]} labels, but {self.n_labels_} are known.")
         return self.set_mixture(fit_mixture(*components, labels))
 
     def set_mixture(self, mixture: Mixture) -> Self:
-        """Take over how much votes and read-out count."""
+        """Set the weights of votes and read-out."""
         self.vote_weights_, self.readout_weights_, self.offsets_ = mixture
         return self
 
     def new_readout(self) -> LogisticReadout:
-        """A read-out like this one's, not fitted."""
+        """Return an unfitted read-out with this model's parameters."""
         return LogisticReadout(
             self.regularization,
             self.n_landmarks,
@@ -234,20 +234,20 @@ class KinReadout(NeighborTransfer):
             forgotten=self.forgotten,
         )
 
-    def _refused(self, rejected: Array | None) -> scipy.sparse.csr_array | None:
-        """What was rejected (N×D), or None where nothing was."""
-        found = None if rejected is None else rejections(rejected, self.labels_)
-        return found if found is not None and found.nnz else None
+    def _nonempty_rejections(self, rejected: Array | None) -> scipy.sparse.csr_array | None:
+        """Check rejections (N×D); return None if there are none."""
+        checked = None if rejected is None else check_rejections(rejected, self.labels_)
+        return checked if checked is not None and checked.nnz else None
 
     @staticmethod
-    def _usual_mixture(n_labels: int, has_readout: bool) -> Mixture:
-        votes, readout = _USUAL if has_readout else (1.0, 0.0)
+    def _default_mixture(n_labels: int, has_readout: bool) -> Mixture:
+        votes, readout = _DEFAULT_WEIGHTS if has_readout else (1.0, 0.0)
         return Mixture(np.full(n_labels, votes), np.full(n_labels, readout), np.zeros(n_labels))
 
     def _mixture(self) -> Mixture:
         return Mixture(self.vote_weights_, self.readout_weights_, self.offsets_)
 
-    def _widened(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
+    def _attributes_for(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
         fresh = added.shape[1] - len(self.offsets_)
         return {
             "vote_weights_": np.append(self.vote_weights_, np.ones(fresh)),
@@ -263,68 +263,68 @@ class KinReadout(NeighborTransfer):
     # --- using ---------------------------------------------------------------------------
 
     def components(self, X: Array) -> Components:
-        """Logits of the votes and of the read-out for embeddings X (n×m), on the host."""
+        """Return the logits of votes and read-out for embeddings X (n×m), on the host."""
         votes = to_numpy(super().decision_function(X))
         return Components(votes, self._read_out(X, len(votes)))
 
     def decision_function(self, X: Array) -> Array:
-        """Logit of every label for every image, shape (n, D)."""
+        """Return the logit of every label for every image, shape (n, D)."""
         votes = super().decision_function(X)
-        return self._joined(votes, X)
+        return self._mix(votes, X)
 
     def score_neighbors(self, indices: Array, distances: Array, X: Array | None = None) -> Array:
-        """Logit of every label, shape (n, D), given the neighbours.
+        """Return the logit of every label, shape (n, D), from known neighbours.
 
         Parameters
         ----------
         indices, distances : arrays of shape (n, k)
-            Nearest first; the first `n_neighbors` are used. Index −1 stands for none.
+            Nearest first; the first `n_neighbors` are used. Index −1 marks a missing neighbour.
         X : array of shape (n, m), optional
-            The images' embeddings, for the read-out. Without them votes alone decide.
+            The images' embeddings, for the read-out. Without them, only votes count.
         """
-        return self._joined(super().score_neighbors(indices, distances), X)
+        return self._mix(super().score_neighbors(indices, distances), X)
 
     def explain(self, X: Array, labels: Any) -> list[list[Evidence]]:
-        """Which neighbours support each label, and how much of its score each one gives.
+        """Return the neighbours that support each label, with their shares of its score.
 
-        As for every method by neighbours, and the read-out has a share as well. Votes and
-        read-out share the score as they lift the label's logit above that of its share of all
-        images.
+        See `NeighborTransfer.explain`. The read-out has a share as well. Votes and read-out share
+        the score in proportion to how much they raise the label's logit above that of its share
+        of all images.
         """
         return self._with_readout(super().explain(X, labels), X)
 
     def explain_neighbors(
         self, indices: Array, distances: Array, labels: Any, X: Array | None = None
     ) -> list[list[Evidence]]:
-        """As `explain`, given the neighbours (n×k), as `score_neighbors` takes them."""
+        """Explain labels from known neighbours (n×k), as in `score_neighbors`."""
         return self._with_readout(super().explain_neighbors(indices, distances, labels), X)
 
     def _with_readout(
         self, evidence: list[list[Evidence]], X: Array | None
     ) -> list[list[Evidence]]:
-        readout, prior = self._read_out(X, len(evidence)), _logit(self._shares())
-        a, b, o = self._mixture() if X is not None else self._usual_mixture(self.n_labels_, False)
+        readout, prior = self._read_out(X, len(evidence)), _logit(self._label_shares())
+        a, b, o = self._mixture() if X is not None else self._default_mixture(self.n_labels_, False)
 
-        def divided(one: Evidence, read: float) -> Evidence:
-            t, votes = one.label, one.score
-            lifts = np.maximum([a[t] * (votes - prior[t]), b[t] * (read - prior[t])], 0)
+        def add_readout(votes_only: Evidence, read: float) -> Evidence:
+            t, vote_score = votes_only.label, votes_only.score
+            lifts = np.maximum([a[t] * (vote_score - prior[t]), b[t] * (read - prior[t])], 0)
             weights = lifts if lifts.any() else np.array([a[t], b[t]])
-            # a little is left for neighbours that carry it, so that the heaviest can be told
+            # neighbours always keep a little, so they can still be ranked
             part = max(weights[0] / max(weights.sum(), 1e-12), _LEAST_PART)
-            score = float(o[t] + a[t] * votes + b[t] * read)
-            by_votes = part * score if len(one.indices) else 0.0
-            divided = one.with_score(by_votes)
-            return replace(divided, score=score, readout=score - by_votes)
+            score = float(o[t] + a[t] * vote_score + b[t] * read)
+            by_votes = part * score if len(votes_only.indices) else 0.0
+            by_neighbors = votes_only.with_score(by_votes)
+            return replace(by_neighbors, score=score, readout=score - by_votes)
 
         return [
-            [divided(one, float(read[one.label])) for one in of_image]
-            for of_image, read in zip(evidence, readout, strict=True)
+            [add_readout(item, float(read[item.label])) for item in items]
+            for items, read in zip(evidence, readout, strict=True)
         ]
 
-    def _joined(self, votes: Array, X: Array | None) -> Array:
-        """Scores (n×D) from the votes' logits, which may be changed."""
+    def _mix(self, votes: Array, X: Array | None) -> Array:
+        """Return scores (n×D) from the votes' logits, which may change in place."""
         if self.readout_ is None or X is None:
-            weights = self._usual_mixture(self.n_labels_, False) if X is None else self._mixture()
+            weights = self._default_mixture(self.n_labels_, False) if X is None else self._mixture()
             first, offset = weights.first, weights.offset
             return votes * on_device_of(first, votes) + on_device_of(offset, votes)
         xp = namespace(votes)
@@ -337,37 +337,37 @@ class KinReadout(NeighborTransfer):
         return votes
 
     def _read_out(self, X: Array | None, n: int) -> np.ndarray:
-        """The read-out's logits (n×D), on the host; a label without one gets its share's."""
-        scores = np.broadcast_to(_logit(self._shares()), (n, self.n_labels_)).copy()
+        """Return the read-out's logits (n×D), on the host; by default those of label shares."""
+        scores = np.broadcast_to(_logit(self._label_shares()), (n, self.n_labels_)).copy()
         if self.readout_ is not None and X is not None:
             known = self.readout_.n_labels_
             scores[:, :known] = to_numpy(self.readout_.decision_function(X))
         return scores
 
-    def _weights(self, found: Neighbors) -> Array:
-        xp = namespace(found.indices)
-        distances = xp.astype(found.distances, xp.float64)
+    def _weights(self, neighbors: Neighbors) -> Array:
+        xp = namespace(neighbors.indices)
+        distances = xp.astype(neighbors.distances, xp.float64)
         return distance_weights(distances, float(self.temperature))
 
-    def _scores(self, votes: Array, found: Neighbors) -> Array:
-        share = on_device_of(self._shares(), votes)
+    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
+        share = on_device_of(self._label_shares(), votes)
         scores = _logit((votes + _PRIOR * share) / (1 + _PRIOR))
         rejected = self.rejected_
         if rejected is None:
             return scores
         xp = namespace(votes)
-        against = on_device_of(self._votes_against(found, rejected), votes)
-        # a vote of rounding beyond 1 leaves a little below 0
+        against = on_device_of(self._votes_against(neighbors, rejected), votes)
+        # rounding may bring votes slightly above 1
         silent = clip(1 - votes, 0, None) + _PRIOR * (1 - share)
-        return scores - xp.log1p((_REJECTED - 1) * against / silent)
+        return scores - xp.log1p((_REJECTION_VOTES - 1) * against / silent)
 
-    def _votes_against(self, found: Neighbors, rejected: scipy.sparse.csr_array) -> np.ndarray:
-        """u: the weight of neighbours that rejected each label, shape (n, D), on the host."""
-        weights, indices = to_numpy(self._weights(found)), to_numpy(found.indices)
+    def _votes_against(self, neighbors: Neighbors, rejected: scipy.sparse.csr_array) -> np.ndarray:
+        """Return u, the weight of neighbours with rejections, shape (n, D), on the host."""
+        weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
         return sums_over_lists(rejected, indices, weights)
 
-    def _shares(self) -> np.ndarray:
-        """Share of the images that carry each label, kept off 0 and 1, shape (D,)."""
+    def _label_shares(self) -> np.ndarray:
+        """Return the share of images with each label, between 0 and 1, shape (D,)."""
         labels, shares = _SHARES.get(self, (None, None))
         if labels is not self.labels_ or shares is None:
             n, d = self.labels_.shape
@@ -382,7 +382,7 @@ class KinReadout(NeighborTransfer):
         return expit(scores)
 
     def describe(self) -> list[str]:
-        """What this model is, in a few sentences."""
+        """Return a few sentences that describe this model."""
         a, b, _ = self._mixture()
         part = float(a.sum() / max(a.sum() + b.sum(), 1e-12))
         read = [] if self.readout_ is None else self.readout_.describe()

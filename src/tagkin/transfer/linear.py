@@ -41,7 +41,7 @@ class LinearTransfer(LabelTransfer):
     coef_: np.ndarray
     intercept_: np.ndarray
 
-    def _learned(
+    def _fit_with(
         self,
         X: Array,
         y: Any,
@@ -50,18 +50,20 @@ class LinearTransfer(LabelTransfer):
     ) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D)."""
         embeddings, labels = self._validated(X, y)
-        found = learn(embeddings, labels)
+        weights = learn(embeddings, labels)
         if self.comparable:
-            found = as_log_odds(found, embeddings, labels, groups, learn)
-        return self._keep(X, y, *found)
+            weights = as_log_odds(weights, embeddings, labels, groups, learn)
+        return self._keep(X, y, *weights)
 
     def decision_function(self, X: Array) -> Array:
-        """Score of every label for every image, shape (n, D)."""
+        """Return the score of every label for every image, shape (n, D)."""
         embeddings = self._checked_queries(X)
         xp = namespace(embeddings)
-        one = as_block(embeddings[:1], finite=False)
-        coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
-        scores = xp.empty((embeddings.shape[0], coef.shape[1]), dtype=one.dtype, device=one.device)
+        first_row = as_block(embeddings[:1], finite=False)
+        coef, intercept = (like(part, first_row) for part in (self.coef_, self.intercept_))
+        scores = xp.empty(
+            (embeddings.shape[0], coef.shape[1]), dtype=first_row.dtype, device=first_row.device
+        )
         for rows in row_blocks(
             embeddings.shape[0], 8 * (embeddings.shape[1] + coef.shape[1]), embeddings
         ):
@@ -77,7 +79,7 @@ class LinearTransfer(LabelTransfer):
         return self
 
     def describe(self) -> list[str]:
-        """What this model is, in a few sentences."""
+        """Return a few sentences that describe this model."""
         m, d = self.coef_.shape
         return [f"Linear scores of {count(d, 'label')} from {count(m, 'dimension')}."]
 
@@ -85,17 +87,16 @@ class LinearTransfer(LabelTransfer):
 class RidgeTransfer(LinearTransfer):
     """Ridge regression of the labels: Ŷ = mean + (z − z̄) W, W = (ZᵀZ + κI)⁻¹ ZᵀY, centred.
 
-    In the semantic space the regression has been done already: `of_space` reads the labels off a
-    fitted space, at no cost.
+    A fitted semantic space contains this regression already: `of_space` reads it off at no cost.
 
     Parameters
     ----------
     regularization : float, default 0.5
         κ > 0.
     comparable : bool, default True
-        Scale the scores of each label to log-odds, learned from images that are held out in three
-        parts, so that the labels of one image compare. Images keep their order under a label. Where
-        there are fewer than 12 images, or groups of them, scores stay as they are. False: the
+        Scale the scores of each label to log-odds, learned with images held out in three parts.
+        This makes the labels of an image comparable and keeps the order of images under a label.
+        With fewer than 12 images, or groups of them, scores are not scaled. False: the
         regression's own values.
 
     Attributes
@@ -117,34 +118,37 @@ class RidgeTransfer(LinearTransfer):
     def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups."""
         check_positive("regularization", self.regularization)
-        return self._learned(
+        return self._fit_with(
             X, y, groups, partial(_least_squares, regularization=self.regularization)
         )
 
     @classmethod
     def of_space(cls, space: Any) -> Self:
-        """The kernel ridge regression that a fitted `SemanticSpace` holds, read off its embeddings.
+        """Return the kernel ridge regression that a fitted `SemanticSpace` contains.
 
-        The labels are those of the space (with another textual view than the indicator, its text
-        features). Where the space keeps all its dimensions, the scores for ``space.transform(X)``
+        Its labels are the space's labels, or its text features if the textual view is not the
+        indicator. If the space keeps all its dimensions, the scores for ``space.transform(X)``
         are the regression's own, K^V (K^V + κI)⁻¹ Y plus the mean. Labels too rare for the space
         (`IndicatorView`) score 0.
         """
         model = cls(float(space.regularization), comparable=False)
         coef, intercept = to_numpy(space.readout_), to_numpy(space.text_mean_)
-        kept = getattr(space.text_view_, "kept_", None)
-        if kept is not None:  # of very many labels the space has learned some
+        columns = getattr(space.text_view_, "kept_", None)
+        if columns is not None:  # the space has not learned all labels
             n_labels = space.text_view_.n_labels_
-            coef, intercept = _among(coef, kept, n_labels), _among(intercept, kept, n_labels)
+            coef, intercept = (
+                _expand(coef, columns, n_labels),
+                _expand(intercept, columns, n_labels),
+            )
         model.coef_, model.intercept_ = np.array(coef), np.array(intercept)
         model.n_features_in_, model.n_labels_ = coef.shape
         return model
 
 
-def _among(columns: np.ndarray, kept: np.ndarray, n_labels: int) -> np.ndarray:
-    """Columns (…×kept) where they stand among all labels (…×D), 0 elsewhere."""
-    wide = np.zeros((*columns.shape[:-1], n_labels), dtype=columns.dtype)
-    wide[..., kept] = columns
+def _expand(values: np.ndarray, columns: np.ndarray, n_labels: int) -> np.ndarray:
+    """Expand values of some columns to all D labels; 0 elsewhere."""
+    wide = np.zeros((*values.shape[:-1], n_labels), dtype=values.dtype)
+    wide[..., columns] = values
     return wide
 
 
@@ -158,13 +162,13 @@ class LinearSVM(LinearTransfer):
     C : float, default 1.0
         Weight of the loss. Choose it by cross-validation (`tagkin.model_selection.grid_search`).
     loss : "least-squares" or "squared-hinge"
-        (1 − m)²/2, as the paper has it: solved for all labels at once; or max(0, 1 − m)², by
-        liblinear, label after label.
+        (1 − m)²/2 as in the paper, solved for all labels at once; or max(0, 1 − m)², solved by
+        liblinear for each label.
     comparable : bool, default True
-        Scale the scores of each label to log-odds, learned from images that are held out in three
-        parts, so that the labels of one image compare. Images keep their order under a label. Where
-        there are fewer than 12 images, or groups of them, scores stay as they are. False: the
-        margins, as the paper has them.
+        Scale the scores of each label to log-odds, learned with images held out in three parts.
+        This makes the labels of an image comparable and keeps the order of images under a label.
+        With fewer than 12 images, or groups of them, scores are not scaled. False: the margins,
+        as in the paper.
 
     Attributes
     ----------
@@ -179,7 +183,7 @@ class LinearSVM(LinearTransfer):
 
     Notes
     -----
-    A label on no image, or on all, is not learned: its margin is −1, or 1, everywhere.
+    A label on no image has a margin of −1 everywhere, and a label on all images a margin of 1.
     """
 
     def __init__(self, C: float = 1.0, loss: str = "least-squares", comparable: bool = True):
@@ -192,52 +196,52 @@ class LinearSVM(LinearTransfer):
         check_positive("C", self.C)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")
-        return self._learned(X, y, groups, self._margins)
+        return self._fit_with(X, y, groups, self._margins)
 
     def _margins(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
-        """Coefficients (m×D) and intercepts (D,) of the margins."""
+        """Fit coefficients (m×D) and intercepts (D,) of the margins."""
         if self.loss == "squared-hinge":
-            return self._hinged(embeddings, labels)
+            return self._squared_hinge(embeddings, labels)
         coef, intercept = _least_squares(embeddings, labels, 1 / self.C)
         return 2 * coef, 2 * intercept - 1  # from 0 and 1 to −1 and 1
 
-    def _hinged(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
-        from sklearn.svm import LinearSVC  # here: importing it takes long
+    def _squared_hinge(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+        from sklearn.svm import LinearSVC  # here, because importing it is slow
 
         rows = to_numpy(as_block(embeddings, double=True, finite=False))
         mean = rows.mean(axis=0)
-        rows = rows - mean  # about the origin intercepts are small, and hardly regularised
+        rows = rows - mean  # centred, so intercepts are small and hardly regularised
         by_label = labels.tocsc()
         d = labels.shape[1]
         counts = np.diff(by_label.indptr)
         coef, intercept = np.zeros((rows.shape[1], d)), np.where(counts == len(rows), 1.0, -1.0)
         for t in np.flatnonzero((counts > 0) & (counts < len(rows))):
-            carries = np.zeros(len(rows), dtype=int)
-            carries[by_label.indices[by_label.indptr[t] : by_label.indptr[t + 1]]] = 1
-            # a large scale, since liblinear regularises the intercept by its inverse
-            machine = LinearSVC(
+            has_label = np.zeros(len(rows), dtype=int)
+            has_label[by_label.indices[by_label.indptr[t] : by_label.indptr[t + 1]]] = 1
+            # a large scale, because liblinear regularises the intercept by its inverse
+            classifier = LinearSVC(
                 C=self.C, dual=False, intercept_scaling=100, tol=1e-7, random_state=0
             )
-            machine.fit(rows, carries)
-            coef[:, t] = machine.coef_[0]
-            intercept[t] = machine.intercept_[0] - mean @ machine.coef_[0]
+            classifier.fit(rows, has_label)
+            coef[:, t] = classifier.coef_[0]
+            intercept[t] = classifier.intercept_[0] - mean @ classifier.coef_[0]
         return coef, intercept
 
 
 def _least_squares(
     embeddings: Array, labels: scipy.sparse.csr_array, regularization: float
 ) -> Linear:
-    """Coefficients (m×D) and intercepts (D,) of ridge regression, in blocks, in float64."""
+    """Fit coefficients (m×D) and intercepts (D,) of ridge regression, in blocks, in float64."""
     n, m = embeddings.shape
     xp = namespace(embeddings)
-    some = as_block(embeddings[:: -(-n // 256)], double=True, finite=False)
-    shift = xp.mean(some, axis=0)  # near the mean, so that little cancels below
+    sample = as_block(embeddings[:: -(-n // 256)], double=True, finite=False)
+    shift = xp.mean(sample, axis=0)  # near the mean, to limit cancellation below
     gram, cross, total = np.zeros((m, m)), np.zeros((m, labels.shape[1])), np.zeros(m)
     on_device = on_accelerator(embeddings)
     for rows in row_blocks(n, 24 * m + (8 * labels.shape[1] if on_device else 0), embeddings):
         shifted = as_block(embeddings[rows], double=True, finite=False) - shift
         gram += to_numpy(matmul(shifted.T, shifted))
-        if on_device:  # the labels go there rather than the embeddings here
+        if on_device:  # moving labels is cheaper than moving embeddings
             total += to_numpy(xp.sum(shifted, axis=0))
             cross += to_numpy(matmul(shifted.T, like(labels[rows], shifted)))
             continue
@@ -247,12 +251,12 @@ def _least_squares(
     mean, label_mean = total / n, labels.sum(axis=0, dtype=np.float64) / n
     gram -= n * np.outer(mean, mean)
     cross -= n * np.outer(mean, label_mean)
-    coef = _solved(gram, cross, regularization)
+    coef = _solve_ridge(gram, cross, regularization)
     return coef, label_mean - (mean + to_numpy(shift)) @ coef
 
 
-def _solved(gram: np.ndarray, cross: np.ndarray, regularization: float) -> Any:
-    """(G + κI)⁻¹ B for G without negative eigenvalues, up to rounding."""
+def _solve_ridge(gram: np.ndarray, cross: np.ndarray, regularization: float) -> Any:
+    """Return (G + κI)⁻¹ B for G without negative eigenvalues, up to rounding."""
     regularized = gram + regularization * np.eye(len(gram))
     factor = cholesky(regularized)
     if factor is not None:

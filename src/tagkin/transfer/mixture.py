@@ -1,4 +1,4 @@
-"""How much each of two scores counts, per label: learned from images that were held out."""
+"""Weights of two scores per label, learned from held-out images."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["Mixture", "fit_mixture"]
 
 _ROUNDS = 40
 _MOVED = 1e-3
-_FARTHEST = 1.0  # of a step, in logits: the root of the mean square, where the loss bends
-_LARGEST = 5.0  # of a step in any parameter, where it hardly bends
-_NEAR = 0.01  # so far from where derivatives were computed a parabola does
-_CACHED = 2**15  # pairs of images and labels that a core's cache holds, with all that is made
-_OFFSET = 1e-2  # a slight pull of offsets to 0, for labels on hardly any image
+_FARTHEST = 1.0  # longest step, as a root mean square in logits, if the loss bends
+_LARGEST = 5.0  # longest step in any parameter, if the loss hardly bends
+_NEAR = 0.01  # up to this distance from the last derivatives a parabola suffices
+_CACHED = 2**15  # pairs of images and labels whose arrays fit in a core's cache
+_OFFSET = 1e-2  # slight pull of offsets to 0, for labels on very few images
 
 
 class Mixture(NamedTuple):
@@ -31,13 +31,13 @@ class Mixture(NamedTuple):
     """o (D,)."""
 
     def __call__(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Joined logits (n×D)."""
+        """Return mixed logits (n×D)."""
         return self.offset + self.first * u + self.second * v
 
     def spread(self, columns: np.ndarray, n_labels: int) -> Mixture:
-        """One of D = `n_labels` labels, of which these columns have the weights learned here.
+        """Expand to D = `n_labels` labels; these columns have the weights learned here.
 
-        The others have the mean weights of those, and no offset.
+        The other labels get the mean weights and an offset of 0.
         """
         first, second = (np.full(n_labels, float(part.mean())) for part in self[:2])
         offset = np.zeros(n_labels)
@@ -53,12 +53,12 @@ def fit_mixture(
     start: Mixture | None = None,
     n_halves: float = 3.0,
 ) -> Mixture:
-    """The mixture of logits u and v (N×D) under which the labels (N×D) are most likely.
+    """Fit the mixture of logits u and v (N×D) that makes the labels (N×D) most likely.
 
-    Each label has weights of its own, drawn to those that all have in common: the loss is
-    Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²], with `n_halves` labels more whose weights
-    are one half, above 0. A label on few images has too little to say against s, and keeps to the
-    common weights. From `start`, where one is near, it takes fewer rounds to the same.
+    Each label has its own weights, drawn to the common weights of all labels. The loss is
+    Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²]. The means include `n_halves` more labels,
+    above 0, whose weights are one half. A label on few images stays near the common weights. A
+    `start` near the result saves rounds.
     """
     sums = _Likelihood(u, v, labels)
     theta = np.tile([0.5, 0.5, 0.0], (labels.shape[1], 1))
@@ -68,19 +68,19 @@ def fit_mixture(
     pull = np.array([shrinkage, shrinkage, _OFFSET])
     for _ in range(_ROUNDS):
         gradient, hessian = (part[sums.learned] for part in sums.at(theta))
-        gradient += pull * (known - _common(known, n_halves))
+        gradient += pull * (known - _common_weights(known, n_halves))
         step = _newton(gradient, hessian + np.diag(pull), shrinkage, n_halves)
-        step *= _kept_short(step, hessian)[:, None]
+        step *= _step_shares(step, hessian)[:, None]
         known = known + step
         theta[sums.learned] = known
         if np.abs(step).max(initial=0) < _MOVED:
             break
-    theta[~sums.learned] = _common(known, n_halves)
+    theta[~sums.learned] = _common_weights(known, n_halves)
     return Mixture(np.maximum(theta[:, 0], 0), np.maximum(theta[:, 1], 0), theta[:, 2])
 
 
-def _common(theta: np.ndarray, n_halves: float) -> np.ndarray:
-    """What labels with weights and offsets (D×3) are drawn to: mean weights, and no offset."""
+def _common_weights(theta: np.ndarray, n_halves: float) -> np.ndarray:
+    """Return the mean weights of labels (D×3) and an offset of 0: the target of shrinkage."""
     weights = (theta[:, :2].sum(axis=0) + n_halves / 2) / (len(theta) + n_halves)
     return np.append(weights, 0.0)
 
@@ -88,11 +88,11 @@ def _common(theta: np.ndarray, n_halves: float) -> np.ndarray:
 def _newton(
     gradient: np.ndarray, hessian: np.ndarray, shrinkage: float, n_halves: float
 ) -> np.ndarray:
-    """Newton's step (D×3) of all labels, and with them of what they have in common.
+    """Return Newton's step (D×3) of all labels, solved together with their common weights.
 
     With common weights c, A δₜ − s P δ_c = −gₜ for each label, P being the first two columns of
-    the identity, and (D + h) δ_c = Σ Pᵀδₜ with h halves: c in turn with the labels would take many
-    rounds.
+    the identity, and (D + h) δ_c = Σ Pᵀδₜ with h halves. Alternating between c and the labels
+    would take many rounds.
     """
     inverse = np.linalg.inv(hessian)
     own = -np.einsum("tab,tb->ta", inverse, gradient)
@@ -101,8 +101,8 @@ def _newton(
     return own + by_common @ np.linalg.solve(left, own[:, :2].sum(axis=0))
 
 
-def _kept_short(step: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """Share (D,) of each step that is taken, as the loss is a parabola only so far."""
+def _step_shares(step: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+    """Return the share of each step to take (D,); the loss is a parabola only nearby."""
     bend = np.maximum(hessian[:, 2, 2], np.finfo(np.float32).tiny)
     logits = np.sqrt(np.maximum(np.einsum("ta,tab,tb->t", step, hessian, step), 0) / bend)
     far = np.maximum(logits / _FARTHEST, np.abs(step).max(axis=1) / _LARGEST)
@@ -113,39 +113,39 @@ class _Likelihood:
     """Sums over the images of the logistic loss's derivatives, for each label."""
 
     def __init__(self, u: np.ndarray, v: np.ndarray, labels: scipy.sparse.csr_array):
-        # label after label, so that some of them can be looked at alone
+        # a row per label, so blocks of labels are contiguous
         self.u, self.v = (np.ascontiguousarray(part.T, dtype=np.float32) for part in (u, v))
         n, d = labels.shape
         there = labels.tocoo()
         n_present = np.bincount(there.col, minlength=d)
         self.learned = (n_present > 0) & (n_present < n)
         values = (part[there.col, there.row] for part in (self.u, self.v))
-        of_present = [np.bincount(there.col, there.data * some, d) for some in values]
-        of_present.append(np.bincount(there.col, there.data, d))
-        self._of_present = np.stack(of_present, axis=1)
+        present_sums = [np.bincount(there.col, there.data * scores, d) for scores in values]
+        present_sums.append(np.bincount(there.col, there.data, d))
+        self._present_sums = np.stack(present_sums, axis=1)
         self._seen = np.full((d, 3), np.inf)  # where derivatives were last computed
         self._gradient, self._hessian = np.zeros((d, 3)), np.zeros((d, 3, 3))
 
     def at(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient (D×3) and Hessian (D×3×3) at the weights and offsets (D×3).
+        """Return the gradient (D×3) and Hessian (D×3×3) at the weights and offsets (D×3).
 
-        Of labels that have hardly moved since, by what was found before: a parabola.
+        Labels that have hardly moved since use the parabola of their last derivatives.
         """
         moved = np.abs(theta - self._seen).max(axis=1) > _NEAR
         far = np.flatnonzero(moved & self.learned)
         step = max(1, _CACHED // self.u.shape[1])
-        for some in (far[start : start + step] for start in range(0, len(far), step)):
-            self._gradient[some], self._hessian[some] = self._computed(some, theta[some])
+        for block in (far[start : start + step] for start in range(0, len(far), step)):
+            self._gradient[block], self._hessian[block] = self._compute(block, theta[block])
         self._seen[far] = theta[far]
         since = np.where(self.learned[:, None], theta - self._seen, 0)
         return self._gradient + np.einsum("tab,tb->ta", self._hessian, since), self._hessian
 
-    def _computed(self, some: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of some labels, from all images."""
-        x = np.empty((len(some), 3, self.u.shape[1]), dtype=np.float32)
-        x[:, 0], x[:, 1], x[:, 2] = self.u[some], self.v[some], 1
+    def _compute(self, labels: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the derivatives of these labels from all images."""
+        x = np.empty((len(labels), 3, self.u.shape[1]), dtype=np.float32)
+        x[:, 0], x[:, 1], x[:, 2] = self.u[labels], self.v[labels], 1
         p = np.asarray(expit((theta.astype(np.float32)[:, None] @ x)[:, 0]))
         gradient = (x @ p[..., None])[..., 0]
-        p -= p * p  # how much the loss bends
+        p -= p * p  # second derivative of the loss
         hessian = (x * p[:, None]) @ x.transpose(0, 2, 1)
-        return gradient - self._of_present[some], hessian
+        return gradient - self._present_sums[labels], hessian

@@ -1,4 +1,4 @@
-"""What all methods share that take labels from an image's neighbours."""
+"""The base class of methods that take labels from an image's neighbours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
 from tagkin.neighbors.base import check_n_neighbors
 from tagkin.transfer._lists import (
-    checked_neighbors,
+    check_neighbors,
     on_device_of,
     on_host,
     on_host_or_accelerator,
@@ -42,20 +42,20 @@ from tagkin.wording import count
 __all__ = ["NeighborTransfer"]
 
 
-# Labels as accelerators read them, built at first use; no part of a model.
+# Dense labels on accelerators, built at first use and not saved with a model.
 _TABLES: WeakKeyDictionary[LabelTransfer, tuple[Any, Any]] = WeakKeyDictionary()
 
 
 class NeighborTransfer(LabelTransfer):
     """A method that takes labels from an image's neighbours.
 
-    A method gives every neighbour a weight; the weights of those that carry a label add up to
-    the label's votes, and votes become the score. Methods differ in `_weights` and `_scores`,
-    and in what they learn for them from the neighbours of the labelled images (`_learn`).
+    A method gives every neighbour a weight. The weights of the neighbours that have a label add up
+    to the label's votes, and votes become the score. Methods differ in `_weights` and `_scores`,
+    and in what they learn from the neighbours of the labelled images (`_learn`).
     """
 
     learns_from_neighbors: ClassVar[bool] = False
-    """Whether `_learn` uses the neighbours of the labelled images: it gets them only if True."""
+    """Whether `_learn` needs the neighbours of the labelled images."""
 
     n_neighbors: int
     metric: str
@@ -66,15 +66,15 @@ class NeighborTransfer(LabelTransfer):
 
     @property
     def needs_embeddings(self) -> bool:
-        """Whether lists of neighbours are not all that the method learns and scores from."""
+        """Whether the method needs embeddings in addition to lists of neighbours."""
         return False
 
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
-        """Take embeddings X (N×m) and labels y (N×D), and learn what the method needs to.
+        """Store embeddings X (N×m) and labels y (N×D), and learn the method's parameters.
 
-        If it fails, what was learned before stays.
+        If it fails, the model does not change.
 
         Parameters
         ----------
@@ -82,8 +82,8 @@ class NeighborTransfer(LabelTransfer):
         y : array or sparse matrix of shape (N, D)
         groups : array of shape (N,), optional
             The group of each image, such as a burst. A method that learns from the neighbours of
-            the labelled images then leaves out those of the image's own group, which say nothing
-            about images of other groups. Suggestions come from all images all the same.
+            the labelled images then ignores neighbours in the image's own group. Suggestions still
+            come from all images.
         """
         self._check_parameters()
         embeddings, labels = self._validated(X, y)
@@ -94,10 +94,10 @@ class NeighborTransfer(LabelTransfer):
         return self._keep(index, labels, learned, names)
 
     def partial_fit(self, X: Array, y: Any = None) -> Self:
-        """Add images, perhaps with new labels, and learn nothing anew.
+        """Add images, perhaps with new labels, without learning parameters again.
 
-        y has all columns known so far, and those of new labels after them; images from before
-        do not carry those. A new label can be suggested at once.
+        y has all known columns, followed by the columns of new labels. Earlier images do not have
+        the new labels. A new label can be suggested at once.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
@@ -108,51 +108,51 @@ class NeighborTransfer(LabelTransfer):
         known = self.labels_.shape[1]
         if added.shape[1] < known:
             raise InvalidInput(
-                f"Found {added.shape[1]} labels where {known} are known. Pass all columns, with "
-                "those of new labels at the end."
+                f"Found {added.shape[1]} labels, but {known} are known. Pass all columns, with "
+                "the columns of new labels at the end."
             )
         names = checked_names(self._known_names(), y, added.shape[1])
         old = widened(self.labels_, added.shape[1])
         labels = scipy.sparse.vstack([old, added], format="csr")
-        learned = self._widened(added)
+        learned = self._attributes_for(added)
         index.add(self._as_searched(embeddings))
         return self._keep(index, labels, learned, names)
 
     def relabel(self, y: Array) -> Self:
-        """Give the images that were fitted other labels y (N×D), and learn nothing anew.
+        """Replace the labels of the fitted images by y (N×D), without learning again.
 
-        D stays as it is: `partial_fit` brings new labels.
+        D must not change; `partial_fit` adds new labels.
         """
         self._check_fitted()
         labels = self._as_labels(y, self.labels_.shape[0])
         if labels.shape[1] != self.n_labels_:
             raise InvalidInput(
-                f"Found {labels.shape[1]} labels where {self.n_labels_} are known. Pass the same "
-                "columns; partial_fit adds new ones."
+                f"Found {labels.shape[1]} labels, but {self.n_labels_} are known. Pass the same "
+                "columns; partial_fit adds new labels."
             )
         names = checked_names(self._known_names(), y, self.n_labels_)
-        return self._keep(self.index_, labels, self._widened(labels), names)
+        return self._keep(self.index_, labels, self._attributes_for(labels), names)
 
     def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
-        """Learn from neighbours that are known already.
+        """Learn from known neighbours.
 
         Parameters
         ----------
         indices, distances : arrays of shape (N, k)
-            Neighbours of each image among the others, nearest first, as `neighbors_outside` of
-            `tagkin.neighbors` gives them; the first `n_neighbors` are used. Index −1 stands for
-            none.
+            Neighbours of each image among the others, nearest first, as returned by
+            `neighbors_outside` of `tagkin.neighbors`. The first `n_neighbors` are used. Index −1
+            marks a missing neighbour.
         y : array of shape (N, D)
 
         Notes
         -----
-        Without embeddings there is nothing to search: use `score_neighbors` then.
+        The model then has no embeddings to search; use `score_neighbors`.
         """
         self._check_parameters()
         n = np.shape(indices)[0] if np.ndim(indices) else 0
         labels = self._as_labels(y, n)
-        among = checked_neighbors(indices, distances, n)
-        learned = self._learn(among if self.learns_from_neighbors else None, labels)
+        neighbors = check_neighbors(indices, distances, n)
+        learned = self._learn(neighbors if self.learns_from_neighbors else None, labels)
         names = label_names(y)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -165,7 +165,7 @@ class NeighborTransfer(LabelTransfer):
         learned: dict[str, Any],
         names: np.ndarray | None,
     ) -> Self:
-        """Replace what was learned, when all of it has succeeded."""
+        """Set all fitted attributes, after learning succeeded."""
         self.index_, self.labels_, self.n_labels_ = index, labels, labels.shape[1]
         self._label_names = names
         for name, value in learned.items():
@@ -175,7 +175,7 @@ class NeighborTransfer(LabelTransfer):
     def _neighbors_of_fitted(
         self, index: NeighborIndex, embeddings: Array, groups: Array | None
     ) -> Neighbors | None:
-        """Neighbours of the labelled images among the others, for methods that learn from them."""
+        """Return the neighbours of each labelled image, for methods that learn from them."""
         if not self.learns_from_neighbors:
             return None
         n = embeddings.shape[0]
@@ -190,20 +190,20 @@ class NeighborTransfer(LabelTransfer):
     # --- using ---------------------------------------------------------------------------
 
     def kneighbors(self, X: Array) -> Neighbors:
-        """The neighbours that each image's labels come from: `n_neighbors`, or all if fewer.
+        """Return the `n_neighbors` neighbours that vote on each image, or all if fewer.
 
-        Where an approximate index finds fewer, lists end with index −1 at distance ∞.
+        If an approximate index returns fewer, lists end with index −1 at distance ∞.
         """
         self._check_parameters()
         index = self._fitted_index()
         embeddings = self._checked_queries(X)
-        found = self._neighbors_of(index, embeddings)
-        return Neighbors(*(on_device_of(part, embeddings) for part in found))
+        neighbors = self._neighbors_of(index, embeddings)
+        return Neighbors(*(on_device_of(part, embeddings) for part in neighbors))
 
     def nearest(self, X: Array, n_neighbors: int) -> Neighbors:
-        """The nearest of all images that were fitted, whatever they carry, on the host.
+        """Return the nearest fitted images, with any labels or none, on the host.
 
-        Distances are those of the search: by `metric`, or with learned weights Euclidean.
+        Distances are by `metric`, or Euclidean with learned weights.
         """
         index = self._fitted_index()
         embeddings = self._as_searched(self._checked_queries(X))
@@ -211,53 +211,57 @@ class NeighborTransfer(LabelTransfer):
         return on_host(index.kneighbors(embeddings, min(int(n_neighbors), index.n_points_)))
 
     def score_neighbors(self, indices: Array, distances: Array, X: Array | None = None) -> Array:
-        """Score of every label, shape (n, D), given the neighbours.
+        """Return the score of every label, shape (n, D), from known neighbours.
 
         Parameters
         ----------
         indices, distances : arrays of shape (n, k)
-            Nearest first; the first `n_neighbors` are used. Index −1 stands for none.
+            Nearest first; the first `n_neighbors` are used. Index −1 marks a missing neighbour.
         X : array of shape (n, m), optional
-            The images' embeddings, for methods that read labels off them as well.
+            The images' embeddings, for methods that use them as well.
         """
         self._check_fitted()
         self._check_parameters()
-        found = checked_neighbors(indices, distances, self.labels_.shape[0])
-        scores = np.empty((len(found.indices), self.n_labels_), score_dtype(found.distances))
-        for rows in row_blocks(len(scores), self._bytes_per_image(found.indices.shape[1])):
-            some = self._used_neighbors(Neighbors(found.indices[rows], found.distances[rows]))
-            scores[rows], _ = self._scored(some)
-        return on_device_of(self._rescaled(scores), distances)
+        neighbors = check_neighbors(indices, distances, self.labels_.shape[0])
+        scores = np.empty(
+            (len(neighbors.indices), self.n_labels_), score_dtype(neighbors.distances)
+        )
+        for rows in row_blocks(len(scores), self._bytes_per_image(neighbors.indices.shape[1])):
+            block = self._used_neighbors(
+                Neighbors(neighbors.indices[rows], neighbors.distances[rows])
+            )
+            scores[rows], _ = self._score(block)
+        return on_device_of(self._rescale(scores), distances)
 
     def decision_function(self, X: Array) -> Array:
-        """Score of every label for every image, shape (n, D)."""
+        """Return the score of every label for every image, shape (n, D)."""
         self._check_parameters()
         index = self._fitted_index()
         embeddings = self._checked_queries(X)
         scores = _empty_scores(embeddings, self.n_labels_)
-        for rows, found in self._neighbors_in_blocks(index, embeddings):
-            scores[rows] = on_device_of(self._scored(found)[0], scores)
-        return on_device_of(self._rescaled(scores), embeddings)
+        for rows, neighbors in self._neighbors_in_blocks(index, embeddings):
+            scores[rows] = on_device_of(self._score(neighbors)[0], scores)
+        return on_device_of(self._rescale(scores), embeddings)
 
     def explain(self, X: Array, labels: Any) -> list[list[Evidence]]:
-        """Which neighbours support each label, and how much of its score each one gives.
+        """Return the neighbours that support each label, with their shares of its score.
 
         Parameters
         ----------
         X : array of shape (n, m)
         labels : one list of labels for all images, or a list for each
-            Columns of Y, names of `classes_`, or what `suggest` returned.
+            Columns of Y, names of `classes_`, or the result of `suggest`.
 
         Returns
         -------
         evidence : for each image, one `Evidence` per label
-            Shares are the neighbours' weights, scaled to add up to the score. A label that none
-            of the neighbours carries has no evidence: its lists are empty.
+            Shares are the neighbours' weights, scaled to add up to the score. If no neighbour has
+            a label, its lists are empty.
         """
         self._check_parameters()
         index = self._fitted_index()
         embeddings = self._checked_queries(X)
-        return self._explained(
+        return self._explain_blocks(
             self._neighbors_in_blocks(index, embeddings),
             embeddings.shape[0],
             score_dtype(embeddings),
@@ -267,39 +271,42 @@ class NeighborTransfer(LabelTransfer):
     def explain_neighbors(
         self, indices: Array, distances: Array, labels: Any, X: Array | None = None
     ) -> list[list[Evidence]]:
-        """As `explain`, given the neighbours (n×k), as `score_neighbors` takes them."""
+        """Explain labels from known neighbours (n×k), as in `score_neighbors`."""
         self._check_fitted()
         self._check_parameters()
-        found = checked_neighbors(indices, distances, self.labels_.shape[0])
-        n, k = found.indices.shape
+        neighbors = check_neighbors(indices, distances, self.labels_.shape[0])
+        n, k = neighbors.indices.shape
         blocks = (
-            (rows, self._used_neighbors(Neighbors(found.indices[rows], found.distances[rows])))
+            (
+                rows,
+                self._used_neighbors(Neighbors(neighbors.indices[rows], neighbors.distances[rows])),
+            )
             for rows in row_blocks(n, self._bytes_per_image(k))
         )
-        return self._explained(blocks, n, score_dtype(found.distances), labels)
+        return self._explain_blocks(blocks, n, score_dtype(neighbors.distances), labels)
 
-    def _explained(
+    def _explain_blocks(
         self, blocks: Iterable[tuple[slice, Neighbors]], n: int, dtype: np.dtype, labels: Any
     ) -> list[list[Evidence]]:
         names = self.classes_.tolist()
-        wanted = label_lists(labels, n, names)
+        columns_by_image = label_lists(labels, n, names)
         scores = np.empty((n, self.n_labels_), dtype)
         evidence: list[list[Evidence]] = []
-        for rows, listed in blocks:
-            found = on_host(listed)
-            scores[rows], weights = self._scored(found)
-            for i, asked in enumerate(wanted[rows]):
-                one = Neighbors(found.indices[i], found.distances[i])
+        for rows, block in blocks:
+            neighbors = on_host(block)
+            scores[rows], weights = self._score(neighbors)
+            for i, columns in enumerate(columns_by_image[rows]):
+                of_image = Neighbors(neighbors.indices[i], neighbors.distances[i])
                 evidence.append(
-                    list(supporting_neighbors(one, weights[i], self.labels_, asked, names))
+                    list(supporting_neighbors(of_image, weights[i], self.labels_, columns, names))
                 )
         return [
-            [one.with_score(float(row[one.label])) for one in of_image]
-            for row, of_image in zip(self._rescaled(scores), evidence, strict=True)
+            [item.with_score(float(row[item.label])) for item in items]
+            for row, items in zip(self._rescale(scores), evidence, strict=True)
         ]
 
     def describe(self) -> list[str]:
-        """What this model is, in a few sentences."""
+        """Return a few sentences that describe this model."""
         n, d = self.labels_.shape
         return [
             f"Passes {count(d, 'label')} on from {count(n, 'image')} with "
@@ -307,7 +314,7 @@ class NeighborTransfer(LabelTransfer):
             self._describe_neighbors(),
         ]
 
-    # --- for those who write a method ----------------------------------------------------
+    # --- for authors of methods ----------------------------------------------------------
 
     def _check_parameters(self) -> None:
         check_n_neighbors(self.n_neighbors, np.inf)
@@ -318,44 +325,44 @@ class NeighborTransfer(LabelTransfer):
         return f"Labels come from the {count(k, 'nearest neighbour')} of an image ({metric})."
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
-        """Fitted attributes, from the neighbours (N×k) of labelled images among the others.
+        """Learn fitted attributes from the neighbours (N×k) of each labelled image.
 
-        They are None unless `learns_from_neighbors`.
+        `neighbors` is None unless `learns_from_neighbors`.
         """
         return {}
 
-    def _widened(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
-        """Fitted attributes with room for the labels of images that are added or relabelled."""
+    def _attributes_for(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
+        """Return fitted attributes extended to the labels (n×D) of added or relabelled images."""
         return {}
 
     def _as_searched(self, embeddings: Array) -> Array:
-        """Embeddings as they are searched."""
+        """Return embeddings in the form that the index searches."""
         return embeddings
 
     def _neighbors_of(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
-        """The neighbours whose labels count, on the host or on an accelerator."""
+        """Return the neighbours that vote, on the host or on an accelerator."""
         return on_host_or_accelerator(
             index.kneighbors(embeddings, min(self.n_neighbors, index.n_points_))
         )
 
-    def _used_neighbors(self, found: Neighbors) -> Neighbors:
-        """The neighbours whose labels count, of those given."""
-        return Neighbors(*(part[:, : self.n_neighbors] for part in found))
+    def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:
+        """Return the neighbours that vote, from known neighbours."""
+        return Neighbors(*(part[:, : self.n_neighbors] for part in neighbors))
 
     @abstractmethod
-    def _weights(self, found: Neighbors) -> Array:
-        """The weight of each neighbour, shape (n, k), in float64; 0 for none."""
+    def _weights(self, neighbors: Neighbors) -> Array:
+        """Return the weight of each neighbour, shape (n, k), in float64; 0 if missing."""
 
-    def _scores(self, votes: Array, found: Neighbors) -> Array:
-        """Scores from votes (n×D), which may be changed in place."""
+    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
+        """Return scores from votes (n×D), which may change in place."""
         return votes
 
-    def _rescaled(self, scores: Array) -> Array:
-        """Scores of all images of a call, where they depend on each other."""
+    def _rescale(self, scores: Array) -> Array:
+        """Rescale the scores of all images of a call, if they depend on each other."""
         return scores
 
     def _list_length(self) -> int:
-        """How many neighbours an image's labels come from, at most."""
+        """Return the largest number of neighbours that vote on an image."""
         return min(self.n_neighbors, self.labels_.shape[0])
 
     def _neighbors_in_blocks(
@@ -368,22 +375,22 @@ class NeighborTransfer(LabelTransfer):
     def _bytes_per_image(self, list_length: int) -> int:
         return 64 * list_length + 40 * self.n_labels_
 
-    def _scored(self, found: Neighbors) -> tuple[Array, Array]:
-        """Scores (n×D) in float64, and the weights (n×k) that they come from."""
-        table = self._labels_on_device_of(found.indices)
+    def _score(self, neighbors: Neighbors) -> tuple[Array, Array]:
+        """Return scores (n×D) in float64 and the neighbours' weights (n×k)."""
+        table = self._labels_on_device_of(neighbors.indices)
         if table is None:
-            found = on_host(found)
-        weights = self._weights(found)
-        return self._scores(self._votes(found.indices, weights, table), found), weights
+            neighbors = on_host(neighbors)
+        weights = self._weights(neighbors)
+        return self._scores(self._votes(neighbors.indices, weights, table), neighbors), weights
 
     def _votes(self, indices: Array, weights: Array, table: Array | None) -> Array:
-        """Σₖ wₖ y(k, t), shape (n, D), in float64."""
+        """Return Σₖ wₖ y(k, t), shape (n, D), in float64."""
         if table is not None:
             return weighted_rows(table, namespace(indices).clip(indices, 0, None), weights)
         return sums_over_lists(self.labels_, to_numpy(indices), to_numpy(weights))
 
     def _labels_on_device_of(self, indices: Array) -> Array | None:
-        """The labels (N×D), dense, on the accelerator of the neighbours' lists, if they fit."""
+        """Return dense labels (N×D) on the accelerator of `indices`, or None if they do not fit."""
         if not on_accelerator(indices):
             return None
         labels, table = _TABLES.get(self, (None, None))
@@ -414,7 +421,7 @@ class NeighborTransfer(LabelTransfer):
 
 
 def _empty_scores(embeddings: Array, n_labels: int) -> Array:
-    """Room for scores (n×D): on the embeddings' accelerator, else on the host."""
+    """Return an empty array for scores (n×D), on the embeddings' accelerator or the host."""
     n = embeddings.shape[0]
     if not on_accelerator(embeddings):
         return np.empty((n, n_labels), score_dtype(embeddings))

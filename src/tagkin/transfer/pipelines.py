@@ -1,4 +1,4 @@
-"""`suggest` and `explain` for a pipeline, of which scikit-learn passes only its own methods on."""
+"""`suggest` and `explain` for pipelines, which only forward scikit-learn's own methods."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["explain", "suggest"]
 def suggest(
     estimator: Any, X: Array, n_best: int | None = None, **wanted: Any
 ) -> list[list[Suggestion]]:
-    """The best labels of each image, by a fitted method or a pipeline that ends in one.
+    """Suggest the best labels of each image with a fitted method or a pipeline.
 
     Parameters
     ----------
-    estimator : a method of `tagkin.transfer`, or a scikit-learn `Pipeline` of transformers and one
+    estimator : a method of `tagkin.transfer`, or a scikit-learn `Pipeline` that ends in a method
     X : array of shape (n, d)
-        What the estimator was fitted on: of a pipeline, features.
+        Inputs of the estimator; features for a pipeline.
     n_best, threshold, min_score
-        As `LabelTransfer.suggest` takes them.
+        See `LabelTransfer.suggest`.
 
     Examples
     --------
@@ -39,34 +39,35 @@ def suggest(
     >>> evidence = tagkin.explain(pipeline, X[:2], suggestions)
     """
     method, embeddings = _split(estimator, X, "suggest")
-    found: list[list[Suggestion]] = method.suggest(embeddings, n_best, **wanted)
-    return found
+    suggestions: list[list[Suggestion]] = method.suggest(embeddings, n_best, **wanted)
+    return suggestions
 
 
 def explain(estimator: Any, X: Array, labels: Any) -> list[list[Evidence]]:
-    """Which neighbours support each label, by a fitted method or a pipeline that ends in one.
+    """Return the neighbours that support each label in a fitted method or a pipeline.
 
     Parameters
     ----------
     estimator, X
-        As `suggest` takes them. The method is one with neighbours.
+        As in `suggest`. The method must use neighbours.
     labels
-        As `NeighborTransfer.explain` takes them, such as what `suggest` returned.
+        As in `NeighborTransfer.explain`, such as the result of `suggest`.
     """
     method, embeddings = _split(estimator, X, "explain")
-    found: list[list[Evidence]] = method.explain(embeddings, labels)
-    return found
+    evidence: list[list[Evidence]] = method.explain(embeddings, labels)
+    return evidence
 
 
 def _split(estimator: Any, X: Array, use: str) -> tuple[Any, Array]:
-    """The method that an estimator is or ends in, and X as it takes it."""
-    several = is_pipeline(estimator)
-    method = estimator[-1] if several else estimator
+    """Return the method in an estimator, and X transformed for it."""
+    in_pipeline = is_pipeline(estimator)
+    method = estimator[-1] if in_pipeline else estimator
     if not hasattr(method, use):
         raise InvalidInput(
             f"{type(method).__name__} has no {use}. Pass a method of tagkin.transfer"
-            f"{' with neighbours' if use == 'explain' else ''}, or a pipeline that ends in one."
+            f"{' with neighbours' if use == 'explain' else ''}, or a pipeline that "
+            "ends in a method."
         )
-    if several and len(estimator) > 1:
+    if in_pipeline and len(estimator) > 1:
         X = estimator[:-1].transform(X)
     return method, X

@@ -1,4 +1,4 @@
-"""Kernel logistic regression: labels read off the embeddings."""
+"""Kernel logistic regression of labels on embeddings."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from tagkin.arrays.labels import label_names
 from tagkin.kernels import ArcCosine
 from tagkin.transfer._lists import on_device_of
 from tagkin.transfer._logistic import Basis, fit_logistic, orthogonal_basis
-from tagkin.transfer.base import LabelTransfer, check_positive, check_share, rejections
+from tagkin.transfer.base import LabelTransfer, check_positive, check_rejections, check_share
 from tagkin.wording import count
 
 __all__ = ["LogisticReadout"]
 
 _KERNEL = ArcCosine()
-_JITTER = 1e-6  # on the diagonal of k(S, S), which is 1: float32 columns are no more precise
-_SAMPLE = 2  # images per landmark from which directions are estimated
-_MOST_LABELS = 4096  # that are learned; rarer ones keep their share of all images
-# Directions are left out along which the features' sum of squares over the images is below so many
-# times `tol` λ: with the usual tol below λ, which a label on half of the images outweighs by a
-# quarter of its sum of squares, and a rarer one by less.
+_JITTER = 1e-6  # added to the diagonal of k(S, S), which is 1; about float32 precision
+_SAMPLE = 2  # images per landmark in the sample that directions are estimated from
+_MOST_LABELS = 4096  # to learn; rarer labels score the logit of their share
+# Directions are left out if the features' sum of squares over the images is below this times
+# `tol` λ. With the default tol that is λ. In such directions the penalty outweighs the loss, whose
+# curvature is at most a quarter of the sum of squares, for labels on half of the images.
 _WEAKEST = 50.0
 
 
@@ -46,28 +46,28 @@ class LogisticReadout(LabelTransfer):
     """Logistic regression of each label on the embeddings, under a kernel.
 
     f(I, t) = bₜ + Σₛ αₛₜ k(a(z), a(zₛ)) over landmarks s, with the arc-cosine kernel of order 2
-    and a(z) = (z/ℓ, 1), ℓ the mean length: the direction of an embedding counts most, and its
-    length too. It minimises the logistic loss + λ/2 Σ ‖fₜ‖², the norm being the kernel's own.
+    and a(z) = (z/ℓ, 1), ℓ the mean length. The direction of an embedding counts most, and its
+    length counts too. It minimises the logistic loss + λ/2 Σ ‖fₜ‖², with the kernel's norm.
 
-    People forget labels. With a share e of them `forgotten`, a label that an image does not carry
-    is no certain no: its loss is −log(1 − (1 − e) σ(f)), which lets f be high there. A label that
-    somebody rejected is a certain no, −log(1 − σ(f)).
+    People forget labels. With a share e `forgotten`, an absent label may still be right: its loss
+    is −log(1 − (1 − e) σ(f)), which lets f be high. A rejected label is certainly wrong, with the
+    loss −log(1 − σ(f)).
 
     Parameters
     ----------
     regularization : float, default 0.25
         λ > 0.
     n_landmarks : int, default 2048
-        Images that the kernel is expressed by, at most; an eighth of the images where those are
-        few, but no fewer than 256.
+        Most images that express the kernel. Small collections use an eighth of their images, but
+        at least 256.
     tol : float, default 0.02
-        A label is learned when the gradient has come down to this share of what it was at first.
-        Directions of the features along which λ says more than the images do are left out; the
-        less `tol`, the fewer.
+        A label is learned when its gradient has fallen to this share of the first gradient.
+        Feature directions in which the penalty outweighs the images are left out; a smaller `tol`
+        leaves out fewer.
     random_state : int, RandomState or None, default 0
         Seed for choosing landmarks.
     forgotten : float, default 0.0
-        e, from 0 to below 1: of the images that show a label, the share that does not carry it.
+        e, from 0 to below 1: the share of images without the label among those that show it.
 
     Attributes
     ----------
@@ -76,12 +76,11 @@ class LogisticReadout(LabelTransfer):
     length_ : float
         ℓ.
     learned_ : int array of shape (C,)
-        Labels that were learned: those on some images and not on all, of more than 4,096 the
-        most frequent.
+        Learned labels: the 4,096 most frequent that are on some but not all images.
     coef_ : array of shape (r, C)
-        α of those.
+        α of the learned labels.
     intercept_ : array of shape (D,)
-        b; of the other labels the logit of their share.
+        b; for other labels the logit of their share.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -89,7 +88,7 @@ class LogisticReadout(LabelTransfer):
 
     Notes
     -----
-    Scores are logits: of carrying the label, or with `forgotten` above 0 of showing it.
+    Scores are logits of having the label, or of showing it if `forgotten` is above 0.
 
     Examples
     --------
@@ -131,10 +130,10 @@ class LogisticReadout(LabelTransfer):
         groups: Array | None = None,
         rejected: Array | None = None,
     ) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D); groups change nothing here.
+        """Learn from embeddings X (N×m) and labels y (N×D); groups have no effect here.
 
-        `rejected` (N×D) is above 0 where a person said that an image does not show a label. That
-        is surer than a label which nobody mentioned, where some are `forgotten`.
+        `rejected` (N×D) is above 0 if a person rejected a label for an image. With `forgotten`
+        above 0, a rejection is stronger evidence than an absent label.
         """
         check_positive("regularization", self.regularization)
         check_integer("n_landmarks", self.n_landmarks, 1)
@@ -142,73 +141,73 @@ class LogisticReadout(LabelTransfer):
         check_share("forgotten", self.forgotten)
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
-        refused = None if rejected is None else rejections(rejected, labels, names)
+        checked = None if rejected is None else check_rejections(rejected, labels, names)
         n_present = np.bincount(labels.indices, minlength=labels.shape[1])
-        learned = _learnable(n_present, labels.shape[0])
-        chosen, length = self._landmarks(embeddings)
-        columns = _KernelColumns(embeddings, chosen, length)
-        coef = np.zeros((chosen.shape[0], 0), dtype=np.float32)
+        learned = _learnable_labels(n_present, labels.shape[0])
+        landmarks, length = self._choose_landmarks(embeddings)
+        columns = _KernelColumns(embeddings, landmarks, length)
+        coef = np.zeros((landmarks.shape[0], 0), dtype=np.float32)
         intercept, n_steps = _logit_of_share(n_present, labels.shape[0]), 0
         if len(learned):
-            found = fit_logistic(
+            result = fit_logistic(
                 columns,
                 self._basis(columns),
                 labels if len(learned) == labels.shape[1] else labels[:, learned],
                 self.regularization,
                 forgotten=self.forgotten,
-                rejected=None if refused is None else refused[:, learned],
+                rejected=None if checked is None else checked[:, learned],
                 tolerance=self.tol,
             )
-            coef, n_steps = found.coef.astype(np.float32), found.n_steps
-            intercept[learned] = found.intercept
+            coef, n_steps = result.coef.astype(np.float32), result.n_steps
+            intercept[learned] = result.intercept
         validate_data(self, X, skip_check_array=True, reset=True)
         self._label_names, self.n_labels_ = names, labels.shape[1]
-        self.landmarks_, self.length_, self.learned_ = chosen, length, learned
+        self.landmarks_, self.length_, self.learned_ = landmarks, length, learned
         self.coef_, self.intercept_, self.n_iter_ = coef, intercept, n_steps
         return self
 
     def _basis(self, columns: _KernelColumns) -> Basis:
-        """Directions in which the landmarks' features are uncorrelated."""
+        """Return directions in which the landmarks' features are uncorrelated."""
         xp = namespace(columns.points)
         gram = xp.astype(columns.between_landmarks(), xp.float64)
         identity = xp.eye(gram.shape[0], dtype=xp.float64, device=gram.device)
         jitter, factor = _JITTER, None
-        while factor is None:  # float32 values of very many landmarks may need more of it
+        while factor is None:  # float32 values of many landmarks may need more jitter
             factor = cholesky((gram + gram.T) / 2 + jitter * identity)
             jitter *= 10
         step = max(1, columns.n_images // (_SAMPLE * gram.shape[0]))
-        sample = columns.of(columns.embeddings[::step])
-        if on_accelerator(sample):  # where products of float32 may be of fewer digits
+        sample = columns.compute(columns.embeddings[::step])
+        if on_accelerator(sample):  # products of float32 may be less precise there
             sample = xp.astype(sample, xp.float64)
         least = min(1.0, _WEAKEST * self.tol) * self.regularization
         return orthogonal_basis(sample, factor, columns.n_images, least)
 
-    def _landmarks(self, embeddings: Array) -> tuple[Array, float]:
-        """Embeddings of some images (r×m), and the mean length of embeddings."""
+    def _choose_landmarks(self, embeddings: Array) -> tuple[Array, float]:
+        """Choose landmarks; return their embeddings (r×m) and mean length."""
         n = embeddings.shape[0]
         r = min(n, self.n_landmarks, max(256, n // 8))
         rows = np.arange(n)
         check_seed(self.random_state)
-        if r < n:  # to seed a generator takes longer than all else here, of a small collection
+        if r < n:  # seeding takes most of the time for a small collection
             rng = check_random_state(self.random_state)
             rows = np.sort(rng.choice(n, size=r, replace=False))
-        # other rows are found by position, and a device cannot be asked by a host's array
+        # an array on a device cannot be indexed by an array on the host
         index = namespace(embeddings).asarray(rows, device=embeddings.device)
-        chosen = as_block(embeddings[rows if index is rows else index], finite=False)
-        return chosen, _mean_length(chosen)
+        landmarks = as_block(embeddings[rows if index is rows else index], finite=False)
+        return landmarks, _mean_length(landmarks)
 
     def decision_function(self, X: Array) -> Array:
-        """Logit of every label for every image, shape (n, D)."""
+        """Return the logit of every label for every image, shape (n, D)."""
         embeddings = self._checked_queries(X)
         columns = _KernelColumns(
             embeddings, like(self.landmarks_, _first(embeddings)), self.length_
         )
-        one = _first(embeddings)
-        xp = namespace(one)
-        coef, intercept = (like(part, one) for part in (self.coef_, self.intercept_))
+        first_row = _first(embeddings)
+        xp = namespace(first_row)
+        coef, intercept = (like(part, first_row) for part in (self.coef_, self.intercept_))
         shape = (embeddings.shape[0], self.n_labels_)
-        scores = xp.empty(shape, dtype=one.dtype, device=one.device)
-        learned = on_device_of(self.learned_, one)
+        scores = xp.empty(shape, dtype=first_row.dtype, device=first_row.device)
+        learned = on_device_of(self.learned_, first_row)
         for rows, C in columns.blocks():
             scores[rows] = intercept
             if len(self.learned_) == self.n_labels_:
@@ -218,7 +217,7 @@ class LogisticReadout(LabelTransfer):
         return scores
 
     def describe(self) -> list[str]:
-        """What this model is, in a few sentences."""
+        """Return a few sentences that describe this model."""
         self._check_fitted()
         r, n_learned = self.coef_.shape
         return [f"Logistic regression of {count(n_learned, 'label')} on {count(r, 'landmark')}."]
@@ -235,27 +234,27 @@ class _KernelColumns:
 
     def __init__(self, embeddings: Array, landmarks: Array, length: float):
         self.embeddings, self.length = embeddings, length
-        self.points = _with_length(landmarks, length)
+        self.points = _append_one(landmarks, length)
         self.dtype = self.points.dtype
         self.n_images = embeddings.shape[0]
 
     def between_landmarks(self) -> Array:
-        """Kernel values (r×r) between the landmarks."""
+        """Return kernel values (r×r) between the landmarks."""
         return _KERNEL(self.points)
 
-    def of(self, embeddings: Array) -> Array:
-        """Columns (n×r) of some embeddings (n×m)."""
-        return _KERNEL(_with_length(as_block(embeddings, finite=False), self.length), self.points)
+    def compute(self, embeddings: Array) -> Array:
+        """Return the columns (n×r) of embeddings (n×m)."""
+        return _KERNEL(_append_one(as_block(embeddings, finite=False), self.length), self.points)
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Consecutive rows and their columns (n×r)."""
+        """Yield consecutive rows and their columns (n×r)."""
         r, m = self.points.shape
         for rows in row_blocks(self.n_images, 16 * r + 16 * m, self.embeddings):
-            yield rows, self.of(self.embeddings[rows])
+            yield rows, self.compute(self.embeddings[rows])
 
 
-def _learnable(n_present: np.ndarray, n_images: int) -> np.ndarray:
-    """Columns of the labels that can be learned, the most frequent of very many."""
+def _learnable_labels(n_present: np.ndarray, n_images: int) -> np.ndarray:
+    """Return the labels that can be learned, at most the 4,096 most frequent."""
     possible = np.flatnonzero((n_present > 0) & (n_present < n_images))
     order = np.argsort(-n_present[possible], kind="stable")
     return np.sort(possible[order[:_MOST_LABELS]])
@@ -267,12 +266,12 @@ def _logit_of_share(n_present: np.ndarray, n_images: int) -> np.ndarray:
 
 
 def _mean_length(embeddings: Array) -> float:
-    """The mean length of embeddings (n×m), 1 where all are zero."""
+    """Return the mean length of embeddings (n×m), or 1 if all are zero."""
     xp = namespace(embeddings)
     largest = float(xp.max(xp.abs(embeddings)))
     if largest == 0:
         return 1.0
-    # squares may overflow or vanish; a power of two as the unit changes no digit
+    # squares may overflow or vanish; dividing by a power of two is exact
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
     scaled = embeddings / unit
     return unit * float(xp.mean(xp.sqrt(xp.sum(scaled * scaled, axis=1))))
@@ -282,8 +281,8 @@ def _first(embeddings: Array) -> Array:
     return as_block(embeddings[:1], finite=False)
 
 
-def _with_length(embeddings: Array, length: float) -> Array:
-    """(z/ℓ, 1), shape (n, m + 1)."""
+def _append_one(embeddings: Array, length: float) -> Array:
+    """Return (z/ℓ, 1), shape (n, m + 1)."""
     xp = namespace(embeddings)
     ones = xp.ones((embeddings.shape[0], 1), dtype=embeddings.dtype, device=embeddings.device)
     return xp.concat([embeddings / length, ones], axis=1)

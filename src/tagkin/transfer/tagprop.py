@@ -19,7 +19,7 @@ from tagkin.transfer._likelihood import (
     fit_rank_weights,
     likelihood_loss,
     rank_weights,
-    smoothed,
+    smooth,
 )
 from tagkin.transfer._lists import on_device_of, on_host
 from tagkin.transfer._pairs import Pairs
@@ -35,25 +35,25 @@ _CONVERGED = 1e-6  # a round that gains less ends it
 class TagProp(NeighborTransfer):
     """TagProp: f(I, t) = Σⱼ πⱼ y(j, t), with weights π that make the known labels most likely.
 
-    The likelihood is that of each labelled image's labels given its neighbours among the others;
-    present and absent labels weigh the same in sum. With sigmoids, P = σ(aₜ p + bₜ) lifts rare
-    labels and holds frequent ones down.
+    The likelihood is that of each image's labels given its neighbours among the other labelled
+    images. Present and absent labels have the same total weight. With sigmoids, P = σ(aₜ p + bₜ)
+    raises rare labels and lowers frequent labels.
 
     Parameters
     ----------
     n_neighbors : int, default 100
-        K; all images where there are fewer.
+        K; all images if there are fewer.
     weights : "rank" or "distance"
-        One weight for each rank, π = softmax(−λₖ); or by distance, π = softmax(−λ d), λ ≥ 0.
+        A weight for each rank, π = softmax(−λₖ); or by distance, π = softmax(−λ d), λ ≥ 0.
     sigmoids : bool, default True
         Learn a sigmoid for each label.
     monotone : bool, default True
-        Keep aₜ ≥ 0, so that more votes never lower a label's score; without it a label on few
-        images can turn its ranking over.
+        Keep aₜ ≥ 0, so more votes never lower a label's score. Without it, the ranking of a label
+        on few images can be reversed.
     metric : "cosine" or "euclidean"
-        How far images are apart.
+        Distance between images.
     index : index of `tagkin.neighbors`, optional
-        Searches instead of the exact search.
+        Index to search instead of the exact search.
 
     Attributes
     ----------
@@ -64,10 +64,10 @@ class TagProp(NeighborTransfer):
     slopes_, offsets_ : arrays of shape (D,), or None
         aₜ and bₜ.
     loss_ : float
-        −Σ c log P over all images and labels, c = 1/(2n₊) for a label that is present and
-        1/(2n₋) for one that is absent.
+        −Σ c log P over all images and labels, c = 1/(2n₊) for a present and 1/(2n₋) for an absent
+        label.
     labels_ : CSR array of shape (N, D)
-        The labels that pass to others.
+        Labels of the fitted images.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -75,26 +75,26 @@ class TagProp(NeighborTransfer):
 
     Notes
     -----
-    The defaults are the paper's. `Annotator` takes ``weights="distance", sigmoids=False``: without
-    sigmoids, which lift rare labels, the labels of one image are ranked better, and what each
-    neighbour adds to a score is plain to see. Compare both on your own images.
+    The defaults are the paper's. `Annotator` uses ``weights="distance", sigmoids=False``: without
+    sigmoids, which raise rare labels, the labels of an image are ranked better, and each
+    neighbour's contribution to a score is easy to see. Compare both on your own images.
 
-    Since present and absent labels weigh the same in sum, scores with sigmoids are probabilities
-    as if half of all labels were present. `predict_proba` takes that back: the odds are multiplied
-    by n₊/n₋ of the labels that are known. The order of labels stays. Without sigmoids the
-    probability is the weighted share of the neighbours that carry a label.
+    Present and absent labels have the same total weight, so scores with sigmoids are probabilities
+    as if half of all labels were present. `predict_proba` corrects this: it multiplies the odds by
+    n₊/n₋ of the known labels. The order of labels does not change. Without sigmoids the
+    probability is the weighted share of the neighbours that have a label.
 
-    `partial_fit` adds images and leaves weights and sigmoids as they are; a label that comes to its
-    first images, with them or through `relabel`, gets the median sigmoid of the others. With
-    sigmoids, a label that was never on an image scores 0. Where an image lacks neighbours (index
-    −1), the weights of those that it has are brought to a sum of 1, but not while weights by rank
-    are being learned. Memory for `fit`: 12 bytes (16 on an accelerator) for each label that a
-    neighbour carries, N × K × labels per image, and a few times that while the table is built.
-    Where an accelerator's is too small for it, the weights are learned on the host.
+    `partial_fit` adds images and does not change weights and sigmoids. A label that gets its first
+    images, by `partial_fit` or `relabel`, gets the median sigmoid of the others. With sigmoids, a
+    label that was never on an image scores 0. If an image lacks neighbours (index −1), the weights
+    of its other neighbours are scaled to a sum of 1, except while learning weights by rank. `fit`
+    needs 12 bytes of memory (16 on an accelerator) for each label of a neighbour, N × K × labels
+    per image, and a few times that while it builds the table. If an accelerator's memory is too
+    small, the weights are learned on the host.
 
-    Where several images are nearly the same, such as the shots of a burst, say so with
-    ``fit(X, y, groups=…)``: else the weights are learned from burst mates, which carry the same
-    labels, and nearly all weight goes to the nearest image.
+    If several images are nearly the same, such as the shots of a burst, pass
+    ``fit(X, y, groups=…)``. Otherwise the weights are learned from shots of the same burst, which
+    have the same labels, and nearly all weight goes to the nearest image.
 
     References
     ----------
@@ -136,33 +136,35 @@ class TagProp(NeighborTransfer):
         assert neighbors is not None
         if not labels.nnz:
             raise InvalidInput(
-                f"No label at all: none of the {labels.shape[0]} images carries any of the "
-                f"{labels.shape[1]} labels, so that there is nothing to learn weights from."
+                f"No labels: none of the {labels.shape[0]} images has any of the "
+                f"{labels.shape[1]} labels. TagProp needs labelled images to learn weights."
             )
-        with blas_threads_for(math.prod(neighbors.indices.shape)):  # its products are of vectors
+        with blas_threads_for(math.prod(neighbors.indices.shape)):  # products of vectors
             try:
-                return self._most_likely(self._used_neighbors(neighbors), labels)
+                return self._maximize_likelihood(self._used_neighbors(neighbors), labels)
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-            return self._most_likely(on_host(self._used_neighbors(neighbors)), labels)
+            return self._maximize_likelihood(on_host(self._used_neighbors(neighbors)), labels)
 
-    def _most_likely(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> dict[str, Any]:
-        """Weights and sigmoids of least loss, where the neighbours are: host or accelerator."""
+    def _maximize_likelihood(
+        self, neighbors: Neighbors, labels: scipy.sparse.csr_array
+    ) -> dict[str, Any]:
+        """Fit weights and sigmoids of least loss, on the neighbours' device."""
         xp = namespace(neighbors.distances)
         distances = xp.astype(neighbors.distances, xp.float64)
         by_rank = self.weights == "rank"
         pairs = Pairs.of(neighbors.indices, labels, by_rank=by_rank)
         penalties, decay = np.zeros(neighbors.indices.shape[1]), 0.0
 
-        def predicted() -> Array:
+        def predict_votes() -> Array:
             pi = rank_weights(penalties) if by_rank else distance_weights(distances, decay)
             return pairs.table.votes(pi)
 
         def loss() -> float:
-            return likelihood_loss(predicted(), pairs, sigmoids)[0]
+            return likelihood_loss(predict_votes(), pairs, sigmoids)[0]
 
-        def better_weights(sigmoids: Sigmoids | None) -> None:
+        def improve_weights(sigmoids: Sigmoids | None) -> None:
             nonlocal penalties, decay
             if by_rank:
                 penalties = fit_rank_weights(pairs, penalties, sigmoids)
@@ -171,15 +173,15 @@ class TagProp(NeighborTransfer):
 
         sigmoids = None
         if not self.sigmoids:
-            better_weights(None)
+            improve_weights(None)
         for _ in range(_ROUNDS if self.sigmoids else 0):
-            sigmoids = fit_label_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
+            sigmoids = fit_label_sigmoids(pairs, predict_votes(), sigmoids, monotone=self.monotone)
             before = loss()
-            better_weights(sigmoids)
+            improve_weights(sigmoids)
             if before - loss() < _CONVERGED:
                 break
         if self.sigmoids:
-            sigmoids = fit_label_sigmoids(pairs, predicted(), sigmoids, monotone=self.monotone)
+            sigmoids = fit_label_sigmoids(pairs, predict_votes(), sigmoids, monotone=self.monotone)
         learned = {
             "rank_weights_": rank_weights(penalties) if by_rank else None,
             "decay_": None if by_rank else decay,
@@ -188,38 +190,38 @@ class TagProp(NeighborTransfer):
             "loss_": loss(),
         }
         if sigmoids is not None:
-            carried = _carried(labels)
-            learned["slopes_"] = np.where(carried, sigmoids.slope, 0)
-            learned["offsets_"] = np.where(carried, sigmoids.offset, -np.inf)
+            on_image = _on_some_image(labels)
+            learned["slopes_"] = np.where(on_image, sigmoids.slope, 0)
+            learned["offsets_"] = np.where(on_image, sigmoids.offset, -np.inf)
         return learned
 
-    def _widened(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
+    def _attributes_for(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
         if self.slopes_ is None or self.offsets_ is None:
             return {}
         known = np.isfinite(self.offsets_)  # labels that have a sigmoid
         fresh = added.shape[1] - len(known)
         slopes = np.append(self.slopes_, np.zeros(fresh))
         offsets = np.append(self.offsets_, np.full(fresh, -np.inf))
-        first = _carried(added) & ~np.append(known, np.zeros(fresh, dtype=bool))
+        first = _on_some_image(added) & ~np.append(known, np.zeros(fresh, dtype=bool))
         slopes[first] = np.median(self.slopes_[known])
         offsets[first] = np.median(self.offsets_[known])
         return {"slopes_": slopes, "offsets_": offsets}
 
-    def _weights(self, found: Neighbors) -> Array:
-        xp = namespace(found.indices)
+    def _weights(self, neighbors: Neighbors) -> Array:
+        xp = namespace(neighbors.indices)
         if self.rank_weights_ is None:
             assert self.decay_ is not None
-            return distance_weights(xp.astype(found.distances, xp.float64), self.decay_)
-        of_ranks = np.zeros(found.indices.shape[1])
-        known = min(len(of_ranks), len(self.rank_weights_))
-        of_ranks[:known] = self.rank_weights_[:known]
-        weights = on_device_of(of_ranks, found.indices) * (found.indices >= 0)
+            return distance_weights(xp.astype(neighbors.distances, xp.float64), self.decay_)
+        by_rank = np.zeros(neighbors.indices.shape[1])
+        known = min(len(by_rank), len(self.rank_weights_))
+        by_rank[:known] = self.rank_weights_[:known]
+        weights = on_device_of(by_rank, neighbors.indices) * (neighbors.indices >= 0)
         total = xp.sum(weights, axis=1, keepdims=True)
         return weights / xp.where(total > 0, total, xp.ones_like(total))
 
-    def _scores(self, votes: Array, found: Neighbors) -> Array:
+    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
         if self.slopes_ is None or self.offsets_ is None:
-            return smoothed(votes)
+            return smooth(votes)
         return expit(on_device_of(self.slopes_, votes) * votes + on_device_of(self.offsets_, votes))
 
     def _has_probabilities(self) -> bool:
@@ -234,15 +236,15 @@ class TagProp(NeighborTransfer):
         return present / (present + (1 - scores) * (n * d - n_present))
 
     def describe(self) -> list[str]:
-        """What this model is, in a few sentences."""
+        """Return a few sentences that describe this model."""
         if self.rank_weights_ is not None:
             first = ", ".join(f"{w:.3f}" for w in self.rank_weights_[:5])
-            learned = f"Weights by rank; those of the nearest are {first}."
+            learned = f"Weights by rank; the nearest have {first}."
         else:
             learned = f"Weights fall with distance at the rate {self.decay_:.3g}."
         return [*super().describe(), learned]
 
 
-def _carried(labels: scipy.sparse.csr_array) -> np.ndarray:
-    """Which labels are on some image, shape (D,)."""
+def _on_some_image(labels: scipy.sparse.csr_array) -> np.ndarray:
+    """Return a mask of labels that are on at least one image, shape (D,)."""
     return np.bincount(labels.indices, minlength=labels.shape[1]) > 0

@@ -1,4 +1,4 @@
-"""Votes of the neighbours: NNvot and tag relevance."""
+"""Neighbour voting (NNvot) and tag relevance."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ __all__ = ["NeighborVoting", "TagRelevance"]
 
 
 class NeighborVoting(NeighborTransfer):
-    """NNvot: a label's score is the number of neighbours that carry it, f(I, t) = kₜ.
+    """NNvot: a label's score is the number of neighbours that have it, f(I, t) = kₜ.
 
     Parameters
     ----------
     n_neighbors : int, default 100
-        K; all images where there are fewer.
+        K; all images if there are fewer.
     metric : "cosine" or "euclidean"
-        How far images are apart.
+        Distance between images.
     index : index of `tagkin.neighbors`, optional
-        Searches instead of the exact search, such as ``FaissNeighbors("HNSW32")``; it has its own
-        metric.
+        Index to search instead of the exact search, such as ``FaissNeighbors("HNSW32")``. It has
+        its own metric.
     weighted : bool, default False
-        Add up the entries of y, such as the weights of denoised tags, instead of one for each
-        label that an image carries.
+        Add up the entries of y, such as the weights of denoised tags, instead of counting labels.
 
     Attributes
     ----------
     labels_ : CSR array of shape (N, D)
-        The labels that pass to others.
+        Labels of the fitted images.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -45,8 +44,8 @@ class NeighborVoting(NeighborTransfer):
 
     Notes
     -----
-    Probabilities are the share of the neighbours that carry a label, kₜ/K. With `weighted` there
-    are none.
+    Probabilities are the share of the neighbours that have a label, kₜ/K. With `weighted` there
+    are no probabilities.
 
     Examples
     --------
@@ -76,9 +75,9 @@ class NeighborVoting(NeighborTransfer):
     def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows, weighted=self.weighted)
 
-    def _weights(self, found: Neighbors) -> Array:
-        xp = namespace(found.indices)
-        return xp.astype(found.indices >= 0, xp.float64)
+    def _weights(self, neighbors: Neighbors) -> Array:
+        xp = namespace(neighbors.indices)
+        return xp.astype(neighbors.indices >= 0, xp.float64)
 
     def _has_probabilities(self) -> bool:
         return not self.weighted
@@ -90,24 +89,24 @@ class NeighborVoting(NeighborTransfer):
 class TagRelevance(NeighborVoting):
     """Tag relevance: votes beyond what a label's frequency explains, f(I, t) = kₜ − K nₜ/|S|.
 
-    With `users` (the owner of each image, given to `fit`) each user has one vote, that of the
-    nearest image, so that one person's habits do not count many times.
+    With `users` (the owner of each image, passed to `fit`), only the nearest image of each user
+    votes, so a person's habits do not count many times.
 
     Parameters
     ----------
     n_neighbors : int, default 100
-        K; fewer where there are not as many images, or users.
+        K; fewer if there are fewer images or users.
     metric : "cosine" or "euclidean"
-        How far images are apart.
+        Distance between images.
     index : index of `tagkin.neighbors`, optional
-        Searches instead of the exact search.
+        Index to search instead of the exact search.
     weighted : bool, default False
-        Add up the entries of y instead of one for each label that an image carries.
+        Add up the entries of y instead of counting labels.
 
     Attributes
     ----------
     labels_ : CSR array of shape (N, D)
-        The labels that pass to others.
+        Labels of the fitted images.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -132,29 +131,29 @@ class TagRelevance(NeighborVoting):
         *,
         groups: Array | None = None,
     ) -> Self:
-        """Take embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,)."""
-        names, codes = _numbered(users, np.shape(X)[0] if np.ndim(X) else 0)
+        """Store embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,)."""
+        names, codes = _number_users(users, np.shape(X)[0] if np.ndim(X) else 0)
         super().fit(X, y, groups=groups)
         self._user_names, self.users_ = names, codes
         return self
 
     def partial_fit(self, X: Array, y: Any = None, users: Array | None = None) -> Self:
-        """Add images, perhaps with new labels; with `users` if the first ones came with them."""
+        """Add images, perhaps with new labels; pass `users` if `fit` had `users`."""
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, users)
         n = np.shape(X)[0] if np.ndim(X) else 0
         if (users is None) != (self.users_ is None):
-            found = "no users" if users is None else "users"
+            given_users = "no users" if users is None else "users"
             raise InvalidInput(
-                f"Found {found} for images added to a model that was fitted "
-                f"{'without' if self.users_ is None else 'with'} them."
+                f"Found {given_users} for added images, but the model was fitted "
+                f"{'without' if self.users_ is None else 'with'} users."
             )
         names, codes = self._user_names, None
         if self.users_ is not None:
-            fresh, own = _numbered(users, n)
+            fresh, new_codes = _number_users(users, n)
             names, numbers = np.unique(np.concatenate([names, fresh]), return_inverse=True)
             known = len(self._user_names)
-            codes = np.concatenate([numbers[:known][self.users_], numbers[known:][own]])
+            codes = np.concatenate([numbers[:known][self.users_], numbers[known:][new_codes]])
         super().partial_fit(X, y)
         self._user_names, self.users_ = names, codes
         return self
@@ -162,49 +161,49 @@ class TagRelevance(NeighborVoting):
     def fit_neighbors(
         self, indices: Array, distances: Array, y: Array, users: Array | None = None
     ) -> Self:
-        """As for every method by neighbours, and each image's owner (N,)."""
-        names, codes = _numbered(users, np.shape(indices)[0] if np.ndim(indices) else 0)
+        """Fit as in `NeighborTransfer.fit_neighbors`, with each image's owner (N,)."""
+        names, codes = _number_users(users, np.shape(indices)[0] if np.ndim(indices) else 0)
         super().fit_neighbors(indices, distances, y)
         self._user_names, self.users_ = names, codes
         return self
 
     def _neighbors_of(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
-        """With users, the nearest image of each; lists end with −1 where there are too few."""
-        found = super()._neighbors_of(index, embeddings)
+        """Return neighbours; with users, the nearest image of each user, padded with −1."""
+        neighbors = super()._neighbors_of(index, embeddings)
         if self.users_ is None:
-            return found
-        found = on_host(found)
-        n, width = index.n_points_, found.indices.shape[1]
+            return neighbors
+        neighbors = on_host(neighbors)
+        n, width = index.n_points_, neighbors.indices.shape[1]
         enough = min(width, len(self._user_names))
-        found = self._used_neighbors(found)
+        neighbors = self._used_neighbors(neighbors)
         while width < n:
-            short = np.flatnonzero((found.indices >= 0).sum(axis=1) < enough)
+            short = np.flatnonzero((neighbors.indices >= 0).sum(axis=1) < enough)
             width = min(2 * width, n)
             for rows in row_blocks(len(short), 64 * width):
-                some = short[rows]
-                more = self._used_neighbors(on_host(index.kneighbors(embeddings[some], width)))
-                found.indices[some], found.distances[some] = more
-        return found
+                queries = short[rows]
+                more = self._used_neighbors(on_host(index.kneighbors(embeddings[queries], width)))
+                neighbors.indices[queries], neighbors.distances[queries] = more
+        return neighbors
 
-    def _used_neighbors(self, found: Neighbors) -> Neighbors:
+    def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:
         if self.users_ is None:
-            return super()._used_neighbors(found)
-        owners = np.where(found.indices >= 0, self.users_[found.indices], -1)
-        return compressed(found, first_of_each(owners) & (owners >= 0), self.n_neighbors)
+            return super()._used_neighbors(neighbors)
+        owners = np.where(neighbors.indices >= 0, self.users_[neighbors.indices], -1)
+        return compressed(neighbors, first_of_each(owners) & (owners >= 0), self.n_neighbors)
 
     def _has_probabilities(self) -> bool:
         return False
 
-    def _scores(self, votes: Array, found: Neighbors) -> Array:
+    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
         xp = namespace(votes)
-        n_votes = xp.sum(xp.astype(found.indices >= 0, xp.int64), axis=1, keepdims=True)
+        n_votes = xp.sum(xp.astype(neighbors.indices >= 0, xp.int64), axis=1, keepdims=True)
         share = self.labels_.sum(axis=0, dtype=np.float64) / self.labels_.shape[0]
         votes -= n_votes * on_device_of(share, votes)
         return votes
 
 
-def _numbered(users: Array | None, n_images: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """The distinct users, sorted, and the number of each image's user."""
+def _number_users(users: Array | None, n_images: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the distinct users, sorted, and the position of each image's user (N,)."""
     if users is None:
         return np.empty(0, dtype=object), None
     names = np.asarray([str(user) for user in to_numpy(users).tolist()], dtype=object)

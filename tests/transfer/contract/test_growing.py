@@ -86,7 +86,7 @@ def test_a_new_label_is_suggested_without_a_new_space(method):
 
 @each_neighbor_method
 def test_images_with_fewer_labels_are_refused(fitted, collection):
-    with pytest.raises(InvalidInput, match="5 labels where 6 are known"):
+    with pytest.raises(InvalidInput, match="5 labels, but 6 are known"):
         fitted.partial_fit(collection.X_new, collection.Y[:40, :5])
     with pytest.raises(ValueError, match="4 features"):
         fitted.partial_fit(collection.X_new[:, :4], collection.Y[:40])

@@ -80,7 +80,7 @@ BAD_NEIGHBORS = [
     ([[0, -2]], [[0.1, 0.2]], "index -2 among 150"),
     ([[0.0, 1.0]], [[0.1, 0.2]], "whole numbers; found float64"),
     ([[0, 1]], [[0.1]], r"found \(1, 2\) and \(1, 1\)"),
-    ([0, 1], [0.1, 0.2], "of one shape"),
+    ([0, 1], [0.1, 0.2], "the same shape"),
     ([[0, 1]], [[0.1, np.nan]], "NaN or infinity among the distances"),
     ([[0, 1]], [[0.1, np.inf]], "NaN or infinity among the distances"),
 ]

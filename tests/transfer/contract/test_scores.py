@@ -217,7 +217,7 @@ def test_a_label_on_no_image_is_the_last(method):
 def test_no_label_at_all(method, collection):
     X, Y, X_new = collection
     if isinstance(method, TagProp):
-        with pytest.raises(InvalidInput, match="No label at all: none of the 150 images"):
+        with pytest.raises(InvalidInput, match="No labels: none of the 150 images"):
             clone(method).fit(X, 0 * Y)
         return
     scores = clone(method).fit(X, 0 * Y).decision_function(X_new)

@@ -11,8 +11,8 @@ from scipy.special import expit
 
 from tagkin import load, save
 from tagkin.calibration import LabelCalibrator, expected_calibration_error
-from tagkin.calibration.cuts import PRECISIONS, asked_of_later, joint_precision
-from tagkin.calibration.later import fit_later
+from tagkin.calibration.cuts import PRECISIONS, joint_precision, new_label_precision
+from tagkin.calibration.new_labels import fit_new_labels
 from tagkin.calibration.pooling import fit_link, summarize
 from tagkin.errors import InvalidInput, StorageError
 from tests.hardening.crafting import rewrite
@@ -69,7 +69,7 @@ def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
     few = deepcopy(calibrator).extend(12, halved[:2], Y[:2, 8:])
     assert np.isfinite(few.predict_proba(later)).all()
     assert few.cut_scores_.shape == few.cut_precision_.shape
-    with pytest.raises(InvalidInput, match="scores of 3 labels where 4 are new"):
+    with pytest.raises(InvalidInput, match="scores of 3 labels, but 4 are new"):
         deepcopy(calibrator).extend(12, halved[:, :3], Y[:, 8:11])
 
 
@@ -117,7 +117,7 @@ def test_cuts_of_later_labels_are_judged_on_other_images():
     for part in range(5):
         rest = parts != part
         table = summarize(S[rest], scipy.sparse.csr_array(Y[rest]))
-        precision = fit_later(table).precision
+        precision = fit_new_labels(table).precision
         for level in range(201):
             for label in range(4):
                 reached = np.flatnonzero(precision[label] >= level / 200)
@@ -132,11 +132,13 @@ def test_cuts_of_later_labels_are_judged_on_other_images():
 @pytest.mark.parametrize("wanted", [0.5, 0.8])
 def test_later_labels_whose_cuts_promise_too_much_are_asked_for_more(wanted):
     joint = np.clip(PRECISIONS - 0.0425, 0, 1)  # what is asked for is missed by so much
-    assert asked_of_later(wanted, joint) == pytest.approx(wanted + 0.05)
-    assert asked_of_later(wanted, np.clip(PRECISIONS + 0.5, 0, 1)) == pytest.approx(wanted - 0.3)
-    assert asked_of_later(wanted, np.zeros(201)) == pytest.approx(wanted + 0.1)
-    assert asked_of_later(0.95, np.zeros(201)) == 1.0
-    assert asked_of_later(wanted, None) == wanted
+    assert new_label_precision(wanted, joint) == pytest.approx(wanted + 0.05)
+    assert new_label_precision(wanted, np.clip(PRECISIONS + 0.5, 0, 1)) == pytest.approx(
+        wanted - 0.3
+    )
+    assert new_label_precision(wanted, np.zeros(201)) == pytest.approx(wanted + 0.1)
+    assert new_label_precision(0.95, np.zeros(201)) == 1.0
+    assert new_label_precision(wanted, None) == wanted
 
 
 def test_few_later_images_do_not_make_a_link():
@@ -166,5 +168,5 @@ def test_a_stored_link_of_later_labels_is_whole(tmp_path):
     with pytest.raises(InvalidInput, match=r"cannot be saved.*6 of 5 labels"):
         save(beyond, tmp_path / "beyond")
     del calibrator.later_link_log_odds_
-    with pytest.raises(InvalidInput, match="without later_link_log_odds_"):
+    with pytest.raises(InvalidInput, match="lacks later_link_log_odds_"):
         calibrator.check_stored()
