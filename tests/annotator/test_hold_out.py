@@ -14,6 +14,7 @@ from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
+from tagkin.space.parts import LeaveOutSpaces
 from tagkin.transfer import KinReadout
 from tests.conftest import assert_same, make_collection
 
@@ -89,7 +90,7 @@ def test_held_out_scores_are_a_mixture_of_what_models_without_the_fold_say():
     folds = random_folds(len(X), 3, 0)
     found = hold_out_folds(X, Y, recipe(), folds)
     known, held_out = folds[1]
-    parts = SemanticSpace(n_landmarks=60).by_parts(X, Y, [fold.held_out for fold in folds])
+    parts = LeaveOutSpaces(SemanticSpace(n_landmarks=60), X, Y, [fold.held_out for fold in folds])
     space = parts.without(1, n_landmarks=45)  # three quarters of them
     method = KinReadout(30, n_landmarks=50).fit(space.transform(X[known]), Y[known])
     components = method.components(space.transform(X[held_out]))
@@ -147,7 +148,7 @@ def test_votes_are_those_that_rank_best(many, monkeypatch):
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
     found = hold_out_folds(X, Y, recipe(regularizations=(0.5,)), folds)
-    parts = SemanticSpace(n_landmarks=60).by_parts(X, Y, [fold.held_out for fold in folds])
+    parts = LeaveOutSpaces(SemanticSpace(n_landmarks=60), X, Y, [fold.held_out for fold in folds])
 
     def ranked(number, temperature):
         votes, truth = [], []

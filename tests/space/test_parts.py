@@ -6,6 +6,7 @@ import scipy.sparse
 
 from tagkin import SemanticSpace
 from tagkin.errors import InvalidInput
+from tagkin.space.parts import LeaveOutSpaces
 from tests.conftest import assert_same, make_collection
 
 PARTS = [np.arange(0, 30), np.arange(30, 50), np.arange(50, 90)]
@@ -21,7 +22,7 @@ def cosines(Z):
 def test_a_space_without_a_part_is_the_one_fitted_without_it(sparse, solving, as_array):
     X, Y, X_new = make_collection(n=90)
     labels = scipy.sparse.csr_array(Y) if sparse else as_array(Y)
-    parts = SemanticSpace(selection=as_array(X[:40])).by_parts(as_array(X), labels, PARTS)
+    parts = LeaveOutSpaces(SemanticSpace(selection=as_array(X[:40])), as_array(X), labels, PARTS)
     for i, gone in enumerate(PARTS):
         known = np.setdiff1d(np.arange(90), gone)
         expected = SemanticSpace(selection=X[:40], **solving).fit(X[known], Y[known])
@@ -42,7 +43,7 @@ def test_embeddings_are_those_of_the_space_whether_columns_are_kept(monkeypatch,
     monkeypatch.setattr("tagkin.space.parts._HELD", held)
     X, Y, _ = make_collection(n=90)
     X = X.astype(np.float32)
-    parts = SemanticSpace(kernel=kernel, n_landmarks=40).by_parts(X, Y, PARTS)
+    parts = LeaveOutSpaces(SemanticSpace(kernel=kernel, n_landmarks=40), X, Y, PARTS)
     for space in (parts.without(1, regularization=2.0), parts.whole()):
         some, others, every = parts.embeddings(space, (PARTS[1], PARTS[0], slice(None)))
         expected = space.transform(X)
@@ -55,7 +56,9 @@ def test_embeddings_are_those_of_the_space_whether_columns_are_kept(monkeypatch,
 def test_fewer_landmarks_are_the_first_of_them(as_array):
     """Against a fit with those, in float64."""
     X, Y, X_new = make_collection(n=90)
-    parts = SemanticSpace(selection=as_array(X[:40])).by_parts(as_array(X), as_array(Y), PARTS)
+    parts = LeaveOutSpaces(
+        SemanticSpace(selection=as_array(X[:40])), as_array(X), as_array(Y), PARTS
+    )
     known = np.setdiff1d(np.arange(90), PARTS[1])
     expected = SemanticSpace(2.0, selection=X[:25]).fit(X[known], Y[known])
     space = parts.without(1, n_landmarks=25, regularization=2.0)
@@ -73,7 +76,7 @@ def test_labels_of_the_part_leave_no_trace():
     other = Y.copy()
     other[PARTS[1]] = 1 - other[PARTS[1]]
     spaces = [
-        SemanticSpace(n_landmarks=40).by_parts(X, labels, PARTS).without(1).transform(X_new)
+        LeaveOutSpaces(SemanticSpace(n_landmarks=40), X, labels, PARTS).without(1).transform(X_new)
         for labels in (Y, other)
     ]
     assert_same(*spaces, 1e-8)
@@ -83,7 +86,7 @@ def test_labels_of_the_part_leave_no_trace():
 def test_where_sums_do_not_pay_it_is_a_fit(space):
     X, Y, X_new = make_collection(n=90)
     known = np.arange(50)
-    found = space.by_parts(X, Y, PARTS).without(2, regularization=2.0)
+    found = LeaveOutSpaces(space, X, Y, PARTS).without(2, regularization=2.0)
     expected = space.set_params(regularization=2.0).fit(X[known], Y[known])
     np.testing.assert_array_equal(found.transform(X_new), expected.transform(X_new))
 
@@ -91,16 +94,16 @@ def test_where_sums_do_not_pay_it_is_a_fit(space):
 def test_bad_input():
     X, Y, _ = make_collection(n=90)
     with pytest.raises(InvalidInput, match="regularization must be"):
-        SemanticSpace(-1).by_parts(X, Y, PARTS)
+        LeaveOutSpaces(SemanticSpace(-1), X, Y, PARTS)
     with pytest.raises(InvalidInput, match="No label at all"):
-        SemanticSpace(n_landmarks=40).by_parts(X, np.zeros((90, 3)), PARTS)
+        LeaveOutSpaces(SemanticSpace(n_landmarks=40), X, np.zeros((90, 3)), PARTS)
 
 
 def test_a_space_to_try_things_in_is_as_precise_as_its_columns():
     """Solved in float32, against a fit in float64: lengths and cosines to 1e-4 of the largest."""
     X, Y, X_new = make_collection(n=90)
     single = X.astype(np.float32)
-    parts = SemanticSpace(selection=single[:40]).by_parts(single, Y, PARTS)
+    parts = LeaveOutSpaces(SemanticSpace(selection=single[:40]), single, Y, PARTS)
     space = parts.without(1, n_landmarks=25)
     assert space.solution().coefficients.dtype == np.float32
     known = np.setdiff1d(np.arange(90), PARTS[1])

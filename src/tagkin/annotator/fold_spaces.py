@@ -16,7 +16,7 @@ from tagkin.arrays import run_tasks
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.space.parts import SpaceParts
+from tagkin.space.parts import LeaveOutSpaces
 
 __all__ = ["FoldFit", "FoldSpaces", "evenly_spaced", "fit_space", "hill_climb", "run_folds"]
 
@@ -76,14 +76,14 @@ class FoldSpaces:
     def __init__(self, problem: Problem, recipe: Recipe, part: Part):
         self.problem, self.recipe, self.folds = problem, recipe, part.folds
         self.labels = part.labels(problem.Y)
-        self.sums: SpaceParts | None = None
+        self.sums: LeaveOutSpaces | None = None
         self.denoised: list[Any] = []
         X, space = problem.X, recipe.space
         if space is not None and recipe.denoiser is None:
             parts = [fold.held_out for fold in self.folds]
             rest = np.setdiff1d(np.arange(len(X)), np.concatenate(parts))
             parts += [rest] if len(rest) else []
-            self.sums = space.by_parts(X, problem.Y, parts).sum_up()
+            self.sums = LeaveOutSpaces(space, X, problem.Y, parts).compute_sums()
         elif recipe.denoiser is not None:
             columns = np.arange(problem.Y.shape[1])
             known = [problem.take(fold.known, columns) for fold in self.folds]

@@ -20,7 +20,8 @@ from tagkin.arrays.pipelines import is_pipeline
 from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors, neighbors_outside
 from tagkin.space import SemanticSpace
-from tagkin.space.parts import SOLVING
+from tagkin.space.parts import LeaveOutSpaces
+from tagkin.space.solution import SOLVING
 from tagkin.transfer import NeighborTransfer, TwoPassKNN
 
 __all__ = ["FitParameters", "Run", "score_settings"]
@@ -115,7 +116,7 @@ class _FoldEmbeddings:
         if refit_space and alone and isinstance(spaces[0][0], SemanticSpace) and _partition(folds):
             # the smallest κ needs the most precision
             base = min((space[0] for space in spaces), key=lambda space: space.regularization)
-            self.parts = base.by_parts(X, Y, [fold.held_out for fold in folds])
+            self.parts = LeaveOutSpaces(base, X, Y, [fold.held_out for fold in folds])
 
     def of(self, space: Any, number: int) -> tuple[Array, Array]:
         """Return the embeddings of the known and the held-out images of a fold."""

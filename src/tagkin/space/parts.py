@@ -1,4 +1,4 @@
-"""Spaces that have not seen some of the images, from one pass over all of them.
+"""Spaces that each leave out one part, from a single pass.
 
 For cross-validation: the sums that a space is solved from are sums over images. So each part of
 the images is summed up once, and the space without a part is solved from the sums of the others.
@@ -7,27 +7,31 @@ the images is summed up once, and the space without a part is solved from the su
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.arrays import Array, as_block, matmul, namespace, row_blocks, to_numpy
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_features,
+    check_label_matrix,
+    matmul,
+    namespace,
+    row_blocks,
+    to_numpy,
+)
 from tagkin.space.moments import Moments
+from tagkin.space.semantic_space import SemanticSpace
 from tagkin.space.views import IndicatorView
 
-if TYPE_CHECKING:
-    from tagkin.space.semantic_space import SemanticSpace
-
-__all__ = ["SOLVING", "SpaceParts"]
-
-SOLVING = ("regularization", "scaling", "n_components")
-"""Parameters that only the solution depends on, not the sums."""
+__all__ = ["LeaveOutSpaces"]
 
 _HELD = 2**29  # bytes of kernel columns that are kept
 
 
-class SpaceParts:
+class LeaveOutSpaces:
     """Spaces of all images but those of one part.
 
     The landmarks are chosen once, among the features of all images; no label has a say in that.
@@ -45,6 +49,9 @@ class SpaceParts:
     """
 
     def __init__(self, space: SemanticSpace, X: Array, y: Array, parts: Sequence[np.ndarray]):
+        space.check_parameters()
+        X = check_features(X, min_rows=2)
+        y = check_label_matrix(y, X.shape[0])
         self._space, self._X, self._y, self._parts = clone(space), X, y, parts
         view = space.text_view
         plain = view == "indicator" if isinstance(view, str) else type(view) is IndicatorView
@@ -56,7 +63,7 @@ class SpaceParts:
             self._gram = self._base.prepared(X, y)  # once for all parts and all κ
             self._columns = self._kept_columns(self._base)
 
-    def sum_up(self) -> Self:
+    def compute_sums(self) -> Self:
         """Sum up each part now: most of the work, which otherwise waits for the first space."""
         if self._base is not None and not self._sums:
             self._sums = [self._sums_of(part) for part in self._parts]
@@ -121,7 +128,7 @@ class SpaceParts:
         self, left_out: int | None, solving: dict[str, Any], n_landmarks: int | None = None
     ) -> SemanticSpace:
         assert self._base is not None
-        self.sum_up()
+        self.compute_sums()
         landmarks, gram = self._base.landmarks_.first(n_landmarks), self._gram
         r = landmarks.points.shape[0]
         space: SemanticSpace = clone(self._space).set_params(**solving)

@@ -7,15 +7,12 @@ or calibrates on them should be told.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
 from tagkin.arrays import Array, to_numpy
-
-if TYPE_CHECKING:
-    from tagkin.space.semantic_space import SemanticSpace
 
 __all__ = ["has_seen", "remember"]
 
@@ -23,7 +20,7 @@ __all__ = ["has_seen", "remember"]
 _SPACES: dict[int, tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
 
 
-def remember(embeddings: Array, space: SemanticSpace) -> None:
+def remember(embeddings: Array, space: Any) -> None:
     """Note that a space made these embeddings."""
     key = id(embeddings)
     forget = weakref.ref(embeddings, lambda _: _SPACES.pop(key, None))
@@ -43,11 +40,11 @@ def has_seen(X: Any, Y: Array) -> bool:
     return False
 
 
-def _learned_from(space: SemanticSpace, Y: Array) -> bool:
+def _learned_from(space: Any, Y: Array) -> bool:
     """Whether a space was learned from these labels, as far as their counts tell."""
     view = space.text_view_
     kept = getattr(view, "kept_", None)
-    n_labels = space.text_mean_.shape[0] if kept is None else view.n_labels_  # type: ignore[attr-defined]
+    n_labels = space.text_mean_.shape[0] if kept is None else view.n_labels_
     if space.n_images_ != Y.shape[0] or n_labels != Y.shape[1]:
         return False
     labels = Y if issparse(Y) else to_numpy(Y)

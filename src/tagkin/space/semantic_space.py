@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -31,11 +29,11 @@ from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments, first_sums
-from tagkin.space.parts import SOLVING, SpaceParts
 from tagkin.space.provenance import remember
 from tagkin.space.refitting import Refits
 from tagkin.space.solution import (
     SCALINGS,
+    SOLVING,
     Projection,
     canonical_correlations,
     solve,
@@ -292,14 +290,6 @@ class SemanticSpace(
     def landmarks_pay(self, n_images: int) -> bool:
         """Whether a fit of so many images goes by landmarks, not by the kernel of all pairs."""
         return not isinstance(self.selection, str) or n_images > self.n_landmarks
-
-    def by_parts(self, X: Array, y: Array, parts: Sequence[np.ndarray]) -> SpaceParts:
-        """Spaces like this one of all images (N×d, N×D) but those of one part, from one pass.
-
-        For cross-validation: `SpaceParts.without` solves for the space that has not seen a part.
-        The `parts` are rows of X; every image is in one of them.
-        """
-        return SpaceParts(self, *self._validated(X, y, first=True), parts)
 
     def sums_of(self, X: Array, y: Array) -> Moments:
         """Sums over further images, such as `add_moments` takes them."""

@@ -33,6 +33,7 @@ from tagkin.space.regression import (
 
 __all__ = [
     "SCALINGS",
+    "SOLVING",
     "Projection",
     "canonical_correlations",
     "rotates",
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 SCALINGS = ("correlation", "unit", "none")
+SOLVING = ("regularization", "scaling", "n_components")
+"""Parameters that only the solution depends on, not the sums."""
 _ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
 
 
