@@ -156,7 +156,7 @@ def cholesky(A: Array) -> Array | None:
 
         L, info = torch.linalg.cholesky_ex(A)
         return L if int(info) == 0 else None
-    with blas_threads_for(_products_between_meetings(A)):
+    with blas_threads_for(A.shape[0] ** 3 // 6):
         try:
             return np.linalg.cholesky(A)
         except np.linalg.LinAlgError:
