@@ -1,12 +1,17 @@
 // What happened, at the foot of the page and for screen readers.
 import { find, make } from "./dom.js";
 
+const COMPLAINT = 3000; // ms for which a complaint is not covered by what goes well meanwhile
+
 let timer;
+let complainedAt = -COMPLAINT;
 
 export function say(text, { bad = false, button = null } = {}) {
   const message = find("#message");
-  message.classList.toggle("bad", bad);
-  message.replaceChildren(make("span", {}, text));
+  const complaint = !bad && performance.now() < complainedAt + COMPLAINT ? find("span", message) : null;
+  if (bad) complainedAt = performance.now();
+  message.classList.toggle("bad", bad || complaint !== null);
+  message.replaceChildren(...(complaint ? [complaint, " "] : []), make("span", {}, text));
   if (button) {
     const one = make("button", { type: "button" }, button.text);
     one.addEventListener("click", button.run);
