@@ -20,8 +20,8 @@ from benchmarks.peers.measure import Measure, max_resident_bytes
 from benchmarks.process import ROOT, WORK, environment, run_json, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace
+from tagkin.feature_files import fit_streamed, nearest_streamed, transform_streamed
 from tagkin.neighbors import ExactNeighbors, recall, recommended_index
-from tagkin.sources import fit_streamed, nearest_streamed, transform_streamed
 from tagkin.transfer import NeighborVoting
 
 FEATURES, LANDMARKS, N_LABELS = 1280, 2048, 81

@@ -23,7 +23,7 @@ from tagkin import FeatureAnnotator
 from tagkin.evaluation import mean_average_precision
 from tagkin.features import Classifier, FeatureCache, default_cache_folder, extract, get_backbone
 from tagkin.labels import Vocabulary
-from tagkin.names import ClassPrior
+from tagkin.tag_meanings import ClassPrior
 
 __all__ = ["main"]
 

@@ -21,7 +21,7 @@ SAME_NAME = {"AMD64": "x86_64", "arm64": "aarch64"}
 
 NUMBERS = [
     *("neighbors", "transfer", "space", "kernels", "arrays", "denoising", "labels", "calibration"),
-    *("evaluation", "model_selection", "annotator", "sources", "test_docs.py", "storage"),
+    *("evaluation", "model_selection", "annotator", "feature_files", "test_docs.py", "storage"),
 ]
 
 PROBE = """

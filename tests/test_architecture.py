@@ -47,7 +47,7 @@ ALLOWED = {
     "kernels": FOUNDATION,
     "lexicons": FOUNDATION,
     "labels": FOUNDATION | {"lexicons"},
-    "names": FOUNDATION | {"lexicons"},
+    "tag_meanings": FOUNDATION | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
     "neighbors": FOUNDATION,
     "transfer": FOUNDATION | {"evaluation", "kernels", "neighbors"},
@@ -56,7 +56,7 @@ ALLOWED = {
     "model_selection": FOUNDATION | {"evaluation", "neighbors", "space", "transfer"},
     "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "storage": FOUNDATION | FILES | {"version"},
-    "sources": FOUNDATION | FILES | {"neighbors", "space", "storage"},
+    "feature_files": FOUNDATION | FILES | {"neighbors", "space", "storage"},
     "images": FILES | {"machine"},
     "collection": FILES | {"images"},
     "features": FOUNDATION | FILES | {"images"},
@@ -72,7 +72,7 @@ ALLOWED = {
         "images",
         "labels",
         "model_selection",
-        "names",
+        "tag_meanings",
         "neighbors",
         "space",
         "storage",
@@ -123,7 +123,7 @@ ALLOWED = {
         "distributed",
         "features",
         "light_imports",
-        "names",
+        "tag_meanings",
         "pages",
         "server",
         "storage",
@@ -132,7 +132,7 @@ ALLOWED = {
     },
     "distributed": FOUNDATION
     | FILES
-    | {"denoising", "features", "images", "kernels", "neighbors", "sources", "space"},
+    | {"denoising", "features", "images", "kernels", "neighbors", "feature_files", "space"},
 }
 
 # What tagkin may import from outside, and the one room that may import it.
@@ -161,13 +161,13 @@ OPTIONAL = {
     "faiss": {"neighbors"},
     "matplotlib": {"evaluation"},
     "pandas": {"evaluation"},
-    "pyarrow": {"lexicons", "sources"},
+    "pyarrow": {"lexicons", "feature_files"},
     "pillow_heif": {"images"},
     "rawpy": {"images"},
     "tokenizers": {"features"},
     "torch": {"arrays"},
     "triton": {"kernels"},
-    "zarr": {"sources"},
+    "zarr": {"feature_files"},
 }
 
 # Modules that need an optional package as a whole, and that others import at first use.
@@ -197,7 +197,7 @@ PURE = set(ALLOWED) - {
     "machine",
     "pages",
     "server",
-    "sources",
+    "feature_files",
     "storage",
 }
 IMPURE_MODULES = {

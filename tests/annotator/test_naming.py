@@ -11,7 +11,7 @@ from tagkin.annotator.problem import Part
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
 from tagkin.lexicons import WordNet, WordVectors
-from tagkin.names import ClassMeanings, ClassPrior, common_tags
+from tagkin.tag_meanings import ClassMeanings, ClassPrior, common_tags
 from tests.annotator.conftest import SPACE
 from tests.conftest import needs_wordnet
 from tests.features.joint import SIZE, write_joint_encoder

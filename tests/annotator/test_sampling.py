@@ -17,7 +17,7 @@ from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels, 
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import memory_at_hand
-from tagkin.names import NameWeights
+from tagkin.tag_meanings import NameWeights
 from tagkin.transfer.mixture import Mixture
 
 N, D, FREQUENT = 600, 24, 12

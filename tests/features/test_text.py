@@ -7,7 +7,7 @@ import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import get_backbone
-from tagkin.names import TextPrior
+from tagkin.tag_meanings import TextPrior
 from tests.features.joint import SIZE, WORDS, write_joint_encoder
 
 pytest.importorskip("tokenizers")

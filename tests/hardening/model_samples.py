@@ -51,7 +51,7 @@ class _Prior:
     """What names say, by two of the features."""
 
     def meanings(self, names):
-        from tagkin.names.meanings import OWN, Meanings
+        from tagkin.tag_meanings.meanings import OWN, Meanings
 
         n = len(names)
         rows = np.eye(max(n, 1), X.shape[1], dtype=np.float32)[:n]

@@ -92,9 +92,9 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
     leaf_only : bool, default False
         Whether ``animal|dog`` is suggested as ``dog``, where no other tag ends in it.
     names : bool, default True
-        Whether the names of tags count beside the photographs, as far as held-out photographs
-        bear them out; see `tagkin.names`. It needs WordNet, or a backbone with a text encoder;
-        where they are missing, names do not count, and `names_note_` says why.
+        Whether the names of tags count beside the photographs, as much as held-out photographs
+        confirm them; see `tagkin.tag_meanings`. It needs WordNet, or a backbone with a text
+        encoder. If both are missing, names do not count, and `names_note_` says why.
 
     Attributes
     ----------

@@ -30,9 +30,9 @@ from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_n
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
-from tagkin.names import NamePrior
 from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
+from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import NeighborTransfer
 from tagkin.wording import count, denoising_text
 
@@ -71,9 +71,9 @@ class FeatureAnnotator(FeatureScores):
     random_state : int or None, default 0
         Seed of everything that is drawn.
     prior : NamePrior, optional
-        What the names of labels say of an image, as `tagkin.names.ClassPrior` knows it by the
-        classes of a backbone. It counts as far as held-out images bear it out. A model is saved
-        without it: set it again after loading.
+        Scores images by the names of labels; see `tagkin.tag_meanings.ClassPrior`. It counts as
+        much as held-out images confirm it. A model is saved without it: set it again after
+        loading.
 
     Attributes
     ----------

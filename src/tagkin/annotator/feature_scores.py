@@ -20,7 +20,7 @@ from tagkin.arrays.labels import TakesLabelMatrix
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.names import NamePrior
+from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence
 from tagkin.transfer.evidence import label_lists
 

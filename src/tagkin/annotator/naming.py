@@ -13,7 +13,7 @@ import scipy.sparse
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
 from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.names import Meanings, NamePrior, NameTable, NameWeights
+from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights
 from tagkin.wording import count
 
 __all__ = ["LearnedNames", "Naming", "confidences_by_name"]

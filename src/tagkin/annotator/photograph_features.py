@@ -28,8 +28,8 @@ from tagkin.features import (
     extract,
     get_backbone,
 )
-from tagkin.names import ClassPrior, NamePrior, TextPrior
 from tagkin.progress import Progress
+from tagkin.tag_meanings import ClassPrior, NamePrior, TextPrior
 
 __all__ = ["PhotographFeatures"]
 

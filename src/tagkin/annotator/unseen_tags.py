@@ -14,8 +14,8 @@ from tagkin.annotator.suggesting import Rule
 from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.features import Extraction
-from tagkin.names import NamePrior
 from tagkin.progress import Progress
+from tagkin.tag_meanings import NamePrior
 
 __all__ = ["UnseenTags", "Wanted"]
 
@@ -58,14 +58,14 @@ class UnseenTags(PhotographFeatures):
         Parameters
         ----------
         vocabulary : sequence of str
-            The tags that may be suggested; `tagkin.names.common_tags` has some.
+            The tags that may be suggested; `tagkin.tag_meanings.common_tags` has some.
         photographs, n, threshold, precision : as in `suggest`
 
         Returns
         -------
         suggestions : one `PhotoSuggestions` for each photograph that could be read
             They have no kin and a `name_share` of 1. What their confidence rests on is said at
-            `tagkin.names.ClassPrior`.
+            `tagkin.tag_meanings.ClassPrior`.
         """
         wanted = Wanted(n, threshold, precision)
         wanted.rule()  # refused before looking, not after

@@ -8,7 +8,7 @@ __all__ = ["words_of"]
 def words_of(vocabulary: str) -> list[str]:
     """The tags of a file, or some hundred common ones."""
     if vocabulary == "common":
-        from tagkin.names import common_tags
+        from tagkin.tag_meanings import common_tags
 
         return list(common_tags())
     from tagkin.collection import read_tag_list

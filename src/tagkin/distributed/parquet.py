@@ -15,10 +15,10 @@ from tagkin.distributed.blocks import key
 from tagkin.distributed.cluster import client_or_current, dask, result, submitting, wait
 from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, Parameter, StorageError
+from tagkin.feature_files.parquet import import_pyarrow, open_parquet, read_row_group
 from tagkin.features import get_backbone
 from tagkin.filesystem import whole_file
 from tagkin.images import Failure
-from tagkin.sources.parquet import import_pyarrow, open_parquet, read_row_group
 
 __all__ = ["extract_to_parquet", "read_parquet"]
 

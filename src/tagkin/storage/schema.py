@@ -134,7 +134,7 @@ _LABELS = {
         },
     ),
     "NameTable": Stored(
-        "tagkin.names.meanings",
+        "tagkin.tag_meanings.meanings",
         learned={
             "rows": Either(Sparse("D", "C", low=-1e30), Floats("D", "C")),
             "kinds": Indices("D", below=3),
@@ -142,7 +142,7 @@ _LABELS = {
         },
     ),
     "NameWeights": Stored(
-        "tagkin.names.weights",
+        "tagkin.tag_meanings.weights",
         learned={
             "center_": Value(),
             "scale_": POSITIVE,
@@ -270,9 +270,9 @@ STORED.update(SPACE | TRANSFER | _LABELS | _ANNOTATORS | _STEPS)
 
 # Read from files of this machine. A model goes without them: its fitted state has what was taken.
 _RESOURCES = {
-    "ClassPrior": "tagkin.names.prior",
+    "ClassPrior": "tagkin.tag_meanings.prior",
     "FeatureCache": "tagkin.features.cache",
-    "TextPrior": "tagkin.names.prior",
+    "TextPrior": "tagkin.tag_meanings.prior",
     "WordNet": "tagkin.lexicons.wordnet",
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
-from tagkin.sources.parquet import import_pyarrow, is_list, open_parquet, read_row_group
+from tagkin.feature_files.parquet import import_pyarrow, is_list, open_parquet, read_row_group
 
 __all__ = ["FeatureFile", "NpyFile", "ParquetFile", "ZarrFile"]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tagkin.lexicons import WordNet, WordVectors
-from tagkin.names import ClassMeanings
-from tagkin.names.meanings import BORROWED, OWN, UNKNOWN
+from tagkin.tag_meanings import ClassMeanings
+from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 from tests.lexicons.wordnet_writer import offset, write_wordnet
 
 CLASSES = ["dog", "cat", "bat", "club", "racket", "jersey"]

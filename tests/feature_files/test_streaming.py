@@ -10,8 +10,8 @@ import scipy.sparse
 
 from tagkin import SemanticSpace, memory_budget
 from tagkin.errors import InvalidInput
+from tagkin.feature_files import fit_streamed, nearest_streamed, streaming, transform_streamed
 from tagkin.neighbors import nearest
-from tagkin.sources import fit_streamed, nearest_streamed, streaming, transform_streamed
 from tests.conftest import assert_same, make_collection, needs_torch
 
 SMALL = 3 * 100 * 12 * 4  # blocks of 100 images
@@ -90,7 +90,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from tagkin import SemanticSpace, memory_budget
-from tagkin.sources import fit_streamed, streaming, transform_streamed
+from tagkin.feature_files import fit_streamed, streaming, transform_streamed
 
 def kill(what, done, total):
     if done >= 500:

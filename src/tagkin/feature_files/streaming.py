@@ -27,10 +27,10 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.errors import InvalidInput, StorageError
+from tagkin.feature_files.files import FeatureFiles, open_features
 from tagkin.filesystem import is_litter, put_file, write_whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.progress import Progress
-from tagkin.sources.files import FeatureFiles, open_features
 from tagkin.space import SemanticSpace
 from tagkin.storage import load, save
 

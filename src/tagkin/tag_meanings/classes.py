@@ -18,7 +18,7 @@ import scipy.sparse
 from tagkin.arrays import row_blocks
 from tagkin.errors import MissingExtra, pip_install
 from tagkin.lexicons import WordNet, WordVectors
-from tagkin.names.meanings import BORROWED, OWN, UNKNOWN, Meanings
+from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN, Meanings
 
 __all__ = ["ClassMeanings"]
 

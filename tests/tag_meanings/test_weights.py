@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.names import NameWeights
-from tagkin.names.meanings import BORROWED, OWN, UNKNOWN
+from tagkin.tag_meanings import NameWeights
+from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 
 
 def problem(n, n_tags, slope, weight, intercept=-2.0, seed=0):

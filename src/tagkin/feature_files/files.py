@@ -13,8 +13,8 @@ import numpy as np
 
 from tagkin.arrays import block_rows
 from tagkin.errors import InvalidInput
+from tagkin.feature_files._formats import FeatureFile, NpyFile, ParquetFile, ZarrFile
 from tagkin.filesystem import is_litter
-from tagkin.sources._formats import FeatureFile, NpyFile, ParquetFile, ZarrFile
 
 __all__ = ["FeatureFiles", "open_features"]
 
@@ -133,7 +133,7 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
 
     Examples
     --------
-    >>> from tagkin.sources import open_features
+    >>> from tagkin.feature_files import open_features
     >>> open_features("features/").shape  # doctest: +SKIP
     (1000000, 1280)
     """

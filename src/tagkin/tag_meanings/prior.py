@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import logit
-from tagkin.names.classes import ClassMeanings
-from tagkin.names.meanings import BORROWED, OWN, Meanings, NameTable
+from tagkin.tag_meanings.classes import ClassMeanings
+from tagkin.tag_meanings.meanings import BORROWED, OWN, Meanings, NameTable
 
 __all__ = ["ClassPrior", "NamePrior", "TextPrior"]
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import expit, row_blocks
 from tagkin.errors import InvalidInput
-from tagkin.names.meanings import BORROWED, OWN, UNKNOWN
+from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 
 __all__ = ["NameWeights"]
 

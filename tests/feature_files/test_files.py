@@ -7,8 +7,8 @@ import pytest
 
 from tagkin import memory_budget
 from tagkin.errors import InvalidInput
-from tagkin.sources import files as files_module
-from tagkin.sources import open_features
+from tagkin.feature_files import files as files_module
+from tagkin.feature_files import open_features
 
 pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -11,5 +11,5 @@ __all__ = ["common_tags"]
 @cache
 def common_tags() -> tuple[str, ...]:
     """Return several hundred common English tags of visible things."""
-    text = (files("tagkin.names") / "common_tags.txt").read_text(encoding="utf-8")
+    text = (files("tagkin.tag_meanings") / "common_tags.txt").read_text(encoding="utf-8")
     return tuple(text.splitlines())

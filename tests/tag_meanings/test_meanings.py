@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse
 
 from tagkin import memory_budget
-from tagkin.names import Meanings
-from tagkin.names.meanings import OWN, UNKNOWN
+from tagkin.tag_meanings import Meanings
+from tagkin.tag_meanings.meanings import OWN, UNKNOWN
 
 
 def scores(X, rows):

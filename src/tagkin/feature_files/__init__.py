@@ -1,7 +1,7 @@
 """Features on disk: read them from files, and stream over them."""
 
-from tagkin.sources.files import FeatureFiles, open_features
-from tagkin.sources.streaming import fit_streamed, nearest_streamed, transform_streamed
+from tagkin.feature_files.files import FeatureFiles, open_features
+from tagkin.feature_files.streaming import fit_streamed, nearest_streamed, transform_streamed
 
 __all__ = [
     "FeatureFiles",
