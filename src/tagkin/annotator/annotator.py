@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -38,6 +38,7 @@ from tagkin.annotator.suggestions import (
 )
 from tagkin.annotator.unseen_tags import UnseenTags, Wanted
 from tagkin.arrays import check_integer
+from tagkin.arrays.records import LEFT_OUT, storable
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache
 from tagkin.images import Failure
@@ -55,23 +56,20 @@ __all__ = ["Annotator"]
 _KIN = 5
 
 
+@storable
 class Annotator(LearnedAttributes, Relocation, UnseenTags):
     """Learns from tagged photographs and suggests tags for others, with the kin that carry them.
 
-    Photographs become features once (they are kept by content). The rest is what
-    `FeatureAnnotator` does with features: tags, denoised as far as held-out tags say that it
-    helps, make a semantic space; kin are neighbours there, and pass on the tags that they carry.
-    Confidences are learned on photographs that were held out.
+    It computes features of photographs, once, and hands them to a `FeatureAnnotator`.
 
     Parameters
     ----------
     backbone : str, default "efficientnet-lite0-whole"
         What makes features of photographs: a name or a path, see `tagkin.features.get_backbone`.
     space : SemanticSpace, optional
-        Another space than the usual one.
+        Space to use instead of the default.
     method : method by neighbours, optional
-        One of `tagkin.transfer` with evidence. Usually `KinReadout`; held-out photographs teach how
-        its neighbours vote (`n_neighbors` at most), its weights, and κ of the usual space.
+        One of `tagkin.transfer` with evidence. Default: `KinReadout`, tuned on held-out ones.
     denoise : bool, default True
         Whether tags may be smoothed over photographs that look alike, where that helps.
     min_count : int, default 2
@@ -85,8 +83,7 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
     aliases : mapping of str to str, optional
         Tag → the tag that is learned in its place; `read_synonyms` reads them from a file.
     merge_plurals : bool, default False
-        Whether ``dog`` and ``dogs`` are one tag, where both occur. ``dog`` and ``animal|dog``
-        are, where no other tag ends in ``dog``: see `Vocabulary`.
+        Whether ``dog`` and ``dogs`` are one tag if both occur: see `Vocabulary`.
     exclude : sequence of str, optional
         Tags that are not learned.
     leaf_only : bool, default False
@@ -99,15 +96,14 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
     Attributes
     ----------
     files_, digests_ : arrays of N str
-        The photographs learned from, each once, and their contents' digests. Names are relative
-        to the folder that they have in common, with / between folders.
+        The photographs learned from, each once, relative to their common folder with / between
+        folders, and the digests of their contents.
     paths_ : sequence of N str
-        Where these photographs are on this machine, as far as it is known. It is not stored in
-        a model: see `relocate`.
+        Where these photographs are on this machine. Not stored in a model: see `relocate`.
     tags_from_ : str
-        Where their tags came from, as `Collection.tags_from` has it.
+        `Collection.tags_from`.
     estimator_ : FeatureAnnotator
-        What was learned from the photographs' features. What follows is its own.
+        What was learned from the features. The attributes from `tags_` to `blend_` are its own.
     tags_ : list of N lists of str
         The photographs' tags, as they were given.
     vocabulary_ : Vocabulary
@@ -115,16 +111,20 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
     method_ : method by neighbours
     calibrator_ : LabelCalibrator
     held_out_ : CSR array of shape (N, D)
-        Probabilities of tags by models that had not seen the photograph.
+        Probabilities of tags, by models that did not see the photograph.
     blend_ : float
         How much the tags were denoised for the space.
     names_note_ : str
-        Why the names of tags do not count; empty where they do.
+        Why the names of tags do not count; empty if they do.
     failures_ : list of Failure
         Photographs that could not be read by the last `fit` or `add`.
     """
 
-    failures_: Sequence[Failure] = ()
+    estimator_: FeatureAnnotator
+    fingerprint_: str
+    names_note_: str
+    tags_from_: str
+    failures_: Annotated[Sequence[Failure], LEFT_OUT] = ()
 
     def __init__(
         self,

@@ -71,7 +71,8 @@ def extended(
     else:
         labels = _more_columns(estimator, y, n, known)
     fresh = np.flatnonzero(known < 0)
-    method, n_known = deepcopy(estimator.method_), estimator.method_.labels_.shape[0]
+    method: Any = deepcopy(estimator.method_)
+    n_known = method.labels_.shape[0]
     if len(fresh):
         method.partial_fit(estimator.space_.transform(X[fresh]), labels.Y[n_known:])
     elif labels.Y.shape[1] > method.n_labels_:
@@ -165,6 +166,7 @@ def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -
     # of tags that an image carried before it was counted already
     old = [before[k] if k >= 0 else () for k in known]
     news = [[t for t in row if t not in had] for row, had in zip(rows, old, strict=True)]
+    assert estimator.vocabulary_ is not None
     vocabulary = deepcopy(estimator.vocabulary_).extend(news)
     return Labels(vocabulary.transform(tags), None, vocabulary, tags)
 

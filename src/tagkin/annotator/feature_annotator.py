@@ -27,6 +27,7 @@ from tagkin.annotator.naming import LearnedNames, Naming
 from tagkin.annotator.suggesting import rule_for, suggestions_of
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
 from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
+from tagkin.arrays.records import Later, storable
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
@@ -46,6 +47,7 @@ __all__ = ["FeatureAnnotator"]
 _SUPPORT = 5
 
 
+@storable
 class FeatureAnnotator(FeatureScores):
     """Learns from features of labelled images and suggests labels for others, with confidences.
 
@@ -257,7 +259,8 @@ class FeatureAnnotator(FeatureScores):
         self.names_ = names
         self.vocabulary_, self.tags_ = labels.vocabulary, labels.tags
         self.column_names_ = labels.names
-        self.method_, self.calibrator_, self.held_out_ = method, calibrator, held_out
+        self.method_, self.calibrator_ = method, calibrator
+        self._held_out = Later.known(held_out)
         self.rejected_ = rejected
         return self
 
@@ -319,8 +322,15 @@ class FeatureAnnotator(FeatureScores):
         return Decisions(yes, rejected, features, no, before)
 
     def check_parameters(self) -> None:
-        """Refuse parameters that no fit could use."""
+        """Raise `InvalidInput` for parameters that no fit could use."""
         self._recipe()
+
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if a stored model does not fit together."""
+        if self.method_.index_ is None:
+            raise InvalidInput("its method has no neighbours")
+        if self.errors_.n_labels_ > self.method_.n_labels_:
+            raise InvalidInput(f"it has rates of {self.errors_.n_labels_:,} labels, too many")
 
     def _naming(self, labels: Labels) -> Naming | None:
         """What the names of labels may mean; the numbers of columns are no names."""

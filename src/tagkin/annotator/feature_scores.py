@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse
@@ -15,35 +15,47 @@ from tagkin.annotator.naming import LearnedNames
 from tagkin.annotator.suggesting import similar_to, without_itself
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
-from tagkin.arrays.deferring import Deferring
 from tagkin.arrays.labels import TakesLabelMatrix
+from tagkin.arrays.records import Axes, Later
+from tagkin.arrays.rules import Indices, Number, Size, Sparse, TextLists, Texts
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
+from tagkin.labels import Vocabulary
+from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
-from tagkin.transfer import Evidence
+from tagkin.transfer import Evidence, NeighborTransfer
 from tagkin.transfer.evidence import label_lists
 
 __all__ = ["FeatureScores"]
 
 
-class FeatureScores(Deferring, TakesLabelMatrix, BaseEstimator):
+class FeatureScores(TakesLabelMatrix, BaseEstimator):
     """The part of a `FeatureAnnotator` that uses what was learned, one image at a time."""
 
-    method_: Any
-    space_: Any
+    # it was learned before the labels that came later
+    space_: Annotated[SemanticSpace, Axes(D="first")]
+    method_: NeighborTransfer
     calibrator_: LabelCalibrator
-    unsaid_: UnannotatedLabels | None
-    held_out_: scipy.sparse.csr_array
-    errors_: LabelErrors
-    vocabulary_: Any
-    tags_: list[list[str]] | None
-    column_names_: np.ndarray | None
-    blend_: float
-    rejected_: scipy.sparse.csr_array
-    groups_: np.ndarray
+    # labels that came later have no rates
+    errors_: Annotated[LabelErrors, Axes(D="judged")]
+    _held_out: Annotated[Later[scipy.sparse.csr_array], Sparse("N", "D", high=1, within="judged")]
+    rejected_: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
     names_: LearnedNames | None
+    unsaid_: UnannotatedLabels | None
+    vocabulary_: Vocabulary | None
+    column_names_: Annotated[np.ndarray | None, Texts("D")]
+    tags_: Annotated[list[list[str]] | None, TextLists("N")]
+    groups_: Annotated[np.ndarray, Indices("N")]
+    blend_: Annotated[float, Number(low=0, high=1)]
+    n_features_in_: Annotated[int, Size("d").or_absent()]
+    feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
     prior: NamePrior | None
+
+    @property
+    def held_out_(self) -> scipy.sparse.csr_array:
+        """Probabilities of labels of the images learned from, by models that have not seen them."""
+        return self._held_out.get()
 
     @property
     def classes_(self) -> np.ndarray:

@@ -10,6 +10,7 @@ import scipy.sparse
 from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.annotator.grouping import n_in_groups
 from tagkin.calibration import LabelCalibrator, LabelErrors
+from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 
 __all__ = ["LearnedAttributes"]
@@ -27,6 +28,11 @@ class LearnedAttributes:
         def describe(self) -> list[str]:
             """What the annotator is, in a few sentences."""
 
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if a stored model has no tags."""
+        if self.estimator_.tags_ is None or self.estimator_.vocabulary_ is None:
+            raise InvalidInput("it has no tags")
+
     @property
     def tags_(self) -> list[list[str]]:
         """Tags of the photographs learned from, as they were given."""
@@ -35,8 +41,9 @@ class LearnedAttributes:
     @property
     def vocabulary_(self) -> Vocabulary:
         """The tags that are known."""
-        found: Vocabulary = self.estimator_.vocabulary_
-        return found
+        vocabulary = self.estimator_.vocabulary_
+        assert vocabulary is not None
+        return vocabulary
 
     @property
     def space_(self) -> Any:

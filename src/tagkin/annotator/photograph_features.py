@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Annotated, Any
 
 from sklearn.base import BaseEstimator
 
@@ -18,6 +18,7 @@ from tagkin.annotator.photographs import (
     subset,
     tag_rows,
 )
+from tagkin.arrays.records import LEFT_OUT
 from tagkin.collection.reading import Collection
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import (
@@ -40,8 +41,8 @@ class PhotographFeatures(BaseEstimator):
     backbone: str
     cache: FeatureCache | bool
     fingerprint_: str
-    _opened: tuple[str, Backbone] | None = None
-    _opened_prior: tuple[Backbone | None, NamePrior | None] = (None, None)
+    _opened: Annotated[tuple[str, Backbone] | None, LEFT_OUT] = None
+    _opened_prior: Annotated[tuple[Backbone | None, NamePrior | None], LEFT_OUT] = (None, None)
 
     def look(
         self,

@@ -6,11 +6,13 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from tagkin.annotator.locations import Locations, digest_reader, rooted
+from tagkin.arrays.records import LEFT_OUT
+from tagkin.arrays.rules import FileNames, Text, Texts
 from tagkin.features import Extraction, FeatureCache, ReadOnlyCache
 from tagkin.progress import Progress
 
@@ -20,10 +22,10 @@ __all__ = ["Relocation"]
 class Relocation:
     """The part of an `Annotator` that keeps track of the photographs learned from."""
 
-    files_: Any
-    digests_: Any
-    root_name_: str = ""
-    paths_: Locations
+    files_: Annotated[Any, FileNames("N")]
+    digests_: Annotated[Any, Texts("N")]
+    root_name_: Annotated[str, Text(r"[^/\\\0]*")] = ""
+    paths_: Annotated[Locations, LEFT_OUT]
     cache: Any
 
     if TYPE_CHECKING:  # of the annotator itself
