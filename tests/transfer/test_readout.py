@@ -187,7 +187,7 @@ def test_labels_that_are_done_are_put_aside(with_rejections, monkeypatch):
     rejected = (rng.random(Y.shape) < 0.05) * (1 - Y) if with_rejections else None
     found = []
     for share in (0.0, 0.75):
-        monkeypatch.setattr(_logistic, "_STILL_OPEN", share)
+        monkeypatch.setattr(_logistic, "STILL_OPEN", share)
         fitted = LogisticReadout(tol=1e-4, random_state=0).fit(X, Y, rejected=rejected)
         found.append(fitted.decision_function(X))
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)

@@ -14,13 +14,13 @@ from tagkin.neighbors import nearest
 from tagkin.transfer import TagProp
 from tagkin.transfer._likelihood import (
     Sigmoids,
-    _sigmoid_problem,
     distance_loss,
     distance_weights,
     fit_label_sigmoids,
     likelihood_loss,
     rank_loss,
     rank_weights,
+    sigmoid_problem,
 )
 from tagkin.transfer._pairs import Pairs
 from tests.conftest import make_collection
@@ -150,7 +150,7 @@ def test_gradient_and_hessian_of_the_sigmoids():
     a, b = some_sigmoids()
 
     def problem(change_a, change_b):
-        return _sigmoid_problem(pairs, p, Sigmoids(a + change_a, b + change_b))
+        return sigmoid_problem(pairs, p, Sigmoids(a + change_a, b + change_b))
 
     value, gradient, curvature = problem(0, 0)
     whole, _ = likelihood_loss(p, pairs, Sigmoids(a, b))

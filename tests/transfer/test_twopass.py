@@ -255,8 +255,8 @@ def test_an_image_is_no_target_of_itself(monkeypatch):
     assert_same(learn_dimension_weights(Z, labels, np.arange(60), without), weights)
     assert weights[0] > 10 * weights[1]
     # room for more targets and impostors than there are makes no difference
-    monkeypatch.setattr(_margins, "_TARGETS", 2)
-    monkeypatch.setattr(_margins, "_IMPOSTORS", 3)
+    monkeypatch.setattr(_margins, "TARGETS", 2)
+    monkeypatch.setattr(_margins, "IMPOSTORS", 3)
     again = learn_dimension_weights(Z, labels, np.arange(60), found)
     np.testing.assert_allclose(again, weights, rtol=1e-6)
 

@@ -331,7 +331,6 @@ class _Layers(dict[str, np.ndarray]):
         return len(self[f"{prefix}_depthwise_conv.weight"])
 
 
-@functools.cache
 def _weights_file(version: _Version) -> Path:
     """Find the weights in their package without importing it, and check their hash."""
     spec = importlib.util.find_spec(version.package)
@@ -341,10 +340,16 @@ def _weights_file(version: _Version) -> Path:
             f"it with: {version.install}"
         )
     path = Path(spec.submodule_search_locations[0]) / version.file
-    digest = sha256_of_file(path)
+    digest = _hash_once(path)
     if digest != version.sha256:
         raise StorageError(
             f"{path} is not the expected file of weights: its SHA-256 is {digest}, expected "
             f"{version.sha256}. Install the package again: {version.install} --force-reinstall"
         )
     return path
+
+
+@functools.cache
+def _hash_once(path: Path) -> str:
+    """Return the SHA-256 of a file, read once in this process."""
+    return sha256_of_file(path)

@@ -46,7 +46,7 @@ __all__ = ["Basis", "Columns", "LogisticFit", "fit_logistic", "orthogonal_basis"
 _LABEL_BYTES = 2**28  # of each N×labels array; further labels are solved in a later block
 _LINE_STEPS = 2
 _CACHED = 2**17  # pairs of images and labels
-_STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
+STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
 _STORED_BYTES = 2**30  # of features stored while learning; larger ones are recomputed
 
 
@@ -290,7 +290,7 @@ class _Problem:
             open_ = size > tolerance**2 * first
             if not open_.any():
                 break
-            if np.count_nonzero(open_) <= _STILL_OPEN * len(
+            if np.count_nonzero(open_) <= STILL_OPEN * len(
                 open_
             ):  # solved labels cost no more work
                 done_w[:, left], done_b[left] = w, b
