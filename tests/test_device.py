@@ -29,9 +29,9 @@ from tagkin.transfer import (
     TagProp,
     TagRelevance,
     TwoPassKNN,
-    _pairs,
+    pairs,
 )
-from tagkin.transfer._pairs import Pairs
+from tagkin.transfer.pairs import Pairs
 from tests.conftest import make_collection, needs_torch
 
 pytestmark = needs_torch
@@ -337,7 +337,7 @@ def test_tagprop_learns_on_the_host_where_the_device_is_full(accelerator, collec
 
     X, Y, X_new = collection
     expected = TagProp(7).fit(accelerator(X), Y).decision_function(accelerator(X_new))
-    monkeypatch.setattr(_pairs, "segment_sums", full)
+    monkeypatch.setattr(pairs, "segment_sums", full)
     found = TagProp(7).fit(accelerator(X), Y).decision_function(accelerator(X_new))
     np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=1e-10)
 

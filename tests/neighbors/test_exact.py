@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.neighbors._scorer import sums_of_squares
+from tagkin.neighbors.scorer import sums_of_squares
 
 
 def brute_force(queries, points, k, metric, exclude=None):

@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 import tagkin
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors._scorer import Scorer
+from tagkin.neighbors.scorer import Scorer
 from tests.layouts import LAYOUTS
 
 METRICS = ["cosine", "euclidean"]

@@ -8,7 +8,7 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.pages import draw_map, lay_out
-from tagkin.pages._layout import leading_directions, place_others
+from tagkin.pages.layout import leading_directions, place_others
 from tagkin.pages.map import (
     COLOURS,
     MARGIN,

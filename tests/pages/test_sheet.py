@@ -10,10 +10,10 @@ from PIL import Image, ImageDraw
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.pages import contact_sheet
-from tagkin.pages._text import fit_text, write
 
 # private: the geometry of the picture, without which nobody knows where on it to look
 from tagkin.pages.sheet import CAPTION, COLUMN, GAP, INK, MARGIN, PAPER, SOFT
+from tagkin.pages.text import fit_text, write
 
 ACCENT = (0x2B, 0x5F, 0xB3)
 

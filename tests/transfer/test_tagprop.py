@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from tagkin.neighbors import nearest
 from tagkin.transfer import TagProp
-from tagkin.transfer._likelihood import (
+from tagkin.transfer.likelihood import (
     Sigmoids,
     distance_loss,
     distance_weights,
@@ -22,7 +22,7 @@ from tagkin.transfer._likelihood import (
     rank_weights,
     sigmoid_problem,
 )
-from tagkin.transfer._pairs import Pairs
+from tagkin.transfer.pairs import Pairs
 from tests.conftest import make_collection
 
 N, K, D = 40, 6, 5

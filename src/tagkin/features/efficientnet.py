@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier, imagenet_synsets, join_classifiers
 from tagkin.features.onnx_sessions import open_session
+from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
     from tagkin.features._graphs import Graph

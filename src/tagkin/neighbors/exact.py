@@ -20,7 +20,6 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
 )
-from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
     Neighbors,
@@ -33,6 +32,7 @@ from tagkin.neighbors.base import (
     unit_rows,
     without_excluded,
 )
+from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["ExactNeighbors", "nearest"]
 

@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to_numpy
 from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
-from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import ranked
 from tagkin.neighbors.base import (
     Neighbors,
@@ -26,6 +25,7 @@ from tagkin.neighbors.base import (
     without_excluded,
 )
 from tagkin.neighbors.exact import ExactNeighbors
+from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["FaissNeighbors", "recommended_index"]
 

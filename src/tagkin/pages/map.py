@@ -14,10 +14,10 @@ from PIL import Image, ImageDraw
 from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
-from tagkin.pages._files import write_image
-from tagkin.pages._layout import lay_out
-from tagkin.pages._text import fit_text, length, write
-from tagkin.pages._thumbnails import picture
+from tagkin.pages.files import write_image
+from tagkin.pages.layout import lay_out
+from tagkin.pages.text import fit_text, length, write
+from tagkin.pages.thumbnails import picture
 
 __all__ = ["COLOURS", "draw_map", "lay_out", "most_frequent"]
 

@@ -12,9 +12,9 @@ from PIL import Image, ImageDraw, ImageOps
 
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput
-from tagkin.pages._files import write_image
-from tagkin.pages._text import fit_text, name_of, write
-from tagkin.pages._thumbnails import picture, square
+from tagkin.pages.files import write_image
+from tagkin.pages.text import fit_text, name_of, write
+from tagkin.pages.thumbnails import picture, square
 
 __all__ = ["contact_sheet"]
 

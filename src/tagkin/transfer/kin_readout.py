@@ -13,10 +13,10 @@ from tagkin.arrays import Array, clip, expit, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import as_labels, label_names
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._likelihood import distance_weights
 from tagkin.transfer._lists import on_device_of, sums_over_lists
 from tagkin.transfer.base import check_positive, check_rejections, check_share
 from tagkin.transfer.evidence import Evidence
+from tagkin.transfer.likelihood import distance_weights
 from tagkin.transfer.mixture import Mixture, fit_mixture
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.readout import LogisticReadout

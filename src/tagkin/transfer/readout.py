@@ -26,8 +26,8 @@ from tagkin.arrays import (
 from tagkin.arrays.labels import label_names
 from tagkin.kernels import ArcCosine
 from tagkin.transfer._lists import on_device_of
-from tagkin.transfer._logistic import Basis, fit_logistic, orthogonal_basis
 from tagkin.transfer.base import LabelTransfer, check_positive, check_rejections, check_share
+from tagkin.transfer.logistic import Basis, fit_logistic, orthogonal_basis
 from tagkin.wording import count
 
 __all__ = ["LogisticReadout"]

@@ -11,7 +11,8 @@ import scipy.sparse
 from tagkin.arrays import Array, blas_threads_for, expit, is_out_of_memory, namespace
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._likelihood import (
+from tagkin.transfer._lists import on_device_of, on_host
+from tagkin.transfer.likelihood import (
     Sigmoids,
     distance_weights,
     fit_distance_weights,
@@ -21,9 +22,8 @@ from tagkin.transfer._likelihood import (
     rank_weights,
     smooth,
 )
-from tagkin.transfer._lists import on_device_of, on_host
-from tagkin.transfer._pairs import Pairs
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
+from tagkin.transfer.pairs import Pairs
 
 __all__ = ["TagProp"]
 

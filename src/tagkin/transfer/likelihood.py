@@ -14,7 +14,7 @@ import numpy as np
 import scipy  # it imports its submodules at first use
 
 from tagkin.arrays import Array, clip, expit, like, namespace, on_accelerator
-from tagkin.transfer._pairs import Pairs
+from tagkin.transfer.pairs import Pairs
 
 __all__ = [
     "Sigmoids",
