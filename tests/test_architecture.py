@@ -14,6 +14,8 @@ import pytest
 
 import tagkin
 
+from .rules import obey, obey_but
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tagkin"
 
@@ -244,23 +246,6 @@ KNOWN_HOOKS = {"src/tagkin/light_imports.py"}
 DOCUMENTED = {"_asdict", "_exit", "_fields", "_make", "_replace", "_thread"}
 
 MODULES = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
-
-
-def obey(rule: str, broken: Iterable[str], remedy: str) -> None:
-    """Fail with the rule, the places that break it and what to edit."""
-    places = sorted(set(broken))
-    assert not places, "\n".join(["", f"Rule: {rule}", *places, f"To mend it: {remedy}"])
-
-
-def obey_but(rule: str, broken: Iterable[str], known: set[str], list_: str, remedy: str) -> None:
-    """Obey, except at known places, which leave their list when they are mended."""
-    places = set(broken)
-    obey(rule, places - known, remedy)
-    obey(
-        f"{list_} has no place that is mended",
-        known - places,
-        f"delete these lines of {list_} in tests/test_architecture.py",
-    )
 
 
 @functools.cache
