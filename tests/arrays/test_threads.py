@@ -167,13 +167,31 @@ def test_searches_side_by_side_leave_what_they_found(four):
     assert in_use() == {4}
 
 
-def test_of_a_blas_with_openmp_each_thread_limits_its_own(monkeypatch):
+@pytest.fixture
+def libraries():
+    """They are looked for again after the test, when nothing stands for them any more."""
+    yield
+    threads.find_libraries_again()
+
+
+def test_of_a_blas_with_openmp_each_thread_limits_its_own(libraries, monkeypatch):
     """scikit-learn's OpenMP stands for that of a BLAS."""
     pytest.importorskip("sklearn.cluster")
     openmp = ThreadpoolController().select(user_api="openmp").lib_controllers[:1]
     if not openmp:
         pytest.skip("scikit-learn works without OpenMP here")
-    monkeypatch.setattr(threads, "_libraries", lambda shared: [] if shared else openmp)
+    openmp[0].threading_layer = "openmp"
+
+    class Controller:
+        """Finds it as the only BLAS."""
+
+        lib_controllers = openmp
+
+        def select(self, **_):
+            return self
+
+    monkeypatch.setattr(threads, "ThreadpoolController", Controller)
+    threads.find_libraries_again()
 
     def n_threads():
         return openmp[0].num_threads

@@ -17,7 +17,6 @@ from tagkin.kernels import (
     angular,
     arc_cosine_kernel,
     as_kernel,
-    base,
     exp_chi2_kernel,
     linear_kernel,
     rbf_kernel,
@@ -139,9 +138,9 @@ def test_columns_less_a_shift(kernel, as_array):
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
-@pytest.mark.parametrize(("n", "d"), [(1, 6), (50, 6), (50, 200)])  # scaled before or afterwards
-def test_columns_in_float32_are_those_of_float64(order, n, d, monkeypatch):
-    monkeypatch.setattr(base, "_CACHE_ENTRIES", 128)  # in pieces of a few rows
+# scaled before or afterwards, in one piece or in two
+@pytest.mark.parametrize(("n", "d"), [(1, 6), (50, 200), (2500, 6), (2500, 200)])
+def test_columns_in_float32_are_those_of_float64(order, n, d):
     X, Y, shift = rows(n, d), rows(33, d, seed=1), np.linspace(0, 1, 33)
     kernel = ArcCosine(order=order)
     found = kernel.less(X.astype(np.float32), Y.astype(np.float32), shift)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors.base import unit_rows
+from tagkin.neighbors.scorer import Scorer
 
 N_POINTS, N_QUERIES = 20_000, 120  # enough that a sample of the points sets the cutoff
 

@@ -109,6 +109,10 @@ class Window:
         """Wait until the page says something."""
         self.page.locator("#message.shown", has_text=text).wait_for()
 
+    def settle(self) -> None:
+        """Let the page handle the answers that it has got: one more request goes there and back."""
+        self.page.evaluate("() => fetch('api/state').then((answer) => answer.text())")
+
     def focused(self, what: str = "id") -> str | None:
         return self.page.evaluate(f"document.activeElement.getAttribute({what!r})")
 

@@ -34,7 +34,7 @@ TEMPERATURES = (5.0, 10.0, 20.0)
 NUMBERS = (1 / 4, 1 / 2)  # fewer neighbours, as shares of a method's `n_neighbors`
 _GAINED = 0.002  # share of MAP by which other votes than the usual ones have to be better
 _VOTES_TRIED = 6000  # held-out images by which votes are compared, at most
-_ONE_FOLD = 20_000  # images, from which on the votes of one fold are compared
+ONE_FOLD = 20_000  # images, from which on the votes of one fold are compared
 _RARE = 50  # images of a label that say half of what they could of those without any vote
 _MIXED = 20_000  # images that a mixture is learned from, at most
 _PARTS = 3  # parts of the held-out images, if folds hold out only some of all images
@@ -125,7 +125,7 @@ def _hold_out_readout(
     voting, first = Voting.of(recipe.method), []
     with closing(run_folds(tasks, n)) as results:
         if recipe.regularizations:
-            compared = order if n <= _ONE_FOLD else order[:1]
+            compared = order if n <= ONE_FOLD else order[:1]
             first = [next(results) for _ in compared]
             held_out = [labels[part.folds[number].held_out] for number in compared]
             voting = _choose_voting(first, held_out, voting)

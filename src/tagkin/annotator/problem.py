@@ -30,7 +30,7 @@ _MANY = 2000  # images, from which on three folds leave enough to learn from
 _PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
 _SHARE = 4  # part of the memory that held-out scores may take if not all of them fit
 _MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores, then: more teach little
-_MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
+MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
 _FEWEST_LABELS = 64
 _PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: several, in a fifth
 
@@ -197,7 +197,7 @@ def _fit_memory(
     """Images, labels (None for all of all) and dimensions of a space that memory holds."""
     n, n_labels = Y.shape
     memory = memory_at_hand() if memory is None else memory
-    n_images, kept, n_dimensions = n, min(n_labels, _MOST_OWN), _MOST_LABELS
+    n_images, kept, n_dimensions = n, min(n_labels, MOST_OWN), _MOST_LABELS
     if memory is not None and _PER_SCORE * n * kept > memory:
         n_scores = memory // (_PER_SCORE * _SHARE)
         n_images = max(FEWEST, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))

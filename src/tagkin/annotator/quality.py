@@ -138,7 +138,7 @@ def cross_validate(
     *tried, visual_scores = (
         hold_out(problem, candidate, part, fold_done).scores for candidate in (*recipes, visual)
     )
-    halves = _halves(len(visual_scores), groups, problem.seed)
+    halves = split_into_halves(len(visual_scores), groups, problem.seed)
     scores, judges = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
         best, truth = tried[0], Y[others]
@@ -155,7 +155,7 @@ def cross_validate(
     return _measured(how, Y, scores, visual_scores, judges, names)
 
 
-def _halves(
+def split_into_halves(
     n: int, groups: np.ndarray | None, random_state: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Two parts of n photographs, of about one size and at random, with no group in both."""

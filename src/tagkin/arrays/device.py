@@ -26,14 +26,14 @@ __all__ = [
 ]
 
 PRECISIONS = ("float32", "tf32")
-_PROCESSORS = {"cpu", "meta"}
+PROCESSORS = {"cpu", "meta"}
 _SHARE = 8  # of the free memory, one part in so many is for temporary blocks
 _MOST = 4 * 2**30  # larger blocks gain nothing
 
 
 def on_accelerator(array: Any) -> bool:
     """Whether an array lies on a device other than the processor."""
-    return is_torch_array(array) and array.device.type not in _PROCESSORS
+    return is_torch_array(array) and array.device.type not in PROCESSORS
 
 
 def device_budget(array: Any) -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from array_api_compat import device
 
 from tagkin.arrays import Array, bincount, kth_largest, namespace
-from tagkin.neighbors._scorer import Scorer
+from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["FEW_POINTS", "SampledCutoff", "candidates_among_all", "candidates_by_group_maxima"]
 

@@ -30,8 +30,8 @@ from tagkin.neighbors._candidates import (
     candidates_among_all,
     candidates_by_group_maxima,
 )
-from tagkin.neighbors._scorer import Scorer, pair_blocks
 from tagkin.neighbors.base import Neighbors
+from tagkin.neighbors.scorer import Scorer, pair_blocks
 
 __all__ = ["ranked", "search"]
 

@@ -22,7 +22,6 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
-from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
     Neighbors,
@@ -35,6 +34,7 @@ from tagkin.neighbors.base import (
     unit_rows,
     without_excluded,
 )
+from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["ExactNeighbors", "nearest"]
 

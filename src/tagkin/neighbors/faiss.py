@@ -14,7 +14,6 @@ from tagkin.arrays.records import LEFT_OUT, storable
 from tagkin.arrays.rules import Floats
 from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
-from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import ranked
 from tagkin.neighbors.base import (
     Neighbors,
@@ -28,6 +27,7 @@ from tagkin.neighbors.base import (
     without_excluded,
 )
 from tagkin.neighbors.exact import ExactNeighbors
+from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["FaissNeighbors", "recommended_index"]
 

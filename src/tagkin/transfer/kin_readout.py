@@ -15,7 +15,6 @@ from tagkin.arrays.records import Axes, storable
 from tagkin.arrays.rules import Flags, Floats, Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._likelihood import distance_weights
 from tagkin.transfer._lists import on_device_of, sums_over_lists
 from tagkin.transfer.base import (
     check_complete,
@@ -25,6 +24,7 @@ from tagkin.transfer.base import (
     count_known,
 )
 from tagkin.transfer.evidence import Evidence
+from tagkin.transfer.likelihood import distance_weights
 from tagkin.transfer.mixture import Mixture, fit_mixture
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.readout import LogisticReadout

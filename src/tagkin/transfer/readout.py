@@ -30,8 +30,6 @@ from tagkin.arrays.rules import Floats, Indices, Number, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine
 from tagkin.transfer._lists import on_device_of
-from tagkin.transfer._logistic import Unknown, fit_logistic
-from tagkin.transfer._logistic_features import Basis, orthogonal_basis
 from tagkin.transfer.base import (
     LabelTransfer,
     check_complete,
@@ -40,6 +38,8 @@ from tagkin.transfer.base import (
     check_share,
     count_known,
 )
+from tagkin.transfer.logistic import Unknown, fit_logistic
+from tagkin.transfer.logistic_features import Basis, orthogonal_basis
 from tagkin.wording import count
 
 __all__ = ["LogisticReadout"]

@@ -13,7 +13,8 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._likelihood import (
+from tagkin.transfer._lists import on_device_of, on_host
+from tagkin.transfer.likelihood import (
     Sigmoids,
     distance_weights,
     fit_distance_weights,
@@ -23,9 +24,8 @@ from tagkin.transfer._likelihood import (
     rank_weights,
     smooth,
 )
-from tagkin.transfer._lists import on_device_of, on_host
-from tagkin.transfer._pairs import Pairs
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
+from tagkin.transfer.pairs import Pairs
 
 __all__ = ["TagProp"]
 

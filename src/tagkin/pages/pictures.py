@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tagkin.annotator.suggestions import Kin
-from tagkin.pages._thumbnails import jpeg
+from tagkin.pages.thumbnails import jpeg
 
 __all__ = ["Picture", "Pictures", "data_uri", "pictures_of"]
 

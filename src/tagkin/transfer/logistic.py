@@ -38,14 +38,14 @@ from tagkin.arrays import (
     on_accelerator,
     to_numpy,
 )
-from tagkin.transfer._logistic_features import Basis, Columns, Features
+from tagkin.transfer.logistic_features import Basis, Columns, Features
 
 __all__ = ["LogisticFit", "Unknown", "fit_logistic"]
 
 _LABEL_BYTES = 2**28  # of each N×labels array; further labels are solved in a later block
 _LINE_STEPS = 2
 _CACHED = 2**17  # pairs of images and labels
-_STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
+STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
 
 
 class LogisticFit(NamedTuple):
@@ -228,7 +228,7 @@ class _Problem:
             open_ = size > tolerance**2 * first
             if not open_.any():
                 break
-            if np.count_nonzero(open_) <= _STILL_OPEN * len(
+            if np.count_nonzero(open_) <= STILL_OPEN * len(
                 open_
             ):  # solved labels cost no more work
                 done_w[:, left], done_b[left] = w, b

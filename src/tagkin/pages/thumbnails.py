@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 
 from tagkin.errors import UnreadableImage
 from tagkin.images import encode_jpeg, thumbnail
-from tagkin.pages._text import write
+from tagkin.pages.text import write
 
 __all__ = ["jpeg", "picture", "square"]
 

@@ -13,14 +13,14 @@ from tagkin.transfer._lists import on_device_of
 __all__ = ["learn_dimension_weights", "margin_loss", "sample_size"]
 
 _PULL = 0.1  # weight of the distance to targets, next to the margin over impostors
-_TARGETS, _IMPOSTORS = 10, 20
+TARGETS, IMPOSTORS = 10, 20
 _SAMPLE = 1000  # images to learn from
 _DIFFERENCES = 3 * 10**7  # most numbers in memory for the sample
 
 
 def sample_size(n_dimensions: int) -> int:
     """Return the number of images to learn from."""
-    return max(1, min(_SAMPLE, _DIFFERENCES // ((_TARGETS + _IMPOSTORS) * n_dimensions)))
+    return max(1, min(_SAMPLE, _DIFFERENCES // ((TARGETS + IMPOSTORS) * n_dimensions)))
 
 
 def learn_dimension_weights(
@@ -40,8 +40,8 @@ def learn_dimension_weights(
     indices = to_numpy(neighbors.indices)
     common = _common_labels(labels, sample, indices)
     there = (indices >= 0) & (indices != sample[:, None])
-    targets = _nearest_where(indices, there & (common > 0), _TARGETS)
-    impostors = _nearest_where(indices, there & (common == 0), _IMPOSTORS)
+    targets = _nearest_where(indices, there & (common > 0), TARGETS)
+    impostors = _nearest_where(indices, there & (common == 0), IMPOSTORS)
     useful = (targets[:, 0] >= 0) & (impostors[:, 0] >= 0)
     m = embeddings.shape[1]
     if not useful.any():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 
-from tagkin.pages._text import name_of
+from tagkin.pages.text import name_of
 from tagkin.templating import shown, template_environment
 from tagkin.wording import shares_text
 
@@ -34,6 +34,7 @@ def read_part(name: str) -> str:
 
 @cache
 def environment() -> Environment:
+    """Return the environment of the pages' templates, with their filters."""
     return template_environment(
         "tagkin.pages",
         clipped=_clip,

@@ -14,7 +14,7 @@ import numpy as np
 import scipy  # it imports its submodules at first use
 
 from tagkin.arrays import Array, clip, expit, like, namespace, on_accelerator
-from tagkin.transfer._pairs import Pairs
+from tagkin.transfer.pairs import Pairs
 
 __all__ = [
     "Sigmoids",
@@ -184,11 +184,11 @@ def fit_label_sigmoids(
     """
     d = len(pairs.unsupported_present)
     best = start or Sigmoids(np.zeros(d), np.zeros(d))
-    value, gradient, curvature = _sigmoid_problem(pairs, p, best)
+    value, gradient, curvature = sigmoid_problem(pairs, p, best)
     damping = np.zeros(d)
     for _ in range(_MAX_STEPS):
         trial = _newton_step(best, gradient, curvature, damping, monotone)
-        trial_problem = _sigmoid_problem(pairs, p, trial)
+        trial_problem = sigmoid_problem(pairs, p, trial)
         better = trial_problem[0] <= value + 1e-14
         gain = np.where(better, value - trial_problem[0], 0).sum()
         best = Sigmoids(*np.where(better, trial, best))
@@ -202,7 +202,7 @@ def fit_label_sigmoids(
     return best
 
 
-def _sigmoid_problem(
+def sigmoid_problem(
     pairs: Pairs, p: Array, sigmoids: Sigmoids
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return each label's loss (D,), its gradient by (a, b) (2, D), and its Hessian (3, D).

@@ -54,7 +54,7 @@ class Scorer:
         difference = xp.take(self.points, xp.reshape(candidates, (-1,)), axis=0)
         difference = xp.reshape(difference, (*candidates.shape, -1))
         difference -= queries[:, None, :]
-        squares = _sums_of_squares(difference)
+        squares = sums_of_squares(difference)
         if self.euclidean:
             return xp.sqrt(squares)
         # for unit vectors 1 − q·p = ‖q − p‖²/2, which keeps its digits where they are near
@@ -70,7 +70,7 @@ class Scorer:
         return xp.sqrt(clip(2 * (half_squares - scores), 0, None))
 
 
-def _sums_of_squares(values: Array) -> Array:
+def sums_of_squares(values: Array) -> Array:
     """Sums of squares over the last axis of an array (n×w×m), which may be overwritten.
 
     Every sum has the same order, wherever it is in the array. A library's own has not, with more
