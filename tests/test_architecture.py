@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src" / "tagkin"
 
 # The modules of tagkin that each room may import. One direction, no way back.
 FOUNDATION = {"errors", "arrays", "lazy_names", "progress", "wording"}
-FILES = {"errors", "filesystem", "progress"}
+FILES = {"errors", "filesystem", "progress", "sqlite"}
 ALLOWED = {
     "__init__": {
         "annotator",
@@ -42,6 +42,7 @@ ALLOWED = {
     "version": set(),
     "wording": set(),
     "filesystem": set(),
+    "sqlite": {"filesystem"},
     "machine": set(),
     "progress": set(),
     "kernels": FOUNDATION,
@@ -197,6 +198,7 @@ PURE = set(ALLOWED) - {
     "machine",
     "pages",
     "server",
+    "sqlite",
     "feature_files",
     "storage",
 }

@@ -1,7 +1,7 @@
 """The only files that tagkin changes: sidecars and photographs inside the collection.
 
-Every write, embedding and undo asks here first, at the moment when it is done: a catalogue can be
-edited by hand, an import comes from anybody, and a folder can become a link at any time.
+Every write, embedding and undo checks its path here immediately before it changes a file, because a
+catalogue can be edited by hand, an import can come from anybody, and a folder can become a link.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 import re
 from pathlib import Path
 
-from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.writes import PastWrite
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.write_records import PastWrite
 from tagkin.errors import SidecarError
 from tagkin.images.raw import raw_suffixes
 
@@ -58,7 +58,7 @@ def is_inside(path: str) -> bool:
     )
 
 
-def target_path(catalogue: Catalogue, path: str) -> Path:
+def target_path(database: Database, path: str) -> Path:
     """Return the real path of a file of the collection, with every link resolved.
 
     The functions that change files follow no link on the way to this path, so a folder that
@@ -69,23 +69,23 @@ def target_path(catalogue: Catalogue, path: str) -> Path:
     SidecarError
         If the file is outside the collection, or a link leads there.
     """
-    whole = catalogue.absolute(path)
+    whole = database.absolute(path)
     if not is_inside(path):
-        raise SidecarError(f"{whole}: outside the collection. It was left as it is.")
-    root = Path(os.path.realpath(catalogue.root))
+        raise SidecarError(f"{whole}: outside the collection. It is unchanged.")
+    root = Path(os.path.realpath(database.root))
     try:
         real = Path(whole).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise SidecarError(f"{whole}: its path leads nowhere ({error}).") from error
     if root not in real.parents:
         raise SidecarError(
-            f"{whole}: a link leads out of the collection, to {real}. It was left as it is; scan "
+            f"{whole}: a link leads out of the collection, to {real}. It is unchanged; scan "
             "that folder itself to write there."
         )
     return real
 
 
-def written_path(catalogue: Catalogue, write: PastWrite) -> Path:
+def written_path(database: Database, write: PastWrite) -> Path:
     """Return the real path of a file that was written, if no name in the catalogue leads elsewhere.
 
     Raises
@@ -96,14 +96,14 @@ def written_path(catalogue: Catalogue, write: PastWrite) -> Path:
     query = "SELECT path FROM photographs WHERE id = ?"
     try:
         check_target_names(
-            catalogue.value(query, (write.photograph,)) or "", write.file, write.backup
+            database.value(query, (write.photograph,)) or "", write.file, write.backup
         )
     except ValueError as error:
-        whole = catalogue.absolute(write.file)
+        whole = database.absolute(write.file)
         raise SidecarError(
-            f"{whole}: the catalogue is damaged, the file must be {error}. It was left as it is."
+            f"{whole}: the catalogue is damaged, the file must be {error}. It is unchanged."
         ) from error
-    return target_path(catalogue, write.file)
+    return target_path(database, write.file)
 
 
 def _suffix(path: str) -> str:

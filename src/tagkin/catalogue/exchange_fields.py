@@ -1,7 +1,6 @@
-"""The fields of exported lines: one description for each kind of line.
+"""The fields of exported lines, with a check for each.
 
-An export may come from anybody. Every field of a line is checked and converted before anything of
-the line is stored.
+An export can come from anybody, so every field is checked before anything of its line is stored.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tagkin.catalogue.targets import check_target_names, is_inside
-from tagkin.catalogue.writes import unpack_before
+from tagkin.catalogue.columns import unpack_before
+from tagkin.catalogue.target_paths import check_target_names, is_inside
 from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput, StorageError
 
@@ -79,7 +78,7 @@ def _optional(check: Check) -> Check:
 
 def _one_of(*allowed: Any) -> Check:
     def check(value: Any) -> Any:
-        if not any(type(value) is type(one) and value == one for one in allowed):
+        if not any(type(value) is type(option) and value == option for option in allowed):
             raise ValueError(" or ".join(map(repr, allowed)))
         return value
 
@@ -91,7 +90,7 @@ def _list_of(check: Check) -> Check:
         if not isinstance(value, list) or len(value) > _MOST_VALUES:
             raise ValueError(f"a list of at most {_MOST_VALUES:,} values")
         try:
-            return [check(one) for one in value]
+            return [check(item) for item in value]
         except ValueError as error:
             raise ValueError(f"a list, each of its values {error}") from None
 
@@ -184,7 +183,7 @@ def _is_plain(value: Any, levels: int) -> bool:
         return math.isfinite(value)
     if isinstance(value, dict | list):
         inside = value.values() if isinstance(value, dict) else value
-        return levels > 0 and all(_is_plain(one, levels - 1) for one in inside)
+        return levels > 0 and all(_is_plain(item, levels - 1) for item in inside)
     return True
 
 
