@@ -49,3 +49,10 @@ def test_sql_is_in_the_catalogue_alone():
         if path.parent.name != "catalogue" and SQL.search(path.read_text())
     }
     assert wrong == OTHER_DATABASES
+
+
+def test_databases_are_opened_in_one_place():
+    opening = [
+        path.name for path in PACKAGE.rglob("*.py") if "sqlite3.connect(" in path.read_text()
+    ]
+    assert opening == ["sqlite.py"]

@@ -160,11 +160,7 @@ class Catalogue(Database):
         return finish_writes(self)
 
     def undo(
-        self,
-        run: int | None = None,
-        *,
-        dry_run: bool = False,
-        progress: Progress | None = None,
+        self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None
     ) -> UndoResult:
         """Undo what a run wrote into files, or what it decided.
 
@@ -227,11 +223,7 @@ def open_catalogue(
 
 
 def open_for_scan(
-    folder: Path | None,
-    path: Path | None = None,
-    *,
-    command: str = "scan",
-    dry_run: bool = False,
+    folder: Path | None, path: Path | None = None, *, command: str = "scan", dry_run: bool = False
 ) -> Catalogue:
     """Open the catalogue of a folder, create it if needed, and recognise a moved folder.
 

@@ -13,6 +13,7 @@ from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import StorageError
 
 __all__ = [
+    "REBUILD",
     "Evidence",
     "damaged",
     "pack_before",
@@ -24,15 +25,19 @@ __all__ = [
     "unpack_evidence",
 ]
 
+REBUILD = (
+    "Put the file aside and scan again: your tags are in your files; decisions come back with "
+    "`tagkin import`, if you exported them."
+)
+"""The remedy for a damaged catalogue."""
+
 T = TypeVar("T", dict[str, Any], list[Any])
 
 
 def damaged(reason: str) -> StorageError:
     """Return the error for a value that tagkin cannot have written."""
     return StorageError(
-        f"The catalogue is damaged: a stored value is invalid ({reason}). Put the file aside and "
-        "scan again: your tags are in your files; decisions come back with `tagkin import`, if you "
-        "exported them."
+        f"The catalogue is damaged: a stored value is invalid ({reason}). {REBUILD}"
     )
 
 

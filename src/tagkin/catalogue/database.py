@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tagkin import sqlite
-from tagkin.catalogue.columns import read_json, sql_text
+from tagkin.catalogue.columns import REBUILD, read_json, sql_text
 from tagkin.catalogue.schema import MIGRATIONS, applied_migrations
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import InvalidInput, StorageError
@@ -299,11 +299,7 @@ class Database:
             )
         # damaged text can also be in SQLite's own message
         if sqlite.is_damage(error) or isinstance(error, UnicodeDecodeError):
-            return (
-                f"The catalogue {self.path} is damaged ({error}). Put it aside and scan again: "
-                "your tags are in your files; decisions come back with `tagkin import`, if you "
-                "exported them."
-            )
+            return f"The catalogue {self.path} is damaged ({error}). {REBUILD}"
         if sqlite.is_full(error):
             return f"The disk is full; the catalogue {self.path} is unchanged. Free some space."
         return f"The catalogue {self.path} cannot be {verb}: {error}."

@@ -327,8 +327,7 @@ def _decide_suggestions(
     run, verdict, note = decision
     connection.execute("DROP TABLE IF EXISTS temp.chosen")
     connection.execute(
-        f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}",
-        values,
+        f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}", values
     )
     connection.execute(
         "INSERT INTO decisions "

@@ -111,14 +111,14 @@ class Doubts(Part):
         )
         names: dict[str, str | None] = dict(rows)
         decided = self._pairs("decisions o JOIN photographs p ON p.content = o.content AND o.holds")
-        found = self._pairs("found o JOIN photographs p ON p.id = o.photograph")
+        in_files = self._pairs("found o JOIN photographs p ON p.id = o.photograph")
         undecided: dict[tuple[str, str, str], Finding] = {}
         for finding in findings:
             tag = names.get(finding.tag, finding.tag)
             if tag is None:
                 continue
             pair = finding.file, tag
-            if pair not in decided and not (finding.kind == "missing" and pair in found):
+            if pair not in decided and not (finding.kind == "missing" and pair in in_files):
                 undecided.setdefault((*pair, finding.kind), dataclasses.replace(finding, tag=tag))
         return list(undecided.values())
 

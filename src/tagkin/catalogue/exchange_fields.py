@@ -106,6 +106,15 @@ def _pair(first: Check, second: Check) -> Check:
     return check
 
 
+def _string(expected: str, is_valid: Callable[[str], object]) -> Check:
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or not is_valid(value):
+            raise ValueError(expected)
+        return value
+
+    return check
+
+
 def _number(value: Any) -> int:
     if type(value) is not int or not 0 < value < 2**63:
         raise ValueError("a positive whole number")
@@ -118,41 +127,12 @@ def _share(value: Any) -> float:
     return float(value)
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not _is_unicode(value):
-        raise ValueError(f"text of at most {_LONGEST_TEXT:,} characters")
-    return value
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
-
-
-def _matching(pattern: re.Pattern[str], expected: str) -> Check:
-    def check(value: Any) -> str:
-        if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise ValueError(expected)
-        return value
-
-    return check
-
-
-def _tag(value: Any) -> str:
-    is_short = isinstance(value, str) and len(value) <= _LONGEST_TAG
-    if not is_short or not _is_unicode(value) or not tidy(value):
-        raise ValueError(f"a tag of at most {_LONGEST_TAG:,} characters")
-    return value
-
-
-def _path(value: Any) -> str:
-    expected = "a path inside the collection"
-    if not isinstance(value, str) or not is_inside(value):
-        raise ValueError(expected)
+def _is_unicode(text: str, errors: str = "strict") -> bool:
     try:
-        value.encode("utf-8", "surrogateescape")  # names that are not UTF-8 are allowed
+        text.encode("utf-8", errors)
     except UnicodeEncodeError:
-        raise ValueError(expected) from None
-    return value
+        return False
+    return True
 
 
 def _moment(value: Any) -> str:
@@ -164,12 +144,6 @@ def _moment(value: Any) -> str:
     except (OverflowError, TypeError, ValueError):
         pass
     raise ValueError("a date and time with a UTC offset (ISO 8601)")
-
-
-def _digest(value: Any) -> bytes:
-    if not isinstance(value, str) or not _HEX.fullmatch(value):
-        raise ValueError("a SHA-256 in hexadecimal")
-    return bytes.fromhex(value)
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -200,10 +174,29 @@ def _compressed(value: Any) -> bytes:
     return data
 
 
+_text = _string(
+    f"text of at most {_LONGEST_TEXT:,} characters",
+    lambda text: len(text) <= _LONGEST_TEXT and _is_unicode(text),
+)
+_tag = _string(
+    f"a tag of at most {_LONGEST_TAG:,} characters",
+    lambda tag: len(tag) <= _LONGEST_TAG and _is_unicode(tag) and tidy(tag),
+)
+_path = _string(  # which need not be UTF-8
+    "a path inside the collection",
+    lambda path: is_inside(path) and _is_unicode(path, "surrogateescape"),
+)
+_hex = _string("a SHA-256 in hexadecimal", _HEX.fullmatch)
+
+
+def _digest(value: Any) -> bytes:
+    return bytes.fromhex(_hex(value))
+
+
 LINES: dict[str, dict[str, Check]] = {
     "run": {
         "id": _number,
-        "what": _matching(_COMMAND, "a command"),
+        "what": _string("a command", _COMMAND.fullmatch),
         "started_at": _moment,
         "ended_at": _optional(_moment),
         "model": _optional(_text),
@@ -211,11 +204,7 @@ LINES: dict[str, dict[str, Check]] = {
         "outcome": _mapping,
         "undoes": _optional(_number),
     },
-    "tag": {
-        "tag": _tag,
-        "same_as": _optional(_tag),
-        "forgotten": _one_of(True, False),
-    },
+    "tag": {"tag": _tag, "same_as": _optional(_tag), "forgotten": _one_of(True, False)},
     "decision": {
         "run": _number,
         "content": _digest,
@@ -235,7 +224,9 @@ LINES: dict[str, dict[str, Check]] = {
         "path": _path,
         "file": _path,
         "tags": _list_of(_tag),
-        "added": _list_of(_pair(_matching(_PROPERTY, "a property such as dc:subject"), _text)),
+        "added": _list_of(
+            _pair(_string("a property such as dc:subject", _PROPERTY.fullmatch), _text)
+        ),
         "before": _optional(_compressed),
         "after": _digest,
         "backup": _optional(_path),

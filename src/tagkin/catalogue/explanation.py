@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -76,7 +77,7 @@ class Explained:
 
 @dataclass
 class _TagHistory:
-    """What the catalogue knows of a tag of a photograph."""
+    """The catalogue's knowledge of a tag of a photograph."""
 
     sources: list[TagSource] = field(default_factory=list)
     state: str = ""
@@ -85,19 +86,16 @@ class _TagHistory:
     evidence: bytes | None = None
 
 
-class _Tags(dict[str, _TagHistory]):
-    def __missing__(self, name: str) -> _TagHistory:
-        self[name] = _TagHistory()
-        return self[name]
+_Tags = defaultdict[str, _TagHistory]
 
 
 def explain_photograph(database: Database, path: str) -> Explained:
     """Return where each tag of a photograph comes from, by its path from the root."""
     content = Photographs(database).content_of(path)
     digest = database.value("SELECT digest FROM contents WHERE id = ?", (content,))
-    tags = _Tags()
-    found = _found_tags(database, content)
-    for name, places, photograph in found:
+    tags: _Tags = defaultdict(_TagHistory)
+    in_files = _tags_in_files(database, content)
+    for name, places, photograph in in_files:
         tags[name].state = "found"
         for word, place in places:
             file = place or photograph
@@ -106,7 +104,7 @@ def explain_photograph(database: Database, path: str) -> Explained:
     _add_suggestions(database, content, tags)
     _add_decisions(database, content, tags)
     written = _writes(database, content)
-    for name, source in [*_earlier_writes(database, found, written), *written]:
+    for name, source in [*_earlier_writes(database, in_files, written), *written]:
         tags[name].sources.append(source)
     known = {name: tag for name, tag in tags.items() if tag.state}
     names = sorted(known, key=lambda name: (_STATES.index(known[name].state), name))
@@ -127,7 +125,7 @@ def explain_photograph(database: Database, path: str) -> Explained:
     return Explained(path, digest.hex(), provenance)
 
 
-def _found_tags(database: Database, content: int) -> list[tuple[str, list[Any], str]]:
+def _tags_in_files(database: Database, content: int) -> list[tuple[str, list[Any], str]]:
     rows = database.rows(
         "SELECT t.name, f.places, p.path FROM photographs p JOIN found f ON f.photograph = p.id "
         "JOIN tags t ON t.id = f.tag WHERE p.content = ? AND p.gone IS NULL ORDER BY p.path, t.id",
@@ -196,14 +194,14 @@ def _writes(database: Database, content: int) -> list[tuple[str, TagSource]]:
 
 def _earlier_writes(
     database: Database,
-    found: Sequence[tuple[str, list[Any], str]],
+    in_files: Sequence[tuple[str, list[Any], str]],
     written: Sequence[tuple[str, TagSource]],
 ) -> list[tuple[str, TagSource]]:
     """Return writes that only the sidecars know of, because of another or a rebuilt catalogue."""
     known = {(name, source.file) for name, source in written}
     marks: dict[str, list[WrittenTag]] = {}
     sources = []
-    for name, places, _ in found:
+    for name, places, _ in in_files:
         for word, file in places:
             if not file.lower().endswith(".xmp") or (name, file) in known:
                 continue

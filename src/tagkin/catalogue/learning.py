@@ -34,7 +34,7 @@ _MANY, _SHARE = 200, 0.1  # decisions, and their share of all tags, that make a 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a review of a collection lacks."""
+    """The missing parts of a review."""
 
     tags: bool
     """There are no tags, so nothing to learn from."""
@@ -85,7 +85,7 @@ class Model(Part):
         """Return the model's folder; raise `StorageError` if there is no model."""
         if not self._db.model_folder.is_dir():
             raise StorageError(
-                f"There is no model of {self._db.root} yet. `tagkin train` makes one."
+                f"There is no model of {self._db.root} yet. `tagkin train` learns one."
             )
         return self._db.model_folder
 

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.decision_records import (
-    ACCEPTED,
-    ACCEPTED_TOGETHER,
-    REJECTED,
-    store_decision,
-)
+from tagkin.catalogue.decision_records import ACCEPTED, ACCEPTED_TOGETHER, REJECTED, store_decision
 from tagkin.catalogue.tag_records import TagNumbers, resolve_spelling
 from tagkin.errors import InvalidInput
 
@@ -171,8 +166,7 @@ def _pair_states(
 def _find_origin(connection: sqlite3.Connection, state: _PairState) -> tuple[Any, Any, Any]:
     """Return run, confidence and evidence of the suggestion that a decision answers.
 
-    That is the open suggestion, else the one that the page showed, else the one that the decision
-    before answered.
+    That is the open one, else the one that the page showed, else that of the earlier decision.
     """
     row = connection.execute(
         "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?",

@@ -15,8 +15,12 @@ from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Part
 from tagkin.errors import InvalidInput, NotFound
 
-__all__ = ["ContentFile", "Photographs", "TaggedContent", "in_folder"]
+__all__ = ["COUNT_FILES", "ContentFile", "Photographs", "TaggedContent", "in_folder"]
 
+COUNT_FILES = (
+    "(SELECT count(*) FROM photographs) - (SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
+)
+"""SQL: the number of existing photographs with copies, from indices alone."""
 _LIKELY = 0.1  # confidence of a suggestion that is worth a decision
 
 
@@ -95,8 +99,7 @@ class Photographs(Part):
         n_readable, n_unread, n_files, n_untagged = self._db.rows(
             "SELECT count(*), "
             "(SELECT count(*) FROM photographs WHERE content IS NULL AND gone IS NULL), "
-            "(SELECT count(*) FROM photographs WHERE gone IS NULL), "
-            "coalesce(sum(n_tags = 0), 0) FROM contents c WHERE EXISTS "
+            f"{COUNT_FILES}, coalesce(sum(n_tags = 0), 0) FROM contents c WHERE EXISTS "
             "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)"
         )[0]
         n_photographs = n_readable + n_unread

@@ -17,12 +17,7 @@ from typing import Any, NamedTuple
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
-from tagkin.catalogue.moved_writes import (
-    Move,
-    move_writes,
-    photographs_written_into,
-    swap_writes,
-)
+from tagkin.catalogue.moved_writes import Move, move_writes, photographs_written_into, swap_writes
 from tagkin.catalogue.tag_file import read_tag_file
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
 from tagkin.collection import locate_keywords

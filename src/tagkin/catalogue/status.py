@@ -23,7 +23,7 @@ _DECIDED = (
 
 @dataclass(frozen=True)
 class Status:
-    """What there is, what was decided, and what is left to do."""
+    """The state of a collection: what there is, what was decided, and what is left to do."""
 
     root: str
     catalogue: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Database, Part
-from tagkin.catalogue.photographs import Photographs
+from tagkin.catalogue.photographs import COUNT_FILES, Photographs
 from tagkin.catalogue.tag_records import TagNumbers
 
 if TYPE_CHECKING:
@@ -96,15 +96,9 @@ class Suggestions(Part):
     """The open suggestions of a catalogue: ``catalogue.suggestions``."""
 
     def replace(self, run: int, suggestions: Sequence[tuple[int, Sequence[Suggested]]]) -> int:
-        """Replace the suggestions for contents; return how many were stored.
+        """Replace the suggestions for contents by those of a run; return how many were stored.
 
         Tags that a person decided on, that the photograph has, or that are forgotten are omitted.
-
-        Parameters
-        ----------
-        run : int
-            The run that suggests them.
-        suggestions : sequence of (content, suggestions)
         """
         n = 0
         with self._db.transaction() as connection:
@@ -214,13 +208,8 @@ class Suggestions(Part):
             "SELECT total(n_suggested), total(expected), total(n_accepted), total(n_rejected) "
             "FROM tags"
         )[0]
-        # two counts over indices; the photographs with gone IS NULL have none
-        n_photographs = self._db.value(
-            "SELECT (SELECT count(*) FROM photographs) - "
-            "(SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
-        )
         return ReviewProgress(
-            n_photographs,
+            self._db.value(f"SELECT {COUNT_FILES}"),
             int(n_suggestions),
             self._db.value("SELECT count(*) FROM contents WHERE n_suggested > 0"),
             max(0.0, expected),

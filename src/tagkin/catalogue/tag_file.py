@@ -31,15 +31,8 @@ def read_tag_file(
 ) -> TagFileChanges | None:
     """Store the tags in the tag file of a collection; None if nothing changed.
 
-    Parameters
-    ----------
-    database : Database
-    listing : Listing
-        The photographs in the folder.
-    options : dict
-        The user's "tags" and "column".
-    is_stale : bool
-        Whether photographs changed, so an unchanged file must be read, too.
+    `options` are the user's "tags" and "column". If photographs changed, `is_stale`, an unchanged
+    file is read, too.
     """
     settings = database.settings
     wanted = settings | options

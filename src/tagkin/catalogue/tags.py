@@ -202,10 +202,7 @@ class Tags(Part):
         if dry_run:
             return plan
         parameters = {"tags": plan.tags, "into": into}
-        with (
-            self._db.transaction() as connection,
-            self._db.run(f"tags {what}", parameters) as run,
-        ):
+        with self._db.transaction() as connection, self._db.run(f"tags {what}", parameters) as run:
             for number in numbers:
                 if into is None:
                     forget_tag(connection, number)

@@ -11,30 +11,20 @@ import re
 from pathlib import Path
 
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.write_records import PastWrite
 from tagkin.errors import SidecarError
 from tagkin.images.raw import raw_suffixes
 
-__all__ = ["check_target_names", "is_inside", "target_path", "written_path"]
+__all__ = ["check_target_names", "is_inside", "target_path"]
 
 _SIDECAR = re.compile(r"(?s).+\.xmp", re.IGNORECASE)
 _BACKUP = re.compile(r"(?s).+_original[0-9]*")
 
 
 def check_target_names(photograph: str, file: str, backup: str | None) -> None:
-    """Reject names that no write to a photograph's files can have.
+    """Reject names that no write to a photograph's files can have, by their paths from the root.
 
-    Parameters
-    ----------
-    photograph, file : str
-        Paths from the root: the photograph, and the file that was written.
-    backup : str or None
-        Name of the photograph's backup; None if the file is a sidecar.
-
-    Raises
-    ------
-    ValueError
-        The message completes the sentence "`file` must be ...".
+    `backup` is None if the file is a sidecar. The message of the ValueError completes the sentence
+    "`file` must be ...".
     """
     if not is_inside(file):
         raise ValueError("a path inside the collection")
@@ -83,27 +73,6 @@ def target_path(database: Database, path: str) -> Path:
             "that folder itself to write there."
         )
     return real
-
-
-def written_path(database: Database, write: PastWrite) -> Path:
-    """Return the real path of a file that was written, if no name in the catalogue leads elsewhere.
-
-    Raises
-    ------
-    SidecarError
-        As in `target_path`, and for a name that no write can have.
-    """
-    query = "SELECT path FROM photographs WHERE id = ?"
-    try:
-        check_target_names(
-            database.value(query, (write.photograph,)) or "", write.file, write.backup
-        )
-    except ValueError as error:
-        whole = database.absolute(write.file)
-        raise SidecarError(
-            f"{whole}: the catalogue is damaged, the file must be {error}. It is unchanged."
-        ) from error
-    return target_path(database, write.file)
 
 
 def _suffix(path: str) -> str:

@@ -13,7 +13,6 @@ from tagkin.catalogue.decisions import DecidedTag, Decisions
 from tagkin.catalogue.moved_writes import is_of_another
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.tag_records import TagNumbers
-from tagkin.catalogue.target_paths import written_path
 from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
 from tagkin.collection.sidecars import (
@@ -130,7 +129,7 @@ class _FileUndo:
         self.writes = Writes(database)
         if photograph := self.writes.vanished_photograph(write):
             raise SidecarError(f"{photograph}: vanished. Scan the folder, then undo again.")
-        self.path = written_path(database, write)
+        self.path = self.writes.path_of(write)
         if is_of_another(database, write):
             raise SidecarError(
                 f"{self.path}: its photograph changed since the last scan, and may be another one. "
@@ -198,7 +197,7 @@ class _FileUndo:
             drop_copy(first)
 
     def _embedded(self, write: PastWrite) -> Embedded:
-        path = written_path(self.database, write)
+        path = self.writes.path_of(write)
         before = (write.before or b"").decode()
         backup = path.with_name(write.backup or path.name)
         return Embedded(path, backup, before, write.after, tuple(write.added))
@@ -212,7 +211,7 @@ class _FileUndo:
 
 def _safe_path(database: Database, write: PastWrite) -> Path | None:
     try:
-        return written_path(database, write)
+        return Writes(database).path_of(write)
     except SidecarError:
         return None
 

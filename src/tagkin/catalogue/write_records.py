@@ -10,11 +10,14 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import damaged, pack_before, read_json, sql_text, unpack_before
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.target_paths import check_target_names, target_path
+from tagkin.errors import SidecarError
 
 __all__ = ["PastWrite", "ToWrite", "Writes"]
 
@@ -186,6 +189,25 @@ class Writes(Part):
             return [_past_write(*row) for row in rows]
         except (AttributeError, TypeError, ValueError) as error:
             raise damaged(str(error)) from error
+
+    def path_of(self, write: PastWrite) -> Path:
+        """Return the real path of a written file, if no name in the catalogue leads elsewhere.
+
+        Raises
+        ------
+        SidecarError
+            As in `target_path`, and for a name that no write can have.
+        """
+        query = "SELECT path FROM photographs WHERE id = ?"
+        photograph = self._db.value(query, (write.photograph,)) or ""
+        try:
+            check_target_names(photograph, write.file, write.backup)
+        except ValueError as error:
+            raise SidecarError(
+                f"{self._db.absolute(write.file)}: the catalogue is damaged, the file must be "
+                f"{error}. It is unchanged."
+            ) from error
+        return target_path(self._db, write.file)
 
     def vanished_photograph(self, write: PastWrite) -> str | None:
         """Return the photograph of a write if neither it nor the file exists, else None.

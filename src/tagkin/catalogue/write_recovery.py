@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.tag_records import TagNumbers, replace_places
-from tagkin.catalogue.target_paths import target_path, written_path
+from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.collection.sidecars import (
     Embedded,
@@ -35,7 +35,7 @@ def finish_writes(database: Database) -> int:
     for write in writes.unfinished():
         with suppress(SidecarError):  # never touch a file outside the collection
             if not writes.vanished_photograph(write):
-                unfinished.append((write, written_path(database, write)))
+                unfinished.append((write, writes.path_of(write)))
     for folder in {path.parent for _, path in unfinished}:
         remove_scratch(folder)
     for write, path in unfinished:
