@@ -39,7 +39,7 @@ def test_other_rooms_use_public_names_only():
 
 def test_the_file_map_names_every_module_once():
     modules = {path.stem for path in (PACKAGE / "catalogue").glob("*.py")} - {"__init__"}
-    assert sorted(re.findall(r"^``(\w+)``", catalogue.__doc__, re.MULTILINE)) == sorted(modules)
+    assert sorted(re.findall(r"^\| `(\w+)` \|", catalogue.__doc__, re.MULTILINE)) == sorted(modules)
 
 
 def test_sql_is_in_the_catalogue_alone():

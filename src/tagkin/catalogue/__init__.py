@@ -5,47 +5,48 @@ delete it and scan again; then only decisions and history are lost, unless you e
 
 Where to find what, in the order of the story:
 
-=====================  ==========================================================
-``catalogue``          `Catalogue`: what commands do; opening one
-``known_catalogues``   which catalogue belongs to which folder
-``database``           the SQLite file: connection, transactions, runs
-``writer_lock``        one writer at a time
-``schema``             tables, triggers, migrations
-``columns``            values as columns store them
-**scan**
-``scanner``            compares the folder with the catalogue
-``listing``            the photographs in the folder, by name and state
-``tag_file``           the tag file of the collection
-``tag_records``        tags in the database: names, files, merging
-``photographs``        photographs by path, content or tag
-**learn and suggest**
-``learning``           the model: training, and suggesting with it
-``suggest_run``        a run of suggestions; updating a model without a fit
-``suggestions``        open suggestions, by tag or photograph
-``doubts``             tags that seem wrong or missing
-``live_review``        suggestions reordered after every decision
-``live_candidates``    the suggestions and decisions that it starts from
-**decide**
-``filters``            which suggestions a decision is about
-``decisions``          accepting, rejecting, undoing
-``page_decisions``     a step on the review page
-``decision_records``   decisions in the database
-``tags``               counts; renaming, merging, forgetting
-``duplicate_tags``     likely duplicates among tags
-``status``             the collection in a few numbers
-``explanation``        where each tag of a photograph comes from
-**write and undo**
-``write_run``          accepted tags into sidecars or photographs
-``write_records``      every write, with the former content
-``write_recovery``     writes of killed runs
-``moved_writes``       write records of moved photographs
-``target_paths``       the only files that tagkin changes
-``undo``               files restored, decisions reopened
-``runs``               the history
-**exchange**
-``exchange``           export and import
-``exchange_fields``    checks of imported fields
-=====================  ==========================================================
+| module | what is in it |
+|---|---|
+| **open** | |
+| `catalogue` | `Catalogue`: what commands do; opening one |
+| `known_catalogues` | which catalogue belongs to which folder |
+| `database` | the SQLite file: connection, transactions, runs |
+| `writer_lock` | one writer at a time |
+| `schema` | tables, triggers, migrations |
+| `columns` | values as columns store them |
+| **scan** | |
+| `scanner` | compares the folder with the catalogue |
+| `listing` | the photographs in the folder, by name and state |
+| `tag_file` | the tag file of the collection |
+| `tag_records` | tags in the database: names, files, merging |
+| `photographs` | photographs by path, content or tag |
+| **learn and suggest** | |
+| `learning` | the model: training, and suggesting with it |
+| `suggest_run` | a run of suggestions; updating a model without a fit |
+| `suggestions` | open suggestions, by tag or photograph |
+| `doubts` | tags that seem wrong or missing |
+| `live_review` | suggestions reordered after every decision |
+| `live_candidates` | the suggestions and decisions that it starts from |
+| **decide** | |
+| `filters` | which suggestions a decision is about |
+| `decisions` | accepting, rejecting, undoing |
+| `page_decisions` | a step on the review page |
+| `decision_records` | decisions in the database |
+| `tags` | counts; renaming, merging, forgetting |
+| `duplicate_tags` | likely duplicates among tags |
+| `status` | the collection in a few numbers |
+| `explanation` | where each tag of a photograph comes from |
+| **write and undo** | |
+| `write_run` | accepted tags into sidecars or photographs |
+| `write_records` | every write, with the former content |
+| `write_recovery` | writes of killed runs |
+| `moved_writes` | write records of moved photographs |
+| `target_paths` | the only files that tagkin changes |
+| `undo` | files restored, decisions reopened |
+| `runs` | the history |
+| **exchange** | |
+| `exchange` | export and import |
+| `exchange_fields` | checks of imported fields |
 """
 
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan

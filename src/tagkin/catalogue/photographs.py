@@ -209,9 +209,9 @@ class Photographs(Part):
             )
             values["tag"] = tags[0]
         rows = self._db.rows(
-            "SELECT p.id, p.path, c.id, c.digest FROM photographs p "
-            f"LEFT JOIN contents c ON c.id = p.content WHERE p.id IN ({query} ORDER BY 1 LIMIT :n) "
-            "ORDER BY p.id",
+            f"SELECT p.id, p.path, c.id, c.digest FROM ({query} ORDER BY 1 LIMIT :n) s "
+            "CROSS JOIN photographs p ON p.id = s.id LEFT JOIN contents c ON c.id = p.content "
+            "ORDER BY s.id",
             values,
         )
         return [
