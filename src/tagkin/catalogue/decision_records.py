@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tagkin.catalogue.database import utc_now
+from tagkin.catalogue.tag_records import IN_FILES
 
 __all__ = [
     "ACCEPTED",
@@ -96,8 +97,7 @@ def _reopen(connection: sqlite3.Connection, decision: int) -> None:
     connection.execute(
         "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
         "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "
-        "AND suggested_by IS NOT NULL AND NOT EXISTS (SELECT 1 FROM found f JOIN photographs p "
-        "ON p.id = f.photograph WHERE p.content = d.content AND f.tag = d.tag) "
+        f"AND suggested_by IS NOT NULL AND NOT {IN_FILES.format('d.content', 'd.tag')} "
         "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND t.forgotten) "
         "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
         (decision,),

@@ -20,7 +20,7 @@ from tagkin.catalogue.decision_records import (
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs
 from tagkin.catalogue.photographs import Photographs
-from tagkin.catalogue.tag_records import TagNumbers, resolve_spelling
+from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
@@ -142,8 +142,7 @@ class Decisions(Part):
                 row = self._db.row(
                     "SELECT EXISTS (SELECT 1 FROM suggestions WHERE content = ?1 AND tag = t.id), "
                     "(SELECT verdict FROM decisions WHERE content = ?1 AND tag = t.id AND holds), "
-                    "EXISTS (SELECT 1 FROM found f JOIN photographs p ON p.id = f.photograph "
-                    "WHERE p.content = ?1 AND f.tag = t.id) "
+                    f"{IN_FILES.format('?1', 't.id')} "
                     "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id) WHERE s.name = ?2",
                     (content, name),
                 )

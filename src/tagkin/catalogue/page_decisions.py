@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import ACCEPTED, ACCEPTED_TOGETHER, REJECTED, store_decision
-from tagkin.catalogue.tag_records import TagNumbers, resolve_spelling
+from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
 from tagkin.errors import InvalidInput
 
 __all__ = ["Batch", "Pair", "Shown", "decide_pairs"]
@@ -143,8 +143,7 @@ def _pair_states(
     data = json.dumps([[*pair, verdict] for pair, (verdict, _) in wanted.items()])
     rows = connection.execute(
         "SELECT w.content, w.tag, w.verdict, s.run IS NOT NULL, d.verdict, d.run, "
-        "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
-        "WHERE p.content = w.content AND f.tag = w.tag), "
+        f"{IN_FILES.format('w.content', 'w.tag')}, "
         "EXISTS (SELECT 1 FROM doubts o WHERE o.content = w.content AND o.tag = w.tag "
         "AND o.kind = 'wrong'), "
         f"{ACCEPTED_TOGETHER.format('d')} "

@@ -13,6 +13,7 @@ from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
 __all__ = [
+    "IN_FILES",
     "Places",
     "TagNumbers",
     "check_tag",
@@ -22,6 +23,11 @@ __all__ = [
     "resolve_spelling",
 ]
 
+IN_FILES = (
+    "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
+    "WHERE p.content = {} AND f.tag = {})"
+)
+"""SQL: files of a content have a tag."""
 _NOT_IN_XML = "\ufffe\uffff"
 
 
@@ -178,8 +184,7 @@ def merge_tag(connection: sqlite3.Connection, tag: int, into: int) -> None:
         "WHERE o.content = s.content AND o.tag = :into) "
         "AND NOT EXISTS (SELECT 1 FROM decisions d "
         "WHERE d.content = s.content AND d.tag = :into AND d.holds) "
-        "AND NOT EXISTS (SELECT 1 FROM found f JOIN photographs p ON p.id = f.photograph "
-        "WHERE p.content = s.content AND f.tag = :into)",
+        f"AND NOT {IN_FILES.format('s.content', ':into')}",
         pair,
     )
     for table in ("suggestions", "doubts"):
