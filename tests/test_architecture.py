@@ -21,7 +21,7 @@ PACKAGE = ROOT / "src" / "tagkin"
 
 # The modules of tagkin that each room may import. One direction, no way back.
 FOUNDATION = {"errors", "arrays", "lazy_names", "progress", "wording"}
-FILES = {"errors", "filesystem", "progress"}
+FILES = {"errors", "filesystem", "progress", "sqlite"}
 ALLOWED = {
     "__init__": {
         "annotator",
@@ -46,6 +46,7 @@ ALLOWED = {
     "version": set(),
     "wording": set(),
     "filesystem": set(),
+    "sqlite": {"filesystem"},
     "machine": set(),
     "progress": set(),
     "kernels": FOUNDATION,
@@ -201,6 +202,7 @@ PURE = set(ALLOWED) - {
     "machine",
     "pages",
     "server",
+    "sqlite",
     "feature_files",
     "storage",
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tagkin.catalogue import Catalogue, Suggested, put_suggestions
+from tagkin.catalogue import Catalogue, Suggested
 from tagkin.server import Review
 
 from .browser import Running
@@ -44,7 +44,7 @@ def refit(catalogue: Catalogue) -> None:
             (content, [Suggested("beach" if i < 2 else "snow", 0.7, [])])
             for i, content in enumerate(contents)
         ]
-        put_suggestions(catalogue, run.id, each)
+        catalogue.suggestions.replace(run.id, each)
 
 
 def held(catalogue: Catalogue) -> dict[tuple[int, str], int]:

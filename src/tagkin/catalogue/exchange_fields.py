@@ -1,7 +1,6 @@
-"""The fields of exported lines: one description for each kind of line.
+"""The fields of exported lines, with a check for each.
 
-An export may come from anybody. Every field of a line is checked and converted before anything of
-the line is stored.
+An export can come from anybody, so every field is checked before anything of its line is stored.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tagkin.catalogue.targets import check_target_names, is_inside
-from tagkin.catalogue.writes import unpack_before
+from tagkin.catalogue.columns import unpack_before
+from tagkin.catalogue.target_paths import check_target_names, is_inside
 from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput, StorageError
 
@@ -79,7 +78,7 @@ def _optional(check: Check) -> Check:
 
 def _one_of(*allowed: Any) -> Check:
     def check(value: Any) -> Any:
-        if not any(type(value) is type(one) and value == one for one in allowed):
+        if not any(type(value) is type(option) and value == option for option in allowed):
             raise ValueError(" or ".join(map(repr, allowed)))
         return value
 
@@ -91,7 +90,7 @@ def _list_of(check: Check) -> Check:
         if not isinstance(value, list) or len(value) > _MOST_VALUES:
             raise ValueError(f"a list of at most {_MOST_VALUES:,} values")
         try:
-            return [check(one) for one in value]
+            return [check(item) for item in value]
         except ValueError as error:
             raise ValueError(f"a list, each of its values {error}") from None
 
@@ -103,6 +102,15 @@ def _pair(first: Check, second: Check) -> Check:
         if not isinstance(value, list) or len(value) != 2:
             raise ValueError("a pair")
         return first(value[0]), second(value[1])
+
+    return check
+
+
+def _string(expected: str, is_valid: Callable[[str], object]) -> Check:
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or not is_valid(value):
+            raise ValueError(expected)
+        return value
 
     return check
 
@@ -119,41 +127,12 @@ def _share(value: Any) -> float:
     return float(value)
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not _is_unicode(value):
-        raise ValueError(f"text of at most {_LONGEST_TEXT:,} characters")
-    return value
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
-
-
-def _matching(pattern: re.Pattern[str], expected: str) -> Check:
-    def check(value: Any) -> str:
-        if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise ValueError(expected)
-        return value
-
-    return check
-
-
-def _tag(value: Any) -> str:
-    is_short = isinstance(value, str) and len(value) <= _LONGEST_TAG
-    if not is_short or not _is_unicode(value) or not tidy(value):
-        raise ValueError(f"a tag of at most {_LONGEST_TAG:,} characters")
-    return value
-
-
-def _path(value: Any) -> str:
-    expected = "a path inside the collection"
-    if not isinstance(value, str) or not is_inside(value):
-        raise ValueError(expected)
+def _is_unicode(text: str, errors: str = "strict") -> bool:
     try:
-        value.encode("utf-8", "surrogateescape")  # names that are not UTF-8 are allowed
+        text.encode("utf-8", errors)
     except UnicodeEncodeError:
-        raise ValueError(expected) from None
-    return value
+        return False
+    return True
 
 
 def _moment(value: Any) -> str:
@@ -167,12 +146,6 @@ def _moment(value: Any) -> str:
     raise ValueError("a date and time with a UTC offset (ISO 8601)")
 
 
-def _digest(value: Any) -> bytes:
-    if not isinstance(value, str) or not _HEX.fullmatch(value):
-        raise ValueError("a SHA-256 in hexadecimal")
-    return bytes.fromhex(value)
-
-
 def _mapping(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not _is_plain(value, _DEEPEST):
         raise ValueError(f"an object of finite values, at most {_DEEPEST} levels deep")
@@ -184,7 +157,7 @@ def _is_plain(value: Any, levels: int) -> bool:
         return math.isfinite(value)
     if isinstance(value, dict | list):
         inside = value.values() if isinstance(value, dict) else value
-        return levels > 0 and all(_is_plain(one, levels - 1) for one in inside)
+        return levels > 0 and all(_is_plain(item, levels - 1) for item in inside)
     return True
 
 
@@ -201,10 +174,29 @@ def _compressed(value: Any) -> bytes:
     return data
 
 
+_text = _string(
+    f"text of at most {_LONGEST_TEXT:,} characters",
+    lambda text: len(text) <= _LONGEST_TEXT and _is_unicode(text),
+)
+_tag = _string(
+    f"a tag of at most {_LONGEST_TAG:,} characters",
+    lambda tag: len(tag) <= _LONGEST_TAG and _is_unicode(tag) and tidy(tag),
+)
+_path = _string(  # which need not be UTF-8
+    "a path inside the collection",
+    lambda path: is_inside(path) and _is_unicode(path, "surrogateescape"),
+)
+_hex = _string("a SHA-256 in hexadecimal", _HEX.fullmatch)
+
+
+def _digest(value: Any) -> bytes:
+    return bytes.fromhex(_hex(value))
+
+
 LINES: dict[str, dict[str, Check]] = {
     "run": {
         "id": _number,
-        "what": _matching(_COMMAND, "a command"),
+        "what": _string("a command", _COMMAND.fullmatch),
         "started_at": _moment,
         "ended_at": _optional(_moment),
         "model": _optional(_text),
@@ -212,11 +204,7 @@ LINES: dict[str, dict[str, Check]] = {
         "outcome": _mapping,
         "undoes": _optional(_number),
     },
-    "tag": {
-        "tag": _tag,
-        "same_as": _optional(_tag),
-        "forgotten": _one_of(True, False),
-    },
+    "tag": {"tag": _tag, "same_as": _optional(_tag), "forgotten": _one_of(True, False)},
     "decision": {
         "run": _number,
         "content": _digest,
@@ -236,7 +224,9 @@ LINES: dict[str, dict[str, Check]] = {
         "path": _path,
         "file": _path,
         "tags": _list_of(_tag),
-        "added": _list_of(_pair(_matching(_PROPERTY, "a property such as dc:subject"), _text)),
+        "added": _list_of(
+            _pair(_string("a property such as dc:subject", _PROPERTY.fullmatch), _text)
+        ),
         "before": _optional(_compressed),
         "after": _digest,
         "backup": _optional(_path),

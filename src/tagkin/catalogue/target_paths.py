@@ -1,7 +1,7 @@
 """The only files that tagkin changes: sidecars and photographs inside the collection.
 
-Every write, embedding and undo asks here first, at the moment when it is done: a catalogue can be
-edited by hand, an import comes from anybody, and a folder can become a link at any time.
+Every write, embedding and undo checks its path here immediately before it changes a file, because a
+catalogue can be edited by hand, an import can come from anybody, and a folder can become a link.
 """
 
 from __future__ import annotations
@@ -10,31 +10,21 @@ import os
 import re
 from pathlib import Path
 
-from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.writes import PastWrite
+from tagkin.catalogue.database import Database
 from tagkin.errors import SidecarError
 from tagkin.images.raw import raw_suffixes
 
-__all__ = ["check_target_names", "is_inside", "target_path", "written_path"]
+__all__ = ["check_target_names", "is_inside", "target_path"]
 
 _SIDECAR = re.compile(r"(?s).+\.xmp", re.IGNORECASE)
 _BACKUP = re.compile(r"(?s).+_original[0-9]*")
 
 
 def check_target_names(photograph: str, file: str, backup: str | None) -> None:
-    """Reject names that no write to a photograph's files can have.
+    """Reject names that no write to a photograph's files can have, by their paths from the root.
 
-    Parameters
-    ----------
-    photograph, file : str
-        Paths from the root: the photograph, and the file that was written.
-    backup : str or None
-        Name of the photograph's backup; None if the file is a sidecar.
-
-    Raises
-    ------
-    ValueError
-        The message completes the sentence "`file` must be ...".
+    `backup` is None if the file is a sidecar. The message of the ValueError completes the sentence
+    "`file` must be ...".
     """
     if not is_inside(file):
         raise ValueError("a path inside the collection")
@@ -58,7 +48,7 @@ def is_inside(path: str) -> bool:
     )
 
 
-def target_path(catalogue: Catalogue, path: str) -> Path:
+def target_path(database: Database, path: str) -> Path:
     """Return the real path of a file of the collection, with every link resolved.
 
     The functions that change files follow no link on the way to this path, so a folder that
@@ -69,41 +59,20 @@ def target_path(catalogue: Catalogue, path: str) -> Path:
     SidecarError
         If the file is outside the collection, or a link leads there.
     """
-    whole = catalogue.absolute(path)
+    whole = database.absolute(path)
     if not is_inside(path):
-        raise SidecarError(f"{whole}: outside the collection. It was left as it is.")
-    root = Path(os.path.realpath(catalogue.root))
+        raise SidecarError(f"{whole}: outside the collection. It is unchanged.")
+    root = Path(os.path.realpath(database.root))
     try:
         real = Path(whole).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise SidecarError(f"{whole}: its path leads nowhere ({error}).") from error
     if root not in real.parents:
         raise SidecarError(
-            f"{whole}: a link leads out of the collection, to {real}. It was left as it is; scan "
+            f"{whole}: a link leads out of the collection, to {real}. It is unchanged; scan "
             "that folder itself to write there."
         )
     return real
-
-
-def written_path(catalogue: Catalogue, write: PastWrite) -> Path:
-    """Return the real path of a file that was written, if no name in the catalogue leads elsewhere.
-
-    Raises
-    ------
-    SidecarError
-        As in `target_path`, and for a name that no write can have.
-    """
-    query = "SELECT path FROM photographs WHERE id = ?"
-    try:
-        check_target_names(
-            catalogue.value(query, (write.photograph,)) or "", write.file, write.backup
-        )
-    except ValueError as error:
-        whole = catalogue.absolute(write.file)
-        raise SidecarError(
-            f"{whole}: the catalogue is damaged, the file must be {error}. It was left as it is."
-        ) from error
-    return target_path(catalogue, write.file)
 
 
 def _suffix(path: str) -> str:

@@ -1,7 +1,7 @@
-"""One writer: whoever comes second waits a moment, and gets a sentence if that was not enough.
+"""The lock that lets one process write to a catalogue.
 
-The lock is the system's own, on a file beside the catalogue: it ends with the process, however
-that ends.
+It is the system's lock on a file beside the catalogue, so it ends with the process. A second writer
+waits briefly; then it gets an error that names the first.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tagkin.filesystem import make_private_folder, open_private, try_lock
 
 __all__ = ["WriterLock"]
 
-_ASKED_AGAIN = 0.05  # seconds
-_ASKED = 100  # times: most commands have done their writing by then
-_AT_LEISURE = "review"  # goes on for as long as somebody looks: nobody waits for that
-_WRITTEN = 1000  # bytes of what a writer says of itself, at most
+_PAUSE = 0.05  # seconds between attempts
+_N_ATTEMPTS = 100  # most commands finish writing by then
+_LONG_COMMAND = "review"  # runs as long as somebody looks, so waiting is pointless
+_LONGEST_NOTE = 1000  # bytes that a writer notes about itself
 
 
 class WriterLock:
-    """The right to write to a catalogue, taken within some seconds or refused.
+    """The right to write to a catalogue, acquired within seconds or refused.
 
     Parameters
     ----------
     path : Path
-        Of the catalogue.
+        The catalogue.
     command : str
-        What the writer is doing.
+        The writer's command, for the error of a second writer.
     """
 
     def __init__(self, path: Path, command: str):
@@ -46,12 +46,12 @@ class WriterLock:
                 f"The catalogue {path} cannot be written: {error.strerror}. Name another place "
                 "with --catalogue."
             ) from error
-        if not self._taken(self._file):
-            said = _said_of(*self._holder(self._file))
+        if not self._acquire(self._file):
+            writer = _describe(*self._read_holder(self._file))
             self._file.close()
             raise StorageError(
-                f"{said} is writing to the catalogue {path}. Wait until it has finished, or close "
-                "it."
+                f"{writer} is writing to the catalogue {path}. Wait until it has finished, or "
+                "close it."
             )
         now = datetime.datetime.now().strftime("%H:%M")
         with contextlib.suppress(OSError):
@@ -59,35 +59,35 @@ class WriterLock:
             self._file.write(json.dumps([command, os.getpid(), now]).encode())
             self._file.flush()
 
-    def _taken(self, file: BinaryIO) -> bool:
-        """Whether this one may write now; without any locks, SQLite's own must do."""
-        for n_asked in range(_ASKED):  # counted: who stood still has not asked meanwhile
+    def _acquire(self, file: BinaryIO) -> bool:
+        """Whether this process may write now; without system locks, SQLite's must do."""
+        for attempt in range(_N_ATTEMPTS):  # counted, because a suspended process does not try
             if try_lock(file) is not False:
                 return True
-            # at the first look, what is said may be of one that has just ended
-            if n_asked and self._holder(file)[0] == _AT_LEISURE:
+            # at the first attempt, the note may be of a process that has just ended
+            if attempt and self._read_holder(file)[0] == _LONG_COMMAND:
                 return False
-            time.sleep(_ASKED_AGAIN)
+            time.sleep(_PAUSE)
         return try_lock(file) is not False
 
     @staticmethod
-    def _holder(file: BinaryIO) -> tuple[str, int | None, str]:
-        """What the writer does, its process, and since when; nothing where it cannot be read."""
+    def _read_holder(file: BinaryIO) -> tuple[str, int | None, str]:
+        """Return the writer's command, process ID and start time, empty if unreadable."""
         try:
             file.seek(0)
-            command, process, since = json.loads(file.read(_WRITTEN))
+            command, process, since = json.loads(file.read(_LONGEST_NOTE))
         except (OSError, ValueError):
             return "", None, ""
         return command, process, since
 
     def release(self) -> None:
-        """Let the next one write."""
+        """Let the next process write."""
         file, self._file = self._file, None
         if file is not None:
             file.close()  # which ends the lock
 
 
-def _said_of(command: str, process: int | None, since: str) -> str:
+def _describe(command: str, process: int | None, since: str) -> str:
     if process is None:
         return "Another tagkin"
     return f"`tagkin {command}` (process {process}, since {since})"
