@@ -15,11 +15,11 @@ from tagkin import (
     TagDenoiser,
     Vocabulary,
 )
-from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.problem import Problem
 from tagkin.annotator.recipe import Recipe
-from tagkin.annotator.suggesting import scored
+from tagkin.annotator.suggesting import score_neighbors
 from tagkin.annotator.tuning import tune
 from tagkin.calibration import UnannotatedLabels
 from tagkin.errors import InvalidInput
@@ -183,8 +183,8 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     np.testing.assert_allclose(after, told.unsaid_.predict_proba(before, none), atol=1e-5)
     # of a photograph that somebody has tagged it is known that nobody said the others
     (found,) = told.suggest(X[:1], threshold=0.0, known=[0])
-    _, scores = scored(told.method_, told.space_.transform(X[:1]), np.array([0]))
-    (expected,) = told.probabilities(scores, np.array([True]))
+    _, scores = score_neighbors(told.method_, told.space_.transform(X[:1]), np.array([0]))
+    (expected,) = told.model_.probabilities(scores, np.array([True]))
     assert found
     for one in found:
         assert one.confidence == pytest.approx(expected[one.label], abs=1e-5)
@@ -204,7 +204,7 @@ def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, 
     said, n_alone = {"rejected": rejected, "accepted": accepted}, len(X) - N
     plain = decided
     told = FeatureAnnotator(SPACE, denoise=False)
-    told.fit(X[:N], tags, **said, rejected_alone=(X[N:], [["beach"]] * n_alone))
+    told.fit(X[:N], tags, **said, rejected_unlabelled=(X[N:], [["beach"]] * n_alone))
     assert told.method_.labels_.shape[0] == N
     np.testing.assert_allclose(told.decision_function(X), plain.decision_function(X), atol=1e-5)
     beach = told.vocabulary_.index("beach")
@@ -216,8 +216,8 @@ def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, 
         scipy.sparse.csr_array(plain.vocabulary_.transform(rows))
         for rows in (accepted, rejected, [["beach"]] * n_alone)
     )
-    found = Decisions(yes, no, X[N:], alone).unsaid(
-        plain.calibrator_, scores, plain.space_, plain.method_, None, None
+    found = Decisions(yes, no, X[N:], alone).fit_unannotated(
+        plain.calibrator_, scores, plain.decision_function
     )
     P = plain.calibrator_.predict_proba(np.concatenate([scores, plain.decision_function(X[N:])]))
     tagged = np.arange(len(X)) < N
@@ -227,11 +227,11 @@ def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, 
     )
     np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)
     with pytest.raises(InvalidInput, match=f"one value for each of the {N} images"):
-        FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **said, said=[True])
+        FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **said, was_labelled=[True])
     with pytest.raises(
-        InvalidInput, match=f"rejected_alone have 3 features, and X has {X.shape[1]}"
+        InvalidInput, match=f"rejected_unlabelled have 3 features, and X has {X.shape[1]}"
     ):
-        FeatureAnnotator().fit(X[:N], tags, **said, rejected_alone=(X[:1, :3], [["beach"]]))
+        FeatureAnnotator().fit(X[:N], tags, **said, rejected_unlabelled=(X[:1, :3], [["beach"]]))
 
 
 def test_denoising_brings_no_rejected_label_back(X, Y):
@@ -262,7 +262,7 @@ def test_photographs_keep_what_was_rejected_for_them(synthetic, X):
     (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
     assert found.suggestions
     assert {s.tag for s in found.suggestions}.isdisjoint(rejected[3])
-    model.add(seen(X[3:4], first=3), [["snow"]], rejected=[["beach"]])
+    model.partial_fit(seen(X[3:4], first=3), [["snow"]], rejected=[["beach"]])
     (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
     assert {s.tag for s in found.suggestions} == set(NAMES) - {"snow", "beach"}
     (found,) = model.suggest(seen(X[N : N + 1], first=N), threshold=0.0, rejected=[["city"]])

@@ -9,7 +9,7 @@ import scipy.sparse
 import tagkin
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
 from tagkin.annotator import problem as problems
-from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.learning import learn
 from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
 from tagkin.annotator.recipe import usual_recipe
@@ -281,12 +281,12 @@ def test_decisions_of_held_out_images_count(data, part):
     problem = Problem(X, Y, rejected=rejected, decisions=decisions)
     learned = learn(problem, recipe, part=part)
     rows = part.rows
-    assert learned.unsaid.n_accepted_ == accepted[rows][:, part.columns].nnz
+    assert learned.unannotated.n_accepted_ == accepted[rows][:, part.columns].nnz
     n_rejected = rejected[rows][:, part.columns].nnz + rejected[:40][:, part.columns].nnz
-    assert learned.unsaid.n_rejected_ == n_rejected
-    assert len(learned.unsaid.offsets_) == D
+    assert learned.unannotated.n_rejected_ == n_rejected
+    assert len(learned.unannotated.offsets_) == D
     others = np.setdiff1d(np.arange(D), part.columns)
-    np.testing.assert_allclose(learned.unsaid.offsets_[others], learned.unsaid.offset_)
+    np.testing.assert_allclose(learned.unannotated.offsets_[others], learned.unannotated.offset_)
     assert learned.method.rejected_.nnz == rejected.nnz
 
 

@@ -18,30 +18,24 @@ from tagkin.annotator.suggestions import (
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagkin.annotator.quality import MEASURES as MEASURES
-    from tagkin.annotator.quality import Measures as Measures
+    from tagkin.annotator.quality import OperatingPoint as OperatingPoint
     from tagkin.annotator.quality import Quality as Quality
-    from tagkin.annotator.quality import Reached as Reached
 
 __all__ = [
-    "MEASURES",
     "Annotator",
     "FeatureAnnotator",
     "Finding",
     "Kin",
     "LabelFinding",
     "LabelSuggestion",
-    "Measures",
+    "OperatingPoint",
     "PhotoSuggestions",
     "Quality",
-    "Reached",
     "Similar",
     "SimilarImage",
     "Support",
     "TagSuggestion",
 ]
 
-# At first use: to suggest tags takes nothing of what measures how good they are.
-__getattr__ = lazy_names(
-    __name__, dict.fromkeys(("MEASURES", "Measures", "Quality", "Reached"), "quality")
-)
+# At first use: suggesting does not need what measures quality.
+__getattr__ = lazy_names(__name__, dict.fromkeys(("OperatingPoint", "Quality"), "quality"))

@@ -18,14 +18,14 @@ _TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 
 @dataclass(frozen=True)
 class Recipe:
-    """Configuration of a fit. Without a space, neighbours are found in visual feature space."""
+    """Configuration of a fit. Without a space, neighbours are searched among the features."""
 
     space: SemanticSpace | None
     method: Any
     denoiser: TagDenoiser | None = None
     regularizations: tuple[float, ...] = ()
-    """Values of κ to choose from by held-out images, and with it how the neighbours of a
-    `KinReadout` vote. If empty, space and method are used as they are."""
+    """Values of κ to choose from on held-out images, with the votes of a `KinReadout`. If empty,
+    space and method are used unchanged."""
 
 
 def usual_recipe(
@@ -34,7 +34,7 @@ def usual_recipe(
     denoise: bool,
     random_state: int | None,
 ) -> Recipe:
-    """Fill in the default space and method where none is given."""
+    """Return a recipe with the default space and method if none is passed."""
     values: tuple[float, ...] = ()
     if not isinstance(space, SemanticSpace | None):
         raise InvalidInput(f"space must be a SemanticSpace; found {space!r}.")
@@ -49,7 +49,7 @@ def usual_recipe(
         method = KinReadout(random_state=random_state)
     if not isinstance(method, NeighborTransfer):
         raise InvalidInput(
-            "method must be one by neighbours, which can say which images support a label; "
+            "method must use neighbours, which tell which images support a label; "
             f"found {type(method).__name__}."
         )
     if not denoise:

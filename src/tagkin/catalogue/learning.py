@@ -180,7 +180,7 @@ def load_model(catalogue: Catalogue, cache: FeatureCache | bool = True) -> tuple
 
     annotator = Annotator.load(folder)
     annotator.cache = cache
-    annotator.meet_folder(catalogue.root, prefer=True)  # not where a copy was learned from last
+    annotator.adopt_folder(catalogue.root, prefer=True)  # not where a copy was learned from last
     return annotator, model_fingerprint(folder)
 
 
@@ -325,7 +325,7 @@ def _suggested(
 ) -> tuple[list[PhotoSuggestions], list[Failure]]:
     """Suggestions for some photographs, and why there are none for others."""
     collection = Collection([one.file for one in block], [one.tags for one in block])
-    seen = annotator.look(collection)
+    seen = annotator.read_features(collection)
     if not seen.files:
         return [], list(seen.failures)
     rejected = [one.rejected for one in block]
@@ -369,7 +369,7 @@ def teach(annotator: Annotator, every: Sequence[Carrying]) -> int:
         return set(annotator.tags_[known[one.digest]]) if one.digest in known else set()
 
     changed = [one for one in every if learned(one) != set(one.tags)]
-    seen = annotator.look([one.file for one in changed if one.tags])
+    seen = annotator.read_features([one.file for one in changed if one.tags])
     readable = set(seen.files)
     changed = [one for one in changed if not one.tags or one.file in readable]
     if changed and all(one.digest in known for one in changed):
@@ -379,7 +379,7 @@ def teach(annotator: Annotator, every: Sequence[Carrying]) -> int:
         changed = [one for one in changed if learned(one) != set(one.tags)]
     if tagged := {one.file: one for one in changed if one.tags}:
         rows = [tagged.get(file) for file in seen.files]
-        annotator.add(
+        annotator.partial_fit(
             seen,
             [one and one.tags for one in rows],
             rejected=[one and one.rejected for one in rows],

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.photographs import take_photographs
 from tagkin.catalogue.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
+    from tagkin.features import Extraction
 
 __all__ = ["Candidates", "live_candidates"]
 
@@ -74,17 +76,17 @@ def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
     }
     decided = {row[0] for some in (lately, before) for row in some}
     wanted = sorted(decided.union(np.unique(suggested["content"]).tolist()) & set(files))
-    seen = annotator.look([files[content] for content in wanted])
+    seen = annotator.read_features([files[content] for content in wanted])
     content_of = {files[content]: content for content in wanted}
     found = np.array([content_of[file] for file in seen.files], dtype=np.int64)
     order = np.argsort(found, kind="stable")
-    contents, features = found[order].tolist(), np.asarray(seen.features)[order]
+    contents, ordered = found[order].tolist(), take_photographs(seen, order)
     entries = np.concatenate([suggested, _table([(c, t, p) for c, t, _, p in lately])])
     row = {content: i for i, content in enumerate(contents)}
     theirs = entries[np.isin(entries["content"], [c for c, _, _, _ in before])]
     known = set(zip(theirs["content"].tolist(), theirs["tag"].tolist(), strict=True))
     old = [(c, t, v) for c, t, v, _ in before if c in row and (c, t) not in known]
-    now = list(_relearned(catalogue, annotator, old, row, features))
+    now = list(_relearned(catalogue, annotator, old, row, ordered))
     entries = np.concatenate([entries, _table(now)])
     is_known = {(c, t) for c, t, _ in now}
     decisions = [(c, t, v > 0) for c, t, v, _ in lately]
@@ -94,6 +96,7 @@ def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
     at = np.searchsorted(contents, there["content"]), np.searchsorted(tags, there["tag"])
     shape = len(contents), len(tags)
     confidences = scipy.sparse.csc_array((there["confidence"], at), shape)
+    features = np.asarray(ordered.features)
     return Candidates(contents, tags.tolist(), features, confidences, decisions, run)
 
 
@@ -107,14 +110,14 @@ def _relearned(
     annotator: Annotator,
     decided: Sequence[Decision],
     row: dict[int, int],
-    features: np.ndarray,
+    seen: Extraction,
 ) -> Iterator[Entry]:
     """Confidences of today's model for what was decided before it; of tags that it knows."""
     columns = {name: i for i, name in enumerate(annotator.vocabulary_.names_)}
     names = dict(catalogue.rows("SELECT id, name FROM tags"))
     numbers = dict(catalogue.rows("SELECT id, digest FROM contents"))
     learned = {str(digest): i for i, digest in enumerate(annotator.digests_)}
-    held_out = annotator.estimator_.held_out_
+    held_out = annotator.held_out_
     by_content: dict[int, list[tuple[int, int]]] = {}
     for content, tag, _ in decided:
         column = columns.get(names[tag])
@@ -123,7 +126,7 @@ def _relearned(
     some = sorted(by_content)
     for start in range(0, len(some), _BLOCK):
         block = some[start : start + _BLOCK]
-        P = annotator.confidences(features[[row[content] for content in block]])
+        P = annotator.predict_proba(take_photographs(seen, [row[content] for content in block]))
         for p, content in zip(P, block, strict=True):
             own = learned.get(numbers[content].hex(), -1)
             for tag, column in by_content[content]:

@@ -131,7 +131,7 @@ def suggest_by_name(
             step("Suggesting", start, len(every))
             block = every[start : start + _BLOCK]
             collection = Collection([one.file for one in block], [one.tags for one in block])
-            seen = annotator.look(collection)
+            seen = annotator.read_features(collection)
             result.failures += seen.failures
             result.n_photographs += len(block)
             if not seen.files:
