@@ -5,6 +5,7 @@ import scipy.sparse
 from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
 from tagkin.annotator.hold_out import Trial, hold_out
+from tagkin.annotator.label_input import Labels
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.quality import cross_validate, measure_scores
@@ -49,8 +50,8 @@ def test_cross_validation_compares_with_kin_visual_scores():
     X = synthetic.X.astype(np.float32)
     recipe = usual_recipe(SPACE, None, False, 0)
     steps: list[tuple] = []
-    problem = Problem(X, Y)
-    found = cross_validate(problem, recipe, NAMES, lambda *at: steps.append(at))
+    problem = Problem(X, Y, labels=Labels(Y, np.array(NAMES)))
+    found = cross_validate(problem, recipe, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
     assert found.semantic == evaluate(Y, hold_out(problem, recipe, Part.whole(problem)).scores)
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
@@ -115,7 +116,7 @@ def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
 
     monkeypatch.setattr(quality, "hold_out", hold_out)
     recipe = usual_recipe(None, None, True, 0)
-    found = cross_validate(Problem(np.ones((300, 2)), Y), recipe, NAMES)
+    found = cross_validate(Problem(np.ones((300, 2)), Y), recipe)
     assert found.semantic == evaluate(Y, wrong)
     assert found.visual == evaluate(Y, right)
 

@@ -174,13 +174,13 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     """A tag that was rejected wherever it was suggested is suggested with less confidence."""
     tags, _, rejected = reviewed(synthetic)
     plain = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, rejected=rejected)
-    assert plain.unsaid_ is None  # nothing tells what was accepted
+    assert plain.unannotated_ is None  # nothing tells what was accepted
     told = copy.deepcopy(decided)
     snow = told.vocabulary_.index("snow")
-    assert told.unsaid_.offsets_[snow] < np.delete(told.unsaid_.offsets_, snow).min() - 1
+    assert told.unannotated_.offsets_[snow] < np.delete(told.unannotated_.offsets_, snow).min() - 1
     before, after = plain.predict_proba(X[N:]), told.predict_proba(X[N:])
     none = np.zeros(len(before), dtype=bool)
-    np.testing.assert_allclose(after, told.unsaid_.predict_proba(before, none), atol=1e-5)
+    np.testing.assert_allclose(after, told.unannotated_.predict_proba(before, none), atol=1e-5)
     # of a photograph that somebody has tagged it is known that nobody said the others
     (found,) = told.suggest(X[:1], threshold=0.0, known=[0])
     _, scores = score_neighbors(told.method_, told.space_.transform(X[:1]), np.array([0]))
@@ -193,7 +193,7 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     np.testing.assert_allclose(again.predict_proba(X[N:]), after, atol=1e-5)
     assert any("accepted and" in line for line in told.describe())
     told.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
-    assert told.unsaid_.offsets_[-1] == told.unsaid_.offset_
+    assert told.unannotated_.offsets_[-1] == told.unannotated_.offset_
     assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
 
 
@@ -208,8 +208,8 @@ def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, 
     assert told.method_.labels_.shape[0] == N
     np.testing.assert_allclose(told.decision_function(X), plain.decision_function(X), atol=1e-5)
     beach = told.vocabulary_.index("beach")
-    assert told.unsaid_.n_rejected_ == plain.unsaid_.n_rejected_ + n_alone
-    assert told.unsaid_.offsets_[beach] < plain.unsaid_.offsets_[beach] - 0.5
+    assert told.unannotated_.n_rejected_ == plain.unannotated_.n_rejected_ + n_alone
+    assert told.unannotated_.offsets_[beach] < plain.unannotated_.offsets_[beach] - 0.5
 
     scores = np.random.default_rng(0).normal(-1, 1, plain.method_.labels_.shape)
     yes, no, alone = (

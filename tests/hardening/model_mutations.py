@@ -84,7 +84,7 @@ VALUES: tuple[Any, ...] = (
     [[]],
     {},
     {"$array": "model"},
-    {"$class": "Linear", "state": {}},
+    {"$record": "kernels.Linear", "state": {}},
     {"$pipeline": []},
     {"$csr": {}, "shape": [10**9, 10**9]},
 )

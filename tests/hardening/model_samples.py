@@ -28,7 +28,7 @@ from tagkin import (
     Vocabulary,
     save,
 )
-from tagkin.features import get_backbone
+from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.labels import WordVectorView
 from tagkin.storage import read_summary
 from tests.annotator.conftest import SyntheticPhotographs, seen
@@ -118,9 +118,7 @@ def saved(kind: str) -> Crafted:
         return Crafted(save(_MAKERS[kind](), Path(folder) / "model"))
 
 
-@functools.cache
-def _opened_backbone() -> Any:
-    return get_backbone()
+READER = PhotographReader("efficientnet-lite0-whole")  # opens its backbone once
 
 
 def use(model: Any, folder: Path) -> None:
@@ -132,7 +130,7 @@ def use(model: Any, folder: Path) -> None:
         if isinstance(model, Annotator):
             read_summary(folder)
             if model.backbone == "efficientnet-lite0-whole":
-                model._opened = model.backbone, _opened_backbone()
+                model._opened = READER
             new = seen(PHOTOS.X[115:125], first=115)
             model.suggest(new, n=3)
             model.suggest(new, precision=0.8)

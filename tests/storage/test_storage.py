@@ -15,7 +15,6 @@ from tagkin import LandmarkMap, NeighborVoting, SemanticSpace, Vocabulary, load,
 from tagkin.errors import DamagedModel, InvalidInput, StorageError
 from tagkin.kernels import RBF
 from tagkin.space.views import IndicatorView
-from tagkin.storage import schema
 from tests.conftest import assert_same, make_collection, needs_torch
 from tests.hardening.crafting import rewrite
 from tests.killing import counted, failing_at, steps_of
@@ -274,7 +273,7 @@ def test_a_changed_number_is_noticed(saved):
 
 
 def test_only_listed_classes_are_built(saved):
-    rewrite(saved, lambda d: d["content"].update({"$class": "Popen"}))
+    rewrite(saved, lambda d: d["content"].update({"$record": "Popen"}))
     with pytest.raises(DamagedModel, match="'Popen' is not a class that tagkin loads"):
         load(saved)
 
@@ -290,10 +289,10 @@ def test_only_listed_classes_are_built(saved):
         lambda d: d.pop("content"),
         lambda d: d.update(content=[1, 2]),
         lambda d: d.update(content={"a": 1}),
-        lambda d: d.update(content={"$class": "Linear", "state": {}}),
+        lambda d: d.update(content={"$record": "kernels.Linear", "state": {}}),
         lambda d: d["content"].pop("state"),
         lambda d: d["content"].update(state=[1]),
-        lambda d: d["content"].update({"$class": ["SemanticSpace"]}),
+        lambda d: d["content"].update({"$record": ["SemanticSpace"]}),
         lambda d: d["content"]["state"].pop("scaling"),
         lambda d: d["content"]["state"].update(transform=3),
         lambda d: d["content"]["state"].update(selection={"$array": ["x"]}),
@@ -365,7 +364,7 @@ def test_what_could_not_be_loaded_is_not_saved(collection, tmp_path):
     """A parameter that no fit would take, an attribute of the caller's own, numbers too large."""
     X, Y, _ = collection
     for change, found in (
-        (lambda model: model.set_params(n_neighbors=0), r"model\.n_neighbors is 0"),
+        (lambda model: model.set_params(n_neighbors=0), r"n_neighbors must be .* found 0"),
         (lambda model: setattr(model, "note", "mine"), "cannot have the attributes .*'note'"),
         (lambda model: model.fit(1e31 * X, Y), r"model\.index_\.points_ has numbers"),
     ):
@@ -383,13 +382,14 @@ def test_what_could_not_be_loaded_is_not_saved(collection, tmp_path):
 
 
 def test_what_scikit_learn_was_told_is_no_obstacle(collection, tmp_path):
-    """A loaded transformer gives the tables that were asked for; requests of metadata go."""
+    """Outputs and requests of metadata are settings of a session, and not stored."""
     X, Y, X_new = collection
     steps = SemanticSpace(n_landmarks=40), NeighborVoting(n_neighbors=9)
     pipeline = make_pipeline(*steps).set_output(transform="pandas").fit(X, Y)
     with config_context(enable_metadata_routing=True):
         pipeline[-1].set_fit_request(groups=True)
     again = load(save(pipeline, tmp_path / "model"))
+    again.set_output(transform="pandas")
     assert list(again[0].transform(X_new)) == list(pipeline[0].transform(X_new))
     with warnings.catch_warnings(action="error"):
         assert_same(again.decision_function(X_new), pipeline.decision_function(X_new))
@@ -407,12 +407,6 @@ def test_landmarks_of_float16_are_kept(collection, tmp_path):
     again = load(save(space, tmp_path / "model"))
     np.testing.assert_array_equal(again.selection, X[::5])
     assert_same(again.transform(X_new), space.transform(X_new))
-
-
-def test_every_storable_class_is_where_the_schema_says():
-    for name, form in schema.STORED.items():
-        cls, _ = schema.class_named(name)
-        assert f"{cls.__module__}.".startswith(f"{form.module}.")
 
 
 def test_a_pipeline_is_saved_with_its_steps(collection, tmp_path):

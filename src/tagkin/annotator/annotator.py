@@ -6,30 +6,25 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from tagkin import storage
+from tagkin.annotator import name_suggestions as by_name
 from tagkin.annotator.describing import describe_photographs, summarize
 from tagkin.annotator.feature_annotator import FeatureAnnotator
-from tagkin.annotator.locations import Locations, digest_reader, split_root
-from tagkin.annotator.name_suggestions import add_words, check_words, new_words, unknown_words
+from tagkin.annotator.locations import Locations, digest_reader
 from tagkin.annotator.photo_results import LearnedPhotographs
 from tagkin.annotator.photograph_reader import PhotographReader
-from tagkin.annotator.photographs import (
-    Photographs,
-    TagLists,
-    check_tags,
-    current_tags,
-    list_paths,
-    were_tagged,
-)
-from tagkin.annotator.suggesting import Rule, make_rule
+from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_tags
+from tagkin.annotator.suggesting import make_rule
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer
+from tagkin.arrays.records import LEFT_OUT, storable
+from tagkin.arrays.rules import FileNames, Text, Texts
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache, extract
 from tagkin.images import Failure
@@ -44,13 +39,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Annotator"]
 
+_VOCABULARY = ("min_count", "aliases", "merge_plurals", "exclude", "leaf_only")
+_ESTIMATOR = ("space", "method", "denoise", "tune", "random_state")
 
+
+@storable
 class Annotator(BaseEstimator):
     """Learns from tagged photographs and suggests tags for others, with their kin.
 
     Kin are the tagged photographs that support a suggestion. A backbone turns photographs into
-    features, which are cached by content; a `FeatureAnnotator` learns from the features and has the
-    same methods.
+    features, which are cached by content. A `FeatureAnnotator` with the same methods learns from
+    the features.
 
     Parameters
     ----------
@@ -65,31 +64,28 @@ class Annotator(BaseEstimator):
     aliases : mapping of str to str, optional
         Tag → the tag to learn instead; `read_synonyms` reads them from a file.
     merge_plurals : bool, default False
-        Whether ``dog`` and ``dogs`` are one tag, if both occur. ``dog`` and ``animal|dog`` are, if
-        no other tag ends in ``dog``: see `Vocabulary`.
+        Whether ``dog`` and ``dogs`` are one tag if both occur: see `Vocabulary`.
     exclude : sequence of str, optional
         Tags to ignore.
     leaf_only : bool, default False
         Whether ``animal|dog`` is suggested as ``dog``, if no other tag ends in it.
     names : bool, default True
-        Whether the names of tags count, with weights learned on held-out photographs; see
-        `tagkin.tag_meanings`. This needs WordNet, or a backbone with a text encoder. If both are
-        missing, names do not count, and `names_note_` says why.
+        Whether the names of tags count, with weights learned on held-out photographs. This needs
+        WordNet, or a backbone with a text encoder; see `tagkin.tag_meanings` and `names_note_`.
 
     Attributes
     ----------
-    files_, digests_ : arrays of N str
-        The photographs learned from, each once, and the digests of their contents. Names are
-        relative to their common folder, with / between folders.
-    paths_ : sequence of N str
-        Paths of these photographs on this machine; only names if unknown. A model does not store
-        them: see `relocate`.
-    tags_from_ : str
-        Where their tags came from, as in `Collection.tags_from`.
     estimator_ : FeatureAnnotator
         The annotator that learned from the features.
-    tags_, vocabulary_, space_, method_, calibrator_, held_out_, errors_, groups_, blend_
+    tags_, vocabulary_, space_, method_, calibrator_, held_out_, groups_, blend_
         Its attributes. `groups_` are series of photographs.
+    files_, digests_ : arrays of N str
+        The photographs learned from, each once, relative to their common folder with / between
+        folders, and the digests of their contents.
+    paths_ : sequence of N str
+        Their paths on this machine. A model does not store them: see `relocate`.
+    tags_from_ : str
+        Where their tags came from, as in `Collection.tags_from`.
     names_note_ : str
         Why the names of tags do not count; empty if they do.
     failures_ : list of Failure
@@ -97,15 +93,15 @@ class Annotator(BaseEstimator):
     """
 
     estimator_: FeatureAnnotator
-    paths_: Locations
-    files_: np.ndarray
-    digests_: np.ndarray
+    files_: Annotated[Any, FileNames("N")]
+    digests_: Annotated[Any, Texts("N")]
+    root_name_: Annotated[str, Text(r"[^/\\\0]*")] = ""
     fingerprint_: str
+    names_note_: str
     tags_from_: str
-    root_name_: str = ""
-    names_note_: str = ""
-    failures_: Sequence[Failure] = ()
-    _opened: PhotographReader | None = None
+    failures_: Annotated[Sequence[Failure], LEFT_OUT] = ()
+    paths_: Annotated[Locations, LEFT_OUT]
+    _opened: Annotated[PhotographReader | None, LEFT_OUT] = None
 
     tags_ = property(attrgetter("estimator_.tags_"))
     vocabulary_ = property(attrgetter("estimator_.vocabulary_"))
@@ -113,7 +109,6 @@ class Annotator(BaseEstimator):
     method_ = property(attrgetter("estimator_.method_"))
     calibrator_ = property(attrgetter("estimator_.calibrator_"))
     held_out_ = property(attrgetter("estimator_.held_out_"))
-    errors_ = property(attrgetter("estimator_.errors_"))
     groups_ = property(attrgetter("estimator_.groups_"))
     blend_ = property(attrgetter("estimator_.blend_"))
 
@@ -148,8 +143,6 @@ class Annotator(BaseEstimator):
         self.leaf_only = leaf_only
         self.names = names
 
-    # --- reading photographs -------------------------------------------------------------
-
     def read_features(
         self,
         photographs: Photographs,
@@ -159,11 +152,16 @@ class Annotator(BaseEstimator):
     ) -> Extraction:
         """Read features of photographs, from the cache if they are there.
 
-        Pass the result to `fit`, `suggest` and other methods instead of paths. Its `failures` are
-        the photographs that could not be read. `extract` replaces `tagkin.features.extract`:
-        `tagkin.distributed.extract` works on a cluster.
+        Pass the result to other methods instead of paths. Its `failures` are unreadable
+        photographs. `extract` may be `tagkin.distributed.extract`, which works on a cluster.
         """
         return self._reader.read(photographs, progress, extract)
+
+    def _read(self, photographs: Photographs, progress: Progress | None) -> Extraction:
+        """Read photographs for a fitted model; they may tell where moved photographs are."""
+        extraction = self._prepare().read_any(photographs, progress)
+        self.paths_.update_from(extraction.files, extraction.digests, self.cache)
+        return extraction
 
     @property
     def _reader(self) -> PhotographReader:
@@ -172,8 +170,6 @@ class Annotator(BaseEstimator):
             self._opened = PhotographReader(self.backbone)
         self._opened.cache = self.cache
         return self._opened
-
-    # --- learning ------------------------------------------------------------------------
 
     def fit(
         self,
@@ -186,46 +182,37 @@ class Annotator(BaseEstimator):
     ) -> Self:
         """Learn from photographs and their tags. If it fails, the old model stays.
 
+        Untagged photographs contribute only their rejections. Copies of a photograph count once,
+        with the tags of all of them. A series (shots of one camera within minutes, near-duplicates)
+        is held out as a whole while confidences are learned; see `tagkin.annotator.series`.
+
         Parameters
         ----------
         photographs : list of paths, `Collection` or `Extraction`
         tags : list of lists of str
-            The tags of each photograph, None or an empty list for no tags. A collection has its
-            own.
+            The tags of each photograph, None for no tags. A collection has its own.
         rejected, accepted : lists of lists of str, optional
             The tags that a person rejected for each photograph, and those of its tags that a person
             accepted as suggestions. `FeatureAnnotator.fit` says what is learned from them.
         progress : function of (what, done, all), optional
-
-        Notes
-        -----
-        Untagged photographs contribute only their rejections. Unreadable photographs are in
-        `failures_`. Copies of a photograph count once, with the tags of all of them. A series
-        (shots of one camera within minutes, near-duplicates) is held out as a whole while
-        confidences are learned; see `tagkin.annotator.series`.
         """
-        from tagkin.annotator.problem_input import read_tags
-        from tagkin.annotator.series import find_series
-
-        step, estimator, reader = progress or silent, self._new_estimator(), self._reader
+        estimator, step, reader = self._new_estimator(), progress or silent, self._reader
         estimator.check_parameters()
         tagged = reader.read_tagged(photographs, tags, step, rejected, accepted)
         extraction = tagged.extraction
         estimator.prior, note = self._find_prior(extraction.features)
-        labels = read_tags(tagged.tags, clone(estimator.vocabulary))
         estimator.fit(
             extraction.features,
-            labels,
-            groups=find_series(extraction.files, extraction.features, progress=step),
+            tagged.read_labels(estimator.vocabulary),
+            groups=tagged.find_series(step),
             rejected=tagged.rejected,
             accepted=tagged.accepted,
             rejected_unlabelled=reader.read_rejected(photographs, tags, rejected, extraction, step),
-            was_labelled=were_tagged(tagged.tags, tagged.accepted),
+            was_labelled=tagged.was_tagged,
             progress=step,
         )
         self.estimator_, self.fingerprint_ = estimator, reader.backbone.fingerprint
-        self.names_note_ = note
-        self.tags_from_ = getattr(photographs, "tags_from", "given")
+        self.names_note_, self.tags_from_ = note, getattr(photographs, "tags_from", "given")
         return self._keep(extraction, extraction.files, extraction.digests)
 
     def partial_fit(
@@ -239,10 +226,9 @@ class Annotator(BaseEstimator):
         """Add tagged photographs, perhaps with new tags, without a new fit.
 
         They are kin from now on, and new tags can be suggested at once. Photographs that are known
-        (by content) get these tags instead of their old ones, and these paths. Confidences of new
-        tags are learned from the photographs that bring them, and from known photographs if these
-        are few. `audit` does not report on new photographs until the next `fit`. `rejected` is as
-        in `fit`; by default, known photographs keep their rejected tags.
+        (by content) get these tags instead of their old ones, and these paths. `audit` does not
+        report on new photographs until the next `fit`. `rejected` is as in `fit`; by default, known
+        photographs keep their rejected tags.
         """
         reader = self._prepare()
         tagged = reader.read_tagged(photographs, tags, progress or silent, rejected)
@@ -260,39 +246,18 @@ class Annotator(BaseEstimator):
 
     def _keep(self, extraction: Extraction, paths: Sequence[str], digests: Sequence[str]) -> Self:
         """Keep the photographs learned from; a model stores names relative to their folder."""
-        root, names = split_root(paths)
-        self.files_, self.digests_ = (np.array(texts, dtype=object) for texts in (names, digests))
-        self.root_name_, self.failures_ = os.path.basename(root or ""), extraction.failures
         remembers = self.cache is not False  # decided by the fit, whatever is set later
-        self.paths_ = Locations(self.files_, self.digests_, root, remembers=remembers)
+        self.paths_ = Locations.of(paths, digests, remembers)
+        self.files_, self.digests_ = self.paths_.names, self.paths_.digests
+        self.root_name_ = os.path.basename(self.paths_.root or "")
+        self.failures_ = extraction.failures
         return self
 
     def _new_estimator(self) -> FeatureAnnotator:
-        vocabulary = Vocabulary(
-            self.min_count,
-            self.aliases,
-            separator="|",
-            merge_levels=True,
-            merge_plurals=self.merge_plurals,
-            exclude=self.exclude,
-            leaf_only=self.leaf_only,
-        )
-        return FeatureAnnotator(
-            self.space,
-            self.method,
-            denoise=self.denoise,
-            tune=self.tune,
-            vocabulary=vocabulary,
-            random_state=self.random_state,
-        )
-
-    def fit_vocabulary(self, tags: TagLists) -> Vocabulary:
-        """Return the vocabulary that `fit` would learn from these tags; learn nothing."""
-        from tagkin.annotator.problem_input import read_tags
-
-        vocabulary = clone(self._new_estimator().vocabulary)
-        read_tags([list(row or ()) for row in tags], vocabulary)
-        return vocabulary
+        options = {name: getattr(self, name) for name in _VOCABULARY}
+        shared = {name: getattr(self, name) for name in _ESTIMATOR}
+        vocabulary = Vocabulary(separator="|", merge_levels=True, **options)
+        return FeatureAnnotator(vocabulary=vocabulary, **shared)
 
     def _find_prior(self, features: np.ndarray) -> tuple[NamePrior | None, str]:
         """Return the prior of tag names, or None and the reason."""
@@ -300,7 +265,13 @@ class Annotator(BaseEstimator):
             return None, "They were not asked for (names=False)."
         return self._reader.find_prior(features)
 
-    # --- suggesting ----------------------------------------------------------------------
+    def fit_vocabulary(self, tags: TagLists) -> Vocabulary:
+        """Return the vocabulary that `fit` would learn from these tags; learn nothing."""
+        from tagkin.annotator.problem_input import read_tags
+
+        vocabulary: Vocabulary = clone(self._new_estimator().vocabulary)
+        read_tags([list(row or ()) for row in tags], vocabulary)
+        return vocabulary
 
     def suggest(
         self,
@@ -325,38 +296,34 @@ class Annotator(BaseEstimator):
             Tags that a person rejected for each photograph, besides those passed to `fit`. They
             are not suggested.
         vocabulary : sequence of str, optional
-            Further tags, which no photograph has yet, to suggest by their names alone. They have no
-            kin; `tagkin.tag_meanings.ClassPrior` explains their confidence. An annotator that is
-            not fitted suggests only these; `tagkin.tag_meanings.common_tags` has some.
+            Further tags, to suggest by their names alone, without kin. An annotator that is not
+            fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.
         progress : function of (what, done, all), optional
 
         Returns
         -------
         suggestions : one `PhotoSuggestions` for each photograph that could be read
-            A photograph learned from does not support its own tags, and its tags are not suggested
-            again.
+            The tags of a photograph are not suggested again.
         """
         asked: dict[str, Any] = {"n": n, "threshold": threshold, "precision": precision}
-        words, is_fitted = check_words(vocabulary), hasattr(self, "estimator_")
-        if words and not is_fitted:
-            return self._suggest_by_name(photographs, words, make_rule(None, **asked), progress)
+        words, rule = by_name.check_words(vocabulary), make_rule(None, **asked)
+        if words and not hasattr(self, "estimator_"):
+            return by_name.suggest_words(self._reader, photographs, words, rule, progress)
         reader = self._prepare()
         make_rule(self.calibrator_, **asked)  # reject bad options before reading photographs
         check_integer("n_kin", n_kin, 0)
         tags_now = current_tags(photographs, self.tags_from_)
-        extraction = self._locate(reader.read_any(photographs, progress))
-        known, learned = self.paths_.find_numbers(extraction.digests), self._learned
+        extraction = self._read(photographs, progress)
+        known = self.paths_.find_numbers(extraction.digests)
+        learned = LearnedPhotographs(self.paths_, self.tags_)
         present = [
             tags_now(file, learned.tags[k] if k >= 0 else ())
             for file, k in zip(extraction.files, known, strict=True)
         ]
-        files = list_paths(photographs)
-        rejections = check_tags(files, rejected or [None] * len(files))
-        rejected_of = dict(zip(files, rejections, strict=True))
         suggested = self.estimator_.suggest(
             extraction.features,
             n_kin=n_kin,
-            rejected=[rejected_of[file] for file in extraction.files],
+            rejected=select_tags(photographs, rejected, extraction.files),
             known=known,
             present=present,
             **asked,
@@ -365,30 +332,21 @@ class Annotator(BaseEstimator):
             learned.suggestions(*photo)
             for photo in zip(extraction.files, suggested, present, strict=True)
         ]
-        if not (words := new_words(words, self.vocabulary_)):
+        if not (words := by_name.new_words(words, self.vocabulary_)):
             return photos
-        rule = make_rule(None, **asked)
-        return add_words(photos, extraction.features, words, rule, reader.require_prior())
-
-    def _suggest_by_name(
-        self, photographs: Photographs, words: Sequence[str], rule: Rule, progress: Any
-    ) -> list[PhotoSuggestions]:
-        """Suggest words from their names alone."""
-        prior, tags_now = self._reader.require_prior(), current_tags(photographs, "given")
-        extraction = self._reader.read_any(photographs, progress)
-        photos = [PhotoSuggestions(f, (), tuple(tags_now(f, ()))) for f in extraction.files]
-        return add_words(photos, extraction.features, words, rule, prior)
+        return by_name.add_words(photos, extraction.features, words, rule, reader.require_prior())
 
     def unknown_words(self, vocabulary: Sequence[str]) -> list[str]:
         """Return the words without a known meaning, which cannot be suggested by name."""
-        return unknown_words(check_words(vocabulary), self._reader.require_prior())
+        words = by_name.check_words(vocabulary)
+        return by_name.unknown_words(words, self._reader.require_prior())
 
     def predict_proba(
         self, photographs: Photographs, *, progress: Progress | None = None
     ) -> np.ndarray:
         """Return the probability of every tag for every readable photograph, shape (n, D).
 
-        Columns are the tags of `vocabulary_`. The photographs count as untagged.
+        The photographs count as untagged.
         """
         extraction = self._prepare().read_any(photographs, progress)
         return self.estimator_.predict_proba(extraction.features)
@@ -397,30 +355,21 @@ class Annotator(BaseEstimator):
         self, photographs: Photographs, n: int = 10, *, progress: Progress | None = None
     ) -> list[list[Similar]]:
         """Return the n tagged photographs nearest to each photograph, without itself."""
-        reader = self._prepare()
         check_integer("n", n, 1)
-        extraction = self._locate(reader.read_any(photographs, progress))
+        extraction = self._read(photographs, progress)
         known = self.paths_.find_numbers(extraction.digests)
         nearest = self.estimator_.similar(extraction.features, n, known=known)
-        return [self._learned.similar(images) for images in nearest]
-
-    @property
-    def _learned(self) -> LearnedPhotographs:
-        return LearnedPhotographs(self.paths_, self.tags_)
-
-    # --- judging -------------------------------------------------------------------------
+        learned = LearnedPhotographs(self.paths_, self.tags_)
+        return [learned.similar(images) for images in nearest]
 
     def audit(
         self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5
     ) -> list[Finding]:
-        """Find tags that seem wrong or missing on the photographs learned from.
-
-        Parameters and confidences are those of `FeatureAnnotator.audit`. The most confident
-        findings come first.
-        """
+        """Find tags that seem wrong or missing, as `FeatureAnnotator.audit` does."""
         self._check_fitted()
         findings = self.estimator_.audit(n, kind=kind, n_kin=n_kin)
-        return [self._learned.finding(finding) for finding in findings]
+        learned = LearnedPhotographs(self.paths_, self.tags_)
+        return [learned.finding(finding) for finding in findings]
 
     def cross_validate(
         self,
@@ -430,19 +379,12 @@ class Annotator(BaseEstimator):
         rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Quality:
-        """Measure how good suggestions are on these photographs, by holding out each fold in turn.
-
-        This annotator does not change, and nothing is tuned.
-        """
-        from tagkin.annotator.problem_input import read_tags
-        from tagkin.annotator.series import find_series
-
-        step, estimator = progress or silent, self._new_estimator()
+        """Measure how good suggestions are, as `FeatureAnnotator.cross_validate` does."""
+        estimator, step = self._new_estimator(), progress or silent
         tagged = self._reader.read_tagged(photographs, tags, step, rejected)
-        files, features = tagged.extraction.files, tagged.extraction.features
-        estimator.prior = self._find_prior(features)[0]
-        labels = read_tags(tagged.tags, clone(estimator.vocabulary))
-        series = find_series(files, features, progress=step)
+        features = tagged.extraction.features
+        estimator.prior, _ = self._find_prior(features)
+        labels, series = tagged.read_labels(estimator.vocabulary), tagged.find_series(step)
         return estimator.cross_validate(
             features, labels, groups=series, rejected=tagged.rejected, progress=step
         )
@@ -463,37 +405,31 @@ class Annotator(BaseEstimator):
 
         reader, paths = self._prepare(), self.paths_
         tagged = reader.read_tagged(photographs, tags, progress or silent)
-        new = np.flatnonzero(paths.find_numbers(self._locate(tagged.extraction).digests) < 0)
+        extraction = tagged.extraction
+        paths.update_from(extraction.files, extraction.digests, self.cache)
+        new = np.flatnonzero(paths.find_numbers(extraction.digests) < 0)
         if not len(new):
             raise InvalidInput(
                 f"The model was learned from all of these {len(tagged.tags)} photographs. Pass "
                 "others, or cross-validate."
             )
-        features = tagged.extraction.features[new]
-        learned = self.read_features(list(paths), progress=progress)
+        learned, features = reader.read(list(paths), progress), extraction.features[new]
         known = paths.find_numbers(learned.digests)
         return measure_scores(
             self.vocabulary_.transform([tagged.tags[i] for i in new]),
             self.estimator_.decision_function(features),
             score_visually(self.method_, known, learned.features, features),
             self.calibrator_,
-            list(self.vocabulary_.names_),
+            self.vocabulary_.names_,
         )
-
-    # --- finding photographs again -------------------------------------------------------
 
     def relocate(
         self, folder: str | os.PathLike[str], *, progress: Progress | None = None
     ) -> list[str]:
-        """Find the photographs learned from again after they were moved or renamed.
+        """Find the photographs learned from in a folder, after they were moved or renamed.
 
-        This looks for them in the folder by name, then by content. The user's cache remembers
-        their paths (unless `cache` is False); the model does not store them.
-
-        Returns
-        -------
-        missing : list of str
-            Names, as in `files_`, of the photographs that were not found.
+        It looks for names, then for content, and returns the names (as in `files_`) of photographs
+        that were not found. The user's cache remembers paths, unless `cache` is False.
         """
         self._check_fitted()
         with self._reader.open_cache() as cache:
@@ -502,28 +438,16 @@ class Annotator(BaseEstimator):
         return [str(self.files_[i]) for i in self.paths_.missing()]
 
     def adopt_folder(self, folder: str | os.PathLike[str], *, prefer: bool = False) -> None:
-        """Use a folder for the photographs learned from if it contains them.
+        """Use a folder for the photographs learned from, if it contains missing ones.
 
-        This does nothing if all are found already, unless with `prefer`, which prefers this folder
-        to another one with copies.
+        With `prefer`, this folder replaces another folder with copies.
         """
         self._check_fitted()
         if self.paths_.try_root(folder, digest_reader(None), prefer):
             self.paths_.remember(self.cache)
 
-    def _locate(self, extraction: Extraction) -> Extraction:
-        """Update paths of moved photographs from photographs just read, and return these."""
-        if self.paths_.update_from(extraction.files, extraction.digests):
-            self.paths_.remember(self.cache)
-        return extraction
-
-    # --- keeping -------------------------------------------------------------------------
-
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write it to a folder, all of it or nothing; `tagkin.load` reads it again.
-
-        `tagkin.storage.check_folder` checks the folder before a long training.
-        """
+        """Write it to a folder, all of it or nothing; `load` reads it again."""
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 
@@ -555,6 +479,11 @@ class Annotator(BaseEstimator):
         """Return numbers and texts that describe this annotator, for JSON."""
         origin = {"backbone": self.backbone, "fingerprint": self.fingerprint_}
         return summarize(self.estimator_.model_) | origin | {"description": self.describe()}
+
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if a stored model has no tags."""
+        if self.tags_ is None or self.vocabulary_ is None:
+            raise InvalidInput("it has no tags")
 
     def _prepare(self) -> PhotographReader:
         """Check that the model can be used, and return the reader of photographs."""

@@ -60,7 +60,7 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
     if n is not None:
         check_integer("n", n, 0)
     Y, names = model.method.labels_, model.labels.classes().tolist()
-    rows, columns, p = error_probabilities(model.held_out, Y, model.errors)
+    rows, columns, p = error_probabilities(model.held_out.get(), Y, model.errors)
     present = np.asarray(Y[rows, columns]).ravel() > 0
     wanted = np.ones(len(rows), bool) if kind is None else present == (kind == "wrong")
     wanted &= present | (np.asarray(model.rejected[rows, columns]).ravel() == 0)

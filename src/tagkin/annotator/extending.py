@@ -22,6 +22,7 @@ from tagkin.annotator.label_input import (
 from tagkin.annotator.model import Model
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, checked_names, widened
+from tagkin.arrays.records import Later
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
 from tagkin.tag_meanings import NamePrior
@@ -61,14 +62,14 @@ def extend(
     read = _extend_columns if model.vocabulary is None else _extend_tags
     labels = read(model, y, n, known)
     shape, new = labels.Y.shape, X[np.flatnonzero(known < 0)]
-    method = deepcopy(model.method)
+    method: Any = deepcopy(model.method)
     if len(new):
         method.partial_fit(model.embed(new), labels.Y[n_before:])
     elif shape[1] > method.n_labels_:
         raise InvalidInput(
             "New tags on images that are known already need a new fit: run fit again."
         )
-    held_out, rejected_before = model.held_out.copy(), model.rejected.copy()
+    held_out, rejected_before = model.held_out.get().copy(), model.rejected.copy()
     held_out.resize(shape)
     rejected_before.resize(n_before, shape[1])
     if rejected is None:
@@ -81,7 +82,7 @@ def extend(
     extended = replace(
         model,
         method=method,
-        held_out=held_out,
+        held_out=Later.known(held_out),
         rejected=rejections,
         groups=np.append(model.groups, model.groups.max() + 1 + np.arange(len(new))),
         names=None if model.names is None else model.names.extend(prior, labels.classes()),

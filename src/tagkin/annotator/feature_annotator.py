@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -16,13 +16,7 @@ from sklearn.utils.validation import validate_data
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
 from tagkin.annotator.describing import describe_model
-from tagkin.annotator.label_input import (
-    Labels,
-    label_matrix,
-    read_labels,
-    rejection_matrix,
-    take_rows,
-)
+from tagkin.annotator.label_input import label_matrix, read_labels, rejection_matrix, take_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggesting import (
     Images,
@@ -33,15 +27,10 @@ from tagkin.annotator.suggesting import (
     suggest_labels,
 )
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
-from tagkin.arrays import (
-    Array,
-    check_features,
-    check_integer,
-    check_same_features,
-    to_numpy,
-)
-from tagkin.arrays.deferring import Deferring
+from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.labels import TakesLabelMatrix
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.labels import Vocabulary
@@ -58,7 +47,8 @@ if TYPE_CHECKING:  # imported when needed: suggesting takes none of it
 __all__ = ["FeatureAnnotator"]
 
 
-class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
+@storable
+class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     """Learns from features of labelled images and suggests labels for others, with confidences.
 
     Labels make a semantic space, denoised if held-out images say that it helps. Neighbours there
@@ -88,14 +78,12 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
 
     Attributes
     ----------
+    model_ : Model
+        The record of everything learned. The attributes below are its fields.
     classes_ : array of shape (D,)
         The labels: tags, the columns of a DataFrame, or the columns' numbers.
-    vocabulary_ : Vocabulary or None
-        Vocabulary fitted on lists of tags; None if a label matrix was fitted.
-    tags_ : list of N lists of str, or None
-        The lists of tags.
-    column_names_ : array of shape (D,) or None
-        Columns of the DataFrame.
+    vocabulary_, tags_, column_names_
+        Vocabulary (or None), N lists of tags (or None), and the columns of a DataFrame (or None).
     space_ : SemanticSpace
     method_ : method by neighbours
         Its ``labels_`` (N×D) are the labels of the images learned from.
@@ -108,7 +96,7 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
         Share of propagated labels in the labels that the space was learned from.
     rejected_ : CSR array of shape (N, D)
         Rejected labels of the images learned from.
-    unsaid_ : UnannotatedLabels or None
+    unannotated_ : UnannotatedLabels or None
         How often unannotated labels are right, if a person accepted and rejected some.
     groups_ : int array of shape (N,)
         Group that each image was held out with.
@@ -129,6 +117,33 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
     >>> [s.name for s in annotator.suggest(X[100:101], threshold=0.5)[0]], tags[100]
     (['snow'], ['snow'])
     """
+
+    model_: Model
+    n_features_in_: Annotated[int, Size("d").or_absent()]
+    feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
+
+    vocabulary_ = property(attrgetter("model_.vocabulary"))
+    tags_ = property(attrgetter("model_.tags"))
+    column_names_ = property(attrgetter("model_.column_names"))
+    space_ = property(attrgetter("model_.space"))
+    method_ = property(attrgetter("model_.method"))
+    calibrator_ = property(attrgetter("model_.calibrator"))
+    errors_ = property(attrgetter("model_.errors"))
+    blend_ = property(attrgetter("model_.blend"))
+    rejected_ = property(attrgetter("model_.rejected"))
+    unannotated_ = property(attrgetter("model_.unannotated"))
+    groups_ = property(attrgetter("model_.groups"))
+    names_ = property(attrgetter("model_.names"))
+
+    @property
+    def held_out_(self) -> scipy.sparse.csr_array:
+        """Probabilities that labels belong, by models that had not seen the image."""
+        return self.model_.held_out.get()
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, shape (D,): tags, columns of the DataFrame, or the columns' numbers."""
+        return self.model_.labels.classes()
 
     def __init__(
         self,
@@ -203,16 +218,14 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
         from tagkin.annotator.tuning import tune
 
         step, recipe = progress or silent, self._recipe()
-        problem, labels = self._read_problem(X, y, groups, rejected)
-        if accepted is not None:
-            decisions = read_decisions(problem, labels, accepted, rejected_unlabelled, was_labelled)
-            problem = replace(problem, decisions=decisions)
+        problem = self._read_problem(X, y, groups, rejected)
+        problem = read_decisions(problem, accepted, rejected_unlabelled, was_labelled)
         if self.tune:
             recipe = tune(problem, recipe, step)
         model = learn(problem, recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
-        vocabulary, names, tags = labels.vocabulary, labels.names, labels.tags
-        return self._keep(replace(model, vocabulary=vocabulary, column_names=names, tags=tags))
+        self.model_ = model
+        return self
 
     def partial_fit(
         self, X: Array, y: Any = None, *, known: Array | None = None, rejected: Any = None
@@ -227,7 +240,7 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
         ----------
         X : array of shape (n, d)
         y : labels of shape (n, D), or n lists of tags
-            In the form that was fitted. A matrix has all columns known so far, then new labels.
+            As in `fit`. A matrix has all known columns, then new labels.
         known : int array of shape (n,), optional
             Number of the image among those learned from, or −1 for a new image. The labels of
             known images are replaced. Default: all are new.
@@ -240,33 +253,16 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
 
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)
-        model = replace(self.model_, held_out=self.held_out_)
-        return self._keep(extend(model, features, y, numbers, rejected=rejected, prior=self.prior))
-
-    def _keep(self, model: Model) -> Self:
-        """Replace what was learned, after all of it has succeeded."""
-        for field in fields(Model):
-            setattr(self, _ATTRIBUTES[field.name], getattr(model, field.name))
+        self.model_ = extend(self.model_, features, y, numbers, rejected=rejected, prior=self.prior)
         return self
 
-    @property
-    def model_(self) -> Model:
-        """What was learned; `held_out` may be on disk, and is read at its first use."""
-        self._check_fitted()
-        values = {f.name: self.__dict__.get(_ATTRIBUTES[f.name]) for f in fields(Model)}
-        return Model(**values)  # type: ignore[arg-type]
-
-    def _read_problem(
-        self, X: Array, y: Any, groups: Array | None, rejected: Any
-    ) -> tuple[Problem, Labels]:
+    def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
         from tagkin.annotator.problem_input import read_problem
 
         features = check_features(X, min_rows=2)
         vocabulary = Vocabulary(2) if self.vocabulary is None else clone(self.vocabulary)
-        labels = read_labels(y, features.shape[0], vocabulary)
-        seed = self.random_state
-        problem = read_problem(features, labels, groups, rejected, prior=self.prior, seed=seed)
-        return problem, labels
+        labels, seed = read_labels(y, features.shape[0], vocabulary), self.random_state
+        return read_problem(features, labels, groups, rejected, prior=self.prior, seed=seed)
 
     def check_parameters(self) -> None:
         """Reject parameters that no fit can use."""
@@ -279,11 +275,6 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
 
     # --- scores --------------------------------------------------------------------------
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels, shape (D,): tags, columns of the DataFrame, or the columns' numbers."""
-        return self.model_.labels.classes()
-
     def decision_function(self, X: Array) -> np.ndarray:
         """Return the score of every label for every image, shape (n, D).
 
@@ -295,7 +286,7 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
     def predict_proba(self, X: Array) -> np.ndarray:
         """Return the probability of every label for every image, shape (n, D).
 
-        Labels do not exclude each other: rows need not add up to 1. The images count as unlabelled.
+        Rows need not add up to 1. The images count as unlabelled.
         """
         scores = self.decision_function(X)
         return self.model_.probabilities(scores)
@@ -432,18 +423,14 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
         Parameters
         ----------
         n : int, optional
-            Most findings. Default: all with a confidence of .5 and more.
+            Most findings, most confident first. Default: all with a confidence of .5 and more.
         kind : "wrong" or "missing", optional
             Default: both.
         n_kin : int, default 5
             Most supporting images to return for each finding.
-
-        Returns
-        -------
-        findings : list of LabelFinding, most confident first
         """
         self._check_fitted()
-        return find_errors(replace(self.model_, held_out=self.held_out_), n, kind, n_kin)
+        return find_errors(self.model_, n, kind, n_kin)
 
     def cross_validate(
         self,
@@ -460,9 +447,8 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
         """
         from tagkin.annotator.quality import cross_validate
 
-        problem, labels = self._read_problem(X, y, groups, rejected)
-        names = list(labels.classes())
-        return cross_validate(problem, self._recipe(), names, progress or silent)
+        problem = self._read_problem(X, y, groups, rejected)
+        return cross_validate(problem, self._recipe(), progress or silent)
 
     def evaluate(self, X: Array, y: Any) -> Quality:
         """Measure how good this estimator's suggestions are for new labelled images.
@@ -501,7 +487,4 @@ class FeatureAnnotator(Deferring, TakesLabelMatrix, BaseEstimator):
             raise NotFittedError("This FeatureAnnotator is not fitted yet. Call fit(X, y) first.")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "method_")
-
-
-_ATTRIBUTES = {field.name: f"{field.name}_" for field in fields(Model)} | {"unannotated": "unsaid_"}
+        return hasattr(self, "model_")

@@ -17,10 +17,12 @@ from sklearn.base import clone
 
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.hold_out import Trial, fit_method, hold_out
+from tagkin.annotator.label_input import Labels
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import blas_threads_for, row_blocks
+from tagkin.arrays.records import Later
 from tagkin.calibration import LabelCalibrator, LabelErrors, with_other_labels
 from tagkin.evaluation import mean_average_precision
 from tagkin.progress import Counted, Progress, silent
@@ -59,16 +61,20 @@ def learn(
         errors, held_out = judge_labels(logits, truth, part.groups(problem.groups))
         space, method = fit_everything(problem, best, part)
         n, denoiser = problem.Y.shape[0], best.recipe.denoiser
+        labels = problem.labels or Labels(problem.Y)
         model = Model(
             space,
             method,
             calibrator,
             errors,
-            held_out,
+            Later.known(held_out),
             problem.rejections,
             np.arange(n) if problem.groups is None else problem.groups,
             0.0 if denoiser is None else float(denoiser.blend),
             names,
+            vocabulary=labels.vocabulary,
+            column_names=labels.names,
+            tags=labels.tags,
         )
         if problem.decisions is not None:
             decisions = problem.decisions
@@ -178,15 +184,15 @@ def expand(model: Model, part: Part) -> Model:
     """Expand to N images and D labels; labels without scores get what is usual of the others."""
     columns, (n, n_labels) = part.columns, model.method.labels_.shape
     assert columns is not None
-    n_stored = np.zeros(n, dtype=model.held_out.indptr.dtype)
-    n_stored[part.rows] = np.diff(model.held_out.indptr)
-    ends = np.append(0, np.cumsum(n_stored))
-    entries = model.held_out.data, columns[model.held_out.indices], ends
+    held_out = model.held_out.get()
+    n_stored = np.zeros(n, dtype=held_out.indptr.dtype)
+    n_stored[part.rows] = np.diff(held_out.indptr)
+    entries = held_out.data, columns[held_out.indices], np.append(0, np.cumsum(n_stored))
     unannotated = model.unannotated
     return replace(
         model,
         calibrator=model.calibrator.spread(columns, n_labels),
         errors=model.errors.spread(columns, n_labels),
-        held_out=scipy.sparse.csr_array(entries, shape=(n, n_labels)),
+        held_out=Later.known(scipy.sparse.csr_array(entries, shape=(n, n_labels))),
         unannotated=None if unannotated is None else unannotated.spread(columns, n_labels),
     )

@@ -72,6 +72,13 @@ class Locations(Sequence[str]):
         self.moved = dict(moved or {})
         self.remembers = remembers
 
+    @classmethod
+    def of(cls, paths: Sequence[str], digests: Sequence[str], remembers: bool) -> Locations:
+        """Return the locations of photographs with these paths."""
+        root, names = split_root(paths)
+        files, contents = np.array(names, dtype=object), np.array(digests, dtype=object)
+        return cls(files, contents, root, remembers=remembers)
+
     @cached_property
     def numbers(self) -> dict[str, int]:
         """Number of each photograph, by its digest."""
@@ -97,14 +104,19 @@ class Locations(Sequence[str]):
         """Return the numbers of photographs that do not exist."""
         return [i for i, path in enumerate(self) if not _exists(path)]
 
-    # --- after a move --------------------------------------------------------------------
-
     def find_numbers(self, digests: Sequence[str]) -> np.ndarray:
         """Return the number of the photograph with each digest, or −1, shape (n,)."""
         return np.array([self.numbers.get(digest, -1) for digest in digests], dtype=np.int64)
 
-    def update_from(self, files: Sequence[str], digests: Sequence[str]) -> bool:
-        """Update lost paths from photographs just read; True if any was found."""
+    # --- after a move --------------------------------------------------------------------
+
+    def update_from(
+        self, files: Sequence[str], digests: Sequence[str], cache: FeatureCache | bool = False
+    ) -> bool:
+        """Update lost paths from photographs just read; True if any was found.
+
+        Changes are remembered, as `remember` does with the `cache`.
+        """
         numbers = self.numbers
         lost = []
         for file, digest in zip(files, digests, strict=True):
@@ -119,6 +131,8 @@ class Locations(Sequence[str]):
                 self.root = path.removesuffix(ending) or os.sep
             else:
                 self.moved[i] = path
+        if lost:
+            self.remember(cache)
         return bool(lost)
 
     def search(

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from tagkin.annotator.naming import confidences_by_name
+from tagkin.annotator.photograph_reader import PhotographReader
+from tagkin.annotator.photographs import Photographs, current_tags
 from tagkin.annotator.suggesting import Rule
 from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
+from tagkin.progress import Progress
 from tagkin.tag_meanings import NamePrior
 
-__all__ = ["add_words", "check_words", "new_words", "unknown_words"]
+__all__ = ["add_words", "check_words", "new_words", "suggest_words", "unknown_words"]
 
 
 def check_words(vocabulary: Sequence[str] | None) -> list[str]:
@@ -41,6 +44,20 @@ def unknown_words(words: Sequence[str], prior: NamePrior) -> list[str]:
     """Return the words without a known meaning."""
     kinds = prior.meanings(words).kinds
     return [word for word, kind in zip(words, kinds, strict=True) if not kind]
+
+
+def suggest_words(
+    reader: PhotographReader,
+    photographs: Photographs,
+    words: Sequence[str],
+    rule: Rule,
+    progress: Progress | None,
+) -> list[PhotoSuggestions]:
+    """Suggest words for photographs from their names alone."""
+    prior, tags_now = reader.require_prior(), current_tags(photographs, "given")
+    extraction = reader.read_any(photographs, progress)
+    photos = [PhotoSuggestions(f, (), tuple(tags_now(f, ()))) for f in extraction.files]
+    return add_words(photos, extraction.features, words, rule, prior)
 
 
 def add_words(

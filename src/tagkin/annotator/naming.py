@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
+from tagkin.arrays.records import storable
 from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights
@@ -21,6 +22,7 @@ __all__ = ["LearnedNames", "Naming", "confidences_by_name"]
 _COUNTS = 0.05  # a weight that changes something
 
 
+@storable
 @dataclass(frozen=True)
 class LearnedNames:
     """Meanings of D label names, and their weights."""

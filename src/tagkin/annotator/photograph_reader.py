@@ -8,6 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+from sklearn.base import clone
+
+from tagkin.annotator.label_input import Labels
 from tagkin.annotator.photographs import (
     Photographs,
     TagLists,
@@ -27,6 +31,7 @@ from tagkin.features import (
     extract,
     get_backbone,
 )
+from tagkin.labels import Vocabulary
 from tagkin.progress import Progress
 from tagkin.tag_meanings import ClassPrior, NamePrior, TextPrior
 
@@ -40,6 +45,26 @@ class TaggedPhotographs(NamedTuple):
     tags: list[list[str]]
     rejected: list[list[str]] | None
     accepted: list[list[str]] | None
+
+    @property
+    def was_tagged(self) -> list[bool] | None:
+        """Which photographs have other tags than accepted ones; None without accepted tags."""
+        if self.accepted is None:
+            return None
+        pairs = zip(self.tags, self.accepted, strict=True)
+        return [bool(set(tags) - set(accepted)) for tags, accepted in pairs]
+
+    def read_labels(self, vocabulary: Vocabulary | None) -> Labels:
+        """Read the tags with a copy of a vocabulary; reject tags that cannot be learned."""
+        from tagkin.annotator.problem_input import read_tags  # only learning needs it
+
+        return read_tags(self.tags, clone(vocabulary))
+
+    def find_series(self, progress: Progress) -> np.ndarray:
+        """Return the series of each photograph, to hold out as a whole."""
+        from tagkin.annotator.series import find_series
+
+        return find_series(self.extraction.files, self.extraction.features, progress=progress)
 
 
 class PhotographReader:

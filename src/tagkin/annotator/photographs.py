@@ -22,8 +22,8 @@ __all__ = [
     "explain_failures",
     "list_paths",
     "merge_copies",
+    "select_tags",
     "take_photographs",
-    "were_tagged",
 ]
 
 Path: TypeAlias = "str | os.PathLike[str]"
@@ -95,13 +95,14 @@ def _check_row(file: str, row: Any) -> list[str]:
     return [tag for tag in tags if tag.replace("|", " ").strip()]  # "|" has no level, either
 
 
-def were_tagged(
-    tags: Sequence[Sequence[str]], accepted: Sequence[Sequence[str]] | None
-) -> list[bool] | None:
-    """Return which photographs have other tags than accepted ones; None without accepted tags."""
-    if accepted is None:
-        return None
-    return [bool(set(row) - set(yes)) for row, yes in zip(tags, accepted, strict=True)]
+def select_tags(
+    photographs: Photographs, tags: TagLists | None, files: Sequence[str]
+) -> list[list[str]]:
+    """Return the tags of some files of the photographs; None means no tags."""
+    paths = list_paths(photographs)
+    rows = check_tags(paths, tags or [None] * len(paths))
+    tags_of = dict(zip(paths, rows, strict=True))
+    return [tags_of[file] for file in files]
 
 
 def merge_copies(

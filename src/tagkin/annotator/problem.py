@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.decisions import Decisions
+from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import memory_at_hand
@@ -55,6 +56,8 @@ class Problem:
     decisions: Decisions | None = None
     """Decisions that tell how often unannotated labels are right."""
     seed: int | None = 0
+    labels: Labels | None = None
+    """Names of the labels, and the lists of tags that they were read from."""
 
     def take(self, rows: np.ndarray, columns: np.ndarray) -> Problem:
         """Return features, labels, groups and rejections of some images (n,) and labels (C,)."""

@@ -51,18 +51,17 @@ def read_problem(
         matrix if matrix is not None and matrix.nnz else None,
         Naming.of(prior, labels.classes() if has_names else None),
         seed=seed,
+        labels=labels,
     )
 
 
 def read_decisions(
-    problem: Problem,
-    labels: Labels,
-    accepted: Any,
-    unlabelled: tuple[Array, Any] | None,
-    was_labelled: Array | None,
-) -> Decisions:
-    """Read decisions as `FeatureAnnotator.fit` takes them; accepted labels must be present."""
-    n, n_features = problem.X.shape
+    problem: Problem, accepted: Any, unlabelled: tuple[Array, Any] | None, was_labelled: Any
+) -> Problem:
+    """Add decisions as `FeatureAnnotator.fit` takes them; accepted labels count if present."""
+    if accepted is None:
+        return problem
+    (n, n_features), labels = problem.X.shape, problem.labels or Labels(problem.Y)
     matrix = rejection_matrix(accepted, n, labels).multiply(labels.Y)
     decisions = Decisions(scipy.sparse.csr_array(matrix), problem.rejected)
     if was_labelled is not None:
@@ -74,7 +73,7 @@ def read_decisions(
             )
         decisions = replace(decisions, was_labelled=before)
     if unlabelled is None:
-        return decisions
+        return replace(problem, decisions=decisions)
     features = check_features(unlabelled[0], name="rejected_unlabelled")
     if features.shape[1] != n_features:
         raise InvalidInput(
@@ -82,4 +81,5 @@ def read_decisions(
             f"{n_features}."
         )
     rejected = rejection_matrix(unlabelled[1], features.shape[0], labels)
-    return replace(decisions, unlabelled=features, rejected_unlabelled=rejected)
+    decisions = replace(decisions, unlabelled=features, rejected_unlabelled=rejected)
+    return replace(problem, decisions=decisions)

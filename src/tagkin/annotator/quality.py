@@ -11,6 +11,7 @@ import scipy.sparse
 
 from tagkin.annotator.grouping import describe_groups
 from tagkin.annotator.hold_out import fit_method, hold_out
+from tagkin.annotator.label_input import Labels
 from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import to_numpy
@@ -128,9 +129,7 @@ class Quality:
         return reliability_curve(self.truth, self.confidences, 10)
 
 
-def cross_validate(
-    problem: Problem, recipe: Recipe, names: Sequence[str], step: Progress = silent
-) -> Quality:
+def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) -> Quality:
     """Hold out each fold of the photographs in turn; photographs of one group together.
 
     The denoising is chosen in each fold. Whether to denoise, the weights of tag names and the
@@ -158,11 +157,11 @@ def cross_validate(
             best = naming.cross_fit_weights(X, Y, best, others)
         scores[rows] = best[rows]
         calibrators.append((rows, LabelCalibrator().fit(best[others], truth)))
-    n_tagged = count(len(scores), "tagged photograph")
+    n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
-    return _measure(how, Y, scores, visual_scores, calibrators, names)
+    return _measure(how, Y, scores, visual_scores, calibrators, list(labels.classes()))
 
 
 def _halves(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,6 +21,8 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Size, Whole
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.calibration.cuts import (
     cut_precision,
@@ -57,6 +59,7 @@ _NEW_LABEL_ATTRIBUTES = (
 )
 
 
+@storable
 class LabelCalibrator(BaseEstimator):
     """Probabilities of labels, learned from scores of held-out images.
 
@@ -110,6 +113,22 @@ class LabelCalibrator(BaseEstimator):
     >>> calibrator.predict_proba([[0.1, 0.6, 0.9]]).round(1)
     array([[0. , 0.4, 0.8]])
     """
+
+    n_images_: Annotated[int, Whole()]
+    n_labels_: Annotated[int, Size("D")]
+    link_scores_: Annotated[np.ndarray, Floats("L", ascending=True)]
+    link_log_odds_: Annotated[np.ndarray, Floats("L")]
+    slopes_: Annotated[np.ndarray, Floats("D")]
+    intercepts_: Annotated[np.ndarray, Floats("D")]
+    cut_scores_: Annotated[np.ndarray, Floats("D", "G", endless=True)]
+    cut_precision_: Annotated[np.ndarray, Floats("D", "G")]
+    joint_precision_: Annotated[np.ndarray, Floats(201)]
+    n_first_: Annotated[int, Whole().or_absent()]
+    later_link_scores_: Annotated[np.ndarray, Floats("J", ascending=True).or_absent()]
+    later_link_log_odds_: Annotated[np.ndarray, Floats("J").or_absent()]
+    later_level_scores_: Annotated[np.ndarray, Floats("I", ascending=True).or_absent()]
+    later_level_log_odds_: Annotated[np.ndarray, Floats("I").or_absent()]
+    later_joint_precision_: Annotated[np.ndarray, Floats(201).or_absent()]
 
     def fit(self, S: Array, Y: Array) -> Self:
         """Learn from scores S (n×D), finite, and labels Y (n×D, dense or sparse)."""

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, expit, row_blocks, run_parallel
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Number, Size
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.calibration.error_sums import ErrorSums, Expected
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, positions_among, summarize
@@ -44,6 +46,7 @@ _MOST = 0.95
 _FREQUENT, _CLEARLY = 100, 10
 
 
+@storable
 class LabelErrors(BaseEstimator):
     """Shares of wrong and of missing labels, learned from held-out log-odds.
 
@@ -84,6 +87,14 @@ class LabelErrors(BaseEstimator):
     >>> round(errors.missing_share_, 2), round(errors.wrong_share_, 2)
     (0.1, 0.0)
     """
+
+    n_labels_: Annotated[int, Size("D")]
+    slopes_: Annotated[np.ndarray, Floats("D")]
+    intercepts_: Annotated[np.ndarray, Floats("D")]
+    wrong_rates_: Annotated[np.ndarray, Floats("D", low=0, high=1)]
+    missing_rates_: Annotated[np.ndarray, Floats("D", low=0, high=1)]
+    wrong_share_: Annotated[float, Number(low=0)]
+    missing_share_: Annotated[float, Number(low=0)]
 
     def fit(self, Z: Array, Y: Array) -> Self:
         """Learn from log-odds Z (n×D), finite, and labels Y (n×D, dense or sparse)."""

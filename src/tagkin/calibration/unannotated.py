@@ -12,7 +12,7 @@ decisions on suggestions do.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.sparse
@@ -21,6 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, expit, logit, to_numpy
 from tagkin.arrays.labels import as_labels
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Size, Whole
 from tagkin.arrays.scores import check_scores
 from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput
@@ -34,6 +36,7 @@ _LARGEST = 1.0  # of a step
 _LEAST = 1e-6  # probability: log-odds are no lower
 
 
+@storable
 class UnannotatedLabels(BaseEstimator):
     """Log-odds δₜ by which unannotated labels are correct more often than annotated.
 
@@ -63,6 +66,12 @@ class UnannotatedLabels(BaseEstimator):
     >>> unsaid.predict_proba([[0.5, 0.5]], said=np.array([True])).round(1)
     array([[0.9, 0.1]])
     """
+
+    n_labels_: Annotated[int, Size("D")]
+    offset_: float
+    offsets_: Annotated[np.ndarray, Floats("D")]
+    n_accepted_: Annotated[int, Whole()]
+    n_rejected_: Annotated[int, Whole()]
 
     def fit(
         self, P: Array, accepted: Array, rejected: Array, *, said: np.ndarray | None = None

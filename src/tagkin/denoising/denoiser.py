@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -24,6 +24,8 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
+from tagkin.arrays.records import Axes, storable
+from tagkin.arrays.rules import Number, Size, Sparse, Texts, Whole
 from tagkin.denoising.propagation import (
     as_tags,
     blend_tags,
@@ -48,6 +50,7 @@ _FIRST_LOOK = (0.0, 0.5, 1.0)
 _MOSTLY = 0.5  # the paper's view for denoised tags is tried from this blend on
 
 
+@storable
 class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     """Tags smoothed over images that look alike: (1 − β) raw + β Σₖ wₖ t(k) / Σₖ wₖ.
 
@@ -109,6 +112,17 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
            [0. , 1. ],
            [0. , 1. ]], dtype=float32)
     """
+
+    index_: Annotated[ExactNeighbors, Axes(m="d")]
+    tags_: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
+    trials_: list[Setting]
+    blend_: Annotated[float, Number(low=0, high=1)]
+    view_: str
+    n_neighbors_: Annotated[int, Whole(1)]
+    scale_: Annotated[float, Number(low=0)]
+    _label_names: Annotated[Any, Texts("D").or_none().or_absent()]
+    n_features_in_: Annotated[int, Size("d").or_absent()]
+    feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
 
     def __init__(
         self,

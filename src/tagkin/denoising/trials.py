@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, to_numpy
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Number, Whole
 from tagkin.denoising.propagation import blend_tags, propagate, spread, squared_neighbors
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import average_precision
@@ -23,19 +25,20 @@ _VOTERS = (50, 100, 200)
 _OFTEN = 3  # tags on fewer images would make the score a matter of luck
 
 
+@storable
 @dataclass(frozen=True)
 class Setting:
     """A way to denoise, and its score on held-out tags."""
 
-    blend: float
+    blend: Annotated[float, Number(low=0, high=1)]
     """β: share of the propagated tags."""
-    n_neighbors: int
+    n_neighbors: Annotated[int, Whole(1)]
     """R."""
-    narrowing: float = 1.0
+    narrowing: Annotated[float, Number(above=0)] = 1.0
     """σ is this times the scale of the distances."""
     view: str = "indicator"
     """Textual view of the blended tags."""
-    score: float = float("nan")
+    score: Annotated[float, Number(nan=True)] = float("nan")
     """MAP on held-out tags, in which a tag counts by the root of its images."""
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from platformdirs import user_cache_dir
 
+from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import _schema, _tables
 from tagkin.features._database import Database
@@ -108,6 +109,7 @@ class Pruned:
     n_bytes: int
 
 
+@resource
 class FeatureCache:
     """Features by content and backbone, and contents by file, in a folder.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from tagkin.arrays import (
     run_in_threads,
     self_products,
 )
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels.angular import (
     ROOT_THIRD,
@@ -43,12 +45,13 @@ _FEW_ROWS = 16
 _ROWS_AT_A_TIME = 2048
 
 
+@storable
 @dataclass(frozen=True)
 class ArcCosine(Kernel):
     """`arc_cosine_kernel` with its order and normalisation."""
 
     name: ClassVar[str] = "arc-cosine"
-    order: int = 2
+    order: Annotated[int, Whole(high=2)] = 2
     normalized: bool = True
 
     def __post_init__(self) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from tagkin.arrays import Array, namespace
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Number
 from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive
 from tagkin.kernels.chi2 import chi2_distances, mean_chi2
 
 __all__ = ["ExpChi2", "exp_chi2_kernel"]
 
 
+@storable
 @dataclass(frozen=True)
 class ExpChi2(Kernel):
     """`exp_chi2_kernel`; a missing scale is resolved as the rows' `mean_chi2`."""
 
     name: ClassVar[str] = "exp-chi2"
-    scale: float | None = None
+    scale: Annotated[float | None, Number(above=0)] = None
 
     def __post_init__(self) -> None:
         check_positive("scale of the exp-χ² kernel", self.scale)

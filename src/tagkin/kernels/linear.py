@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tagkin.arrays import Array, as_block, matmul, namespace, self_products
+from tagkin.arrays.records import storable
 from tagkin.kernels.base import Kernel, as_pair
 
 __all__ = ["Linear", "linear_kernel"]
 
 
+@storable
 @dataclass(frozen=True)
 class Linear(Kernel):
     """`linear_kernel`."""

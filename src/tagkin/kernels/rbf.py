@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from tagkin.arrays import Array, as_block, clip, matmul, namespace, self_products
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Number
 from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive, set_diagonal
 from tagkin.kernels.distances import mean_squared_distance
 
 __all__ = ["RBF", "rbf_kernel"]
 
 
+@storable
 @dataclass(frozen=True)
 class RBF(Kernel):
     """`rbf_kernel`; a missing gamma is resolved as 1 / mean squared distance."""
 
     name: ClassVar[str] = "rbf"
-    gamma: float | None = None
+    gamma: Annotated[float | None, Number(above=0)] = None
 
     def __post_init__(self) -> None:
         check_positive("gamma of the RBF kernel", self.gamma)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from tagkin.arrays import Array, as_block, eigh, like, matmul, to_numpy
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
 from tagkin.lexicons.wordnet import WordNet
 
@@ -39,6 +41,7 @@ def psd_factor(S: np.ndarray) -> tuple[np.ndarray, float]:
     return vectors[:, keep] * np.sqrt(values[keep]), float(clipped)
 
 
+@storable
 class OntologyView(TransformerMixin, BaseEstimator):
     """Labels compared by their meaning in WordNet: K^T = Y S Yᵀ (the paper's equation 4).
 
@@ -76,6 +79,11 @@ class OntologyView(TransformerMixin, BaseEstimator):
     >>> from tagkin.labels.ontology import OntologyView
     >>> space = SemanticSpace(text_view=OntologyView(["dog", "cat", "car"]))
     """
+
+    factor_: Annotated[Array, Floats("D", "q")]
+    clipped_: float
+    unknown_: list[str]
+    unattested_: list[str]
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, to_numpy
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Columns, Refused, Rule, Sizes, Table, Texts, Whole, describe_value
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.labels.merging import plural_pairs
 from tagkin.labels.spelling import TagReader, leaf_of, most_frequent
@@ -24,6 +26,17 @@ __all__ = ["Vocabulary"]
 TagLists = Iterable[Iterable[str] | None]
 
 
+class _Levels(Rule):
+    """Levels above a tag, and how many of them it implies."""
+
+    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+        if not isinstance(value, list) or len(value) != 2:
+            raise Refused(where, f"is {describe_value(value)}, not levels and their number")
+        Texts().check(value[0], sizes, where)
+        Whole(0, len(value[0])).check(value[1], sizes, where)
+
+
+@storable
 class Vocabulary(BaseEstimator):
     """Tags ↔ columns of a sparse label matrix Y (images × tags).
 
@@ -100,13 +113,17 @@ class Vocabulary(BaseEstimator):
         self.leaf_only = leaf_only
 
     # By normalised tag, dropped tags included: number of images, and spellings.
-    _images: dict[str, int]
-    _spellings: dict[str, dict[str, int]]
-    _columns: dict[str, int]  # by normalised tag, in the order of the columns
-    _names: list[str]  # as shown, in the order of the columns
-    _words: dict[str, str] | None = None  # from `TagReader.forms`
-    _above: dict[str, Any] | None = None
-    unknown_: dict[str, int]
+    _images: Annotated[dict[str, int], Table(Whole())]
+    _spellings: Annotated[dict[str, dict[str, int]], Table(Table(Whole(), filled=True))]
+    # by normalised tag, in the order of the columns
+    _columns: Annotated[dict[str, int], Columns("D")]
+    # as shown, in the order of the columns
+    _names: Annotated[list[str], Texts("D")]
+    # from `TagReader.forms`
+    _words: dict[str, str]
+    _above: Annotated[dict[str, Any], Table(_Levels())]
+    n_images_: Annotated[int, Whole()]
+    unknown_: Annotated[dict[str, int], Table(Whole())]
 
     def _reader(self) -> TagReader:
         return TagReader(self.aliases, self.separator, self.imply_parents, self._words, self._above)

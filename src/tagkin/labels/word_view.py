@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -20,12 +20,15 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Flags, Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.lexicons.word_vectors import WordVectors, measure_coverage
 
 __all__ = ["WordVectorView"]
 
 
+@storable
 class WordVectorView(TransformerMixin, BaseEstimator):
     """The mean of the word vectors of an image's labels (the paper's equation 5).
 
@@ -53,6 +56,11 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     unknown_ : list of str
         Labels without a vector.
     """
+
+    vectors_: Annotated[Array, Floats("D", "q")]
+    known_: Annotated[np.ndarray, Flags("D")]
+    coverage_: Annotated[float, Number(low=0, high=1)]
+    unknown_: list[str]
 
     def __init__(
         self,

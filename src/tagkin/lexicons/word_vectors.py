@@ -14,10 +14,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn
+from typing import Annotated, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Choice, Whole
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 
 __all__ = ["Coverage", "WordVectors"]
@@ -34,6 +36,7 @@ class Coverage(NamedTuple):
     unknown: list[str]
 
 
+@storable
 @dataclass(frozen=True)
 class WordVectors:
     """A source of word vectors; use `find` or `read` to open it.
@@ -52,10 +55,10 @@ class WordVectors:
     """
 
     path: str | None
-    layout: str
-    dimension: int
-    n_words: int | None
-    start: int = 0
+    layout: Annotated[str, Choice(("text", "binary", "package"))]
+    dimension: Annotated[int, Whole(1)]
+    n_words: Annotated[int | None, Whole()]
+    start: Annotated[int, Whole()] = 0
 
     # --- opening -------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from tagkin.arrays import row_blocks
+from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput
 from tagkin.lexicons.wordnet_files import Nouns, PathLike, Synset, corpus_counts, find_files
 
@@ -39,6 +40,7 @@ _PLURAL_ENDINGS = (
 )
 
 
+@resource
 class WordNet:
     """The nouns of WordNet, with Lin's similarity.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import Annotated, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,8 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
 )
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats
 from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
@@ -42,6 +44,7 @@ _HOST_BLOCK, _DEVICE_BLOCK = 2**18, 2**26  # bytes summed at a time
 _SCORERS: WeakKeyDictionary[BaseEstimator, Scorer] = WeakKeyDictionary()
 
 
+@storable
 class ExactNeighbors(BaseEstimator):
     """Exact top-k search by cosine or Euclidean distance.
 
@@ -76,6 +79,9 @@ class ExactNeighbors(BaseEstimator):
     >>> index.kneighbors(np.array([[0.0, 0.0]]), 2).indices
     array([[0, 2]])
     """
+
+    points_: Annotated[Array, Floats("N", "m")]
+    _center: Annotated[Array | None, Floats("m")]
 
     def __init__(self, metric: str = "cosine"):
         self.metric = metric

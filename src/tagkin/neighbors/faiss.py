@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to_numpy
+from tagkin.arrays.records import LEFT_OUT, storable
+from tagkin.arrays.rules import Floats
 from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors._scorer import Scorer
@@ -33,6 +35,7 @@ _EXACT_UP_TO = 200_000
 _FOR_A_LIST, _FEWEST_TRAINED = 64, 65_536
 
 
+@storable
 class FaissNeighbors(BaseEstimator):
     """A FAISS index (the extra ``faiss``) with the interface of `ExactNeighbors`.
 
@@ -66,7 +69,8 @@ class FaissNeighbors(BaseEstimator):
     distance ∞.
     """
 
-    _refining: Scorer | None = None
+    points_: Annotated[np.ndarray, Floats("N", "m").kept_on_host()]
+    _refining: Annotated[Scorer | None, LEFT_OUT] = None
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -11,6 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, check_integer, check_labels, like, namespace, row_blocks
+from tagkin.arrays.records import Axes, storable
+from tagkin.arrays.rules import Number
 from tagkin.kernels import ExpChi2
 from tagkin.kernels.chi2 import mean_chi2
 from tagkin.space.landmarks import LandmarkMap
@@ -24,6 +26,7 @@ def _dense(Y: Array, rows: Any) -> Array:
     return Y[rows].toarray() if scipy.sparse.issparse(Y) else Y[rows]
 
 
+@storable
 class Chi2View(TransformerMixin, BaseEstimator):
     """Features T̂ whose inner products are the exp-χ² kernel of tag vectors, through landmarks.
 
@@ -49,9 +52,9 @@ class Chi2View(TransformerMixin, BaseEstimator):
         The fitted map.
     """
 
-    map_: LandmarkMap
-    scale_: float
-    scale_error_: float
+    map_: Annotated[LandmarkMap, Axes(r="q", d="label")]
+    scale_: Annotated[float, Number(above=0)]
+    scale_error_: Annotated[float, Number(low=0)]
 
     def __init__(self, n_landmarks: int = 1024, random_state: Any = 0):
         self.n_landmarks = n_landmarks

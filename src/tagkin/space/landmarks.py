@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,6 +32,8 @@ from tagkin.arrays import (
     solve_triangular,
     to_numpy,
 )
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Indices, Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel, as_kernel
 from tagkin.space.pivoting import PartialGramSchmidt, pgso, rp_cholesky
@@ -47,6 +49,7 @@ _SIDES: WeakKeyDictionary[Any, tuple[Landmarks, Any]] = WeakKeyDictionary()
 # --- landmarks ---------------------------------------------------------------------------
 
 
+@storable
 @dataclass(frozen=True)
 class Landmarks:
     """Chosen images and the kernel that compares others with them.
@@ -60,8 +63,8 @@ class Landmarks:
     """
 
     kernel: Kernel
-    points: Array
-    indices: np.ndarray | None
+    points: Annotated[Array, Floats("r", "d")]
+    indices: Annotated[np.ndarray | None, Indices("r")]
 
     @classmethod
     def choose(
@@ -319,6 +322,7 @@ def _select(
 # --- the map -----------------------------------------------------------------------------
 
 
+@storable
 class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Explicit features whose inner products approximate a kernel.
 
@@ -344,6 +348,11 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Linearly dependent ones are left out.
     factor_ : float64 array of shape (r, r), L
     """
+
+    landmarks_: Landmarks
+    factor_: Annotated[Array, Floats("r", "r", triangular=True)]
+    n_features_in_: Annotated[int, Size("d").or_absent()]
+    feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
 
     def __init__(
         self,

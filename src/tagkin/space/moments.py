@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -30,7 +30,8 @@ from tagkin.arrays import (
     run_parallel,
     smaller_blocks_when_full,
 )
-from tagkin.arrays.deferring import Deferring
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Whole
 from tagkin.space.landmarks import Landmarks
 
 __all__ = ["Moments", "first_sums"]
@@ -47,8 +48,9 @@ _LONGEST_THERE, _PANEL, _AT_ONCE = 4096, 512, 2**26
 _SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
 
 
+@storable
 @dataclass
-class Moments(Deferring):
+class Moments:
     """Streaming sums of kernel columns and text features.
 
     Attributes
@@ -61,13 +63,13 @@ class Moments(Deferring):
     kernel_sum : (r,), text_sum : (q,), kernel_gram : (r, r), cross : (r, q), text_gram : (q, q)
     """
 
-    count: int
-    shift: Array
-    kernel_sum: Array
-    text_sum: Array
-    kernel_gram: Array
-    cross: Array
-    text_gram: Array
+    count: Annotated[int, Whole()]
+    shift: Annotated[Array, Floats("r")]
+    kernel_sum: Annotated[Array, Floats("r")]
+    text_sum: Annotated[Array, Floats("q")]
+    kernel_gram: Annotated[Array, Floats("r", "r")]
+    cross: Annotated[Array, Floats("r", "q")]
+    text_gram: Annotated[Array, Floats("q", "q")]
 
     @classmethod
     def zeros(cls, shift: Array, n_text: int) -> Moments:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -25,6 +26,8 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
+from tagkin.arrays.records import Later, storable
+from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
@@ -45,6 +48,7 @@ from tagkin.wording import count
 __all__ = ["SemanticSpace"]
 
 
+@storable
 class SemanticSpace(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesLabelMatrix, BaseEstimator
 ):
@@ -150,9 +154,18 @@ class SemanticSpace(
         self.scaling = scaling
         self.random_state = random_state
 
-    _moments: Moments | None  # None after an exact fit, until images are added or taken out
-    _exact_text: Any  # text features of an exact fit, as long as there are no sums
-    _solution: Projection | None  # None when the sums have changed since
+    text_view_: TextView
+    landmarks_: Landmarks
+    n_images_: Annotated[int, Whole()]
+    # None after an exact fit, until images are added or taken out
+    _moments: Later[Moments] | None
+    # text features of an exact fit, as long as there are no sums
+    _exact_text: Annotated[Any, Either(Sparse("r", "q", low=-1e30), Floats("r", "q")).or_none()]
+    # None if the sums have changed since
+    _solution: Projection | None
+    _label_names: Annotated[Any, Texts("D").or_none().or_absent()]
+    n_features_in_: Annotated[int, Size("d").or_absent()]
+    feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
 
     # --- learning ------------------------------------------------------------------------
 
@@ -183,7 +196,7 @@ class SemanticSpace(
         return self
 
     def prepared(self, X: Array, y: Array) -> Array:
-        """As `prepare`, and k(S, S) of the landmarks, shape (r, r)."""
+        """As `prepare`; return k(S, S) of the landmarks, shape (r, r)."""
         features, labels = self._validated(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         landmarks, gram = landmarks.independent()
@@ -217,10 +230,8 @@ class SemanticSpace(
         self._check_fitted()
         X, labels = self._validated(X, y, first=False)
         if X.shape[0] > self.n_images_ - 2:
-            raise InvalidInput(
-                f"Cannot forget {X.shape[0]} of {self.n_images_} images: at least 2 must stay. "
-                "Fit a new space instead."
-            )
+            few = f"Cannot forget {X.shape[0]} of {self.n_images_} images: at least 2 must stay."
+            raise InvalidInput(f"{few} Fit a new space instead.")
         gone = self._sums_of(X, labels)
         if not self.moments_.holds(gone):
             raise InvalidInput(
@@ -229,7 +240,7 @@ class SemanticSpace(
                 "labels that they were learned with."
             )
         self.moments_.subtract(gone)
-        self._solution = None
+        self.n_images_, self._solution = self.moments_.count, None
         return self
 
     def _validated(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
@@ -250,12 +261,16 @@ class SemanticSpace(
                 "Without it every kernel CCA has trivial solutions."
             )
         if not isinstance(self.scaling, str) or self.scaling not in SCALINGS:
-            raise InvalidInput(
-                f"scaling must be one of {', '.join(SCALINGS)}; found {self.scaling!r}."
-            )
+            names = ", ".join(SCALINGS)
+            raise InvalidInput(f"scaling must be one of {names}; found {self.scaling!r}.")
         m = self.n_components
         if m is not None and (isinstance(m, bool) or not isinstance(m, Integral) or m < 1):
             raise InvalidInput(f"n_components must be a whole number from 1, or None; found {m!r}.")
+
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if a stored space can neither project nor learn."""
+        if self._solution is None and self._moments is None:
+            raise InvalidInput("it has neither a solution nor sums")
 
     def _begin(self, X: Array, Y: Array) -> tuple[TextView, Array, Landmarks]:
         """A fitted view, its text features, and landmarks among the images."""
@@ -285,7 +300,9 @@ class SemanticSpace(
         """Replace what was learned, when all of it has succeeded."""
         validate_data(self, X, skip_check_array=True, reset=True)
         self.text_view_, self.landmarks_, self._label_names = view, landmarks, label_names(y)
-        self._moments, self._exact_text, self._solution = moments, exact_text, solution
+        self.n_images_ = landmarks.points.shape[0] if moments is None else moments.count
+        self._moments = None if moments is None else Later.known(moments)
+        self._exact_text, self._solution = exact_text, solution
 
     def landmarks_pay(self, n_images: int) -> bool:
         """Whether a fit of so many images goes by landmarks, not by the kernel of all pairs."""
@@ -340,7 +357,7 @@ class SemanticSpace(
     def add_moments(self, moments: Moments) -> Self:
         """Add images by their sums: `Moments.of` with this space's landmarks and shift."""
         self.moments_.add(moments)
-        self._solution = None
+        self.n_images_, self._solution = self.moments_.count, None
         return self
 
     @property
@@ -355,9 +372,9 @@ class SemanticSpace(
                 )
             points = as_block(self.landmarks_.points, double=True)
             shift = self.solution().kernel_mean
-            self._moments = Moments.of(points, self._exact_text, self.landmarks_, shift)
-            self._exact_text = None
-        return self._moments
+            moments = Moments.of(points, self._exact_text, self.landmarks_, shift)
+            self._moments, self._exact_text = Later.known(moments), None
+        return self._moments.get()
 
     def without_moments(self) -> Self:
         """A copy that projects and nothing else: the sums are most of what a space weighs."""
@@ -447,12 +464,6 @@ class SemanticSpace(
         """Rows of the first X that are the landmarks, shape (r,); None where they were given."""
         self._check_fitted()
         return self.landmarks_.indices
-
-    @property
-    def n_images_(self) -> int:
-        """Images learned from, less those forgotten."""
-        self._check_fitted()
-        return self.landmarks_.points.shape[0] if self._moments is None else self._moments.count
 
     def describe(self) -> list[str]:
         """What this space is, in a few sentences."""

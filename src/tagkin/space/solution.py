@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,6 +19,8 @@ from tagkin.arrays import (
     solve_triangular,
     to_numpy,
 )
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
@@ -47,6 +49,7 @@ SOLVING = ("regularization", "scaling", "n_components")
 _ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
 
 
+@storable
 @dataclass(frozen=True)
 class Projection:
     """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
@@ -55,11 +58,11 @@ class Projection:
     `correlations` is None where the rotation to canonical directions was spared.
     """
 
-    correlations: Array | None
-    coefficients: Array
-    kernel_mean: Array
-    text_mean: Array
-    readout: Array
+    correlations: Annotated[Array | None, Floats("m")]
+    coefficients: Annotated[Array, Floats("r", "m")]
+    kernel_mean: Annotated[Array, Floats("r")]
+    text_mean: Annotated[Array, Floats("q")]
+    readout: Annotated[Array, Floats("m", "q")]
 
 
 def rotates(n_text: int, scaling: str, n_components: int | None) -> bool:

@@ -6,7 +6,7 @@ any object with `fit` and `transform`; `SemanticSpace(text_view=…)` takes one,
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Annotated, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import scipy.sparse
@@ -21,6 +21,8 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Indices, Size
 from tagkin.errors import InvalidInput
 from tagkin.space.chi2_view import Chi2View
 
@@ -40,6 +42,7 @@ class TextView(Protocol):
         """Text features T̂ (n×q) of labels Y (n×D)."""
 
 
+@storable
 class IndicatorView(TransformerMixin, BaseEstimator):
     """Labels as they are: T̂ = Y, so that K^T counts the labels that two images share.
 
@@ -59,7 +62,8 @@ class IndicatorView(TransformerMixin, BaseEstimator):
         Columns of Y that are text features.
     """
 
-    kept_: np.ndarray
+    n_labels_: Annotated[int, Size("D")]
+    kept_: Annotated[np.ndarray, Indices("q", below="D", ascending=True)]
 
     def __init__(self, max_labels: int = MOST_LABELS):
         self.max_labels = max_labels

@@ -1,26 +1,31 @@
-"""A model that was built from its files, checked before anything uses it."""
+"""Checks of a model that was built from its files, before anything uses it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from tagkin.errors import DamagedModel
-from tagkin.storage.fields import Dimensions, Refused
-from tagkin.storage.forms import is_model, stored_form
-from tagkin.storage.pipelines import is_pipeline, parts_of
+from tagkin.arrays.records import check_record
+from tagkin.arrays.rules import Refused, Sizes
+from tagkin.errors import DamagedModel, InvalidInput
+from tagkin.storage.pipelines import Scaler, is_pipeline, is_scaler, steps_of
 
-__all__ = ["check_model", "check_values"]
+__all__ = ["check_model", "check_values", "is_model"]
+
+
+def is_model(value: Any) -> bool:
+    """Whether an object can be saved by itself, or as a step of a pipeline."""
+    return hasattr(value, "describe") or isinstance(value, Scaler) or is_scaler(value)
 
 
 def check_model(model: Any, folder: Path) -> None:
-    """Refuse a model that is none, or that holds what it cannot; the error says what and where."""
-    parts = parts_of(model)
-    if not parts:
+    """Raise `DamagedModel`, which says what and where, if a model cannot be used."""
+    steps = steps_of(model)
+    if not steps:
         raise DamagedModel(f"{folder} holds a pipeline without steps.")
-    for part in parts:
-        if not is_model(part):
-            raise DamagedModel(f"{folder} holds {type(part).__name__}, which is not a model.")
+    for step in steps:
+        if not is_model(step):
+            raise DamagedModel(f"{folder} holds {type(step).__name__}, which is not a model.")
     try:
         check_values(model)
     except Refused as refusal:
@@ -30,17 +35,26 @@ def check_model(model: Any, folder: Path) -> None:
 
 
 def check_values(model: Any) -> None:
-    """Refuse (`Refused`) what a model, or a step of a pipeline of models, cannot hold."""
+    """Raise `Refused` if a model, or a step of a pipeline, holds what it cannot."""
     passed_on: int | None = None
-    parts = parts_of(model)
-    for i, part in enumerate(parts):
-        form = stored_form(part)
-        assert form is not None
-        sizes = Dimensions()
+    steps = steps_of(model)
+    for i, step in enumerate(steps):
         where = f"step {i + 1}" if is_pipeline(model) else "model"
-        form.check(part, sizes, where)
-        if passed_on is not None and form.takes:
-            sizes.seen(form.takes, passed_on, f"{where} from the one before")
-        if part is not parts[-1] and not form.gives:
-            raise Refused(where, "passes nothing on to the next step")
-        passed_on = sizes.size(form.gives) if form.gives else None
+        check_record(step, Sizes(), where)
+        n_features = getattr(step, "n_features_in_", passed_on)
+        if passed_on is not None and n_features != passed_on:
+            raise Refused(where, f"takes {n_features:,} features, and gets {passed_on:,}")
+        if step is not steps[-1]:
+            passed_on = _n_outputs(step, where)
+
+
+def _n_outputs(step: Any, where: str) -> int | None:
+    """How many features a step passes on, if that is known."""
+    if isinstance(step, Scaler):
+        return step.n_features_in_
+    if not hasattr(step, "transform"):
+        raise Refused(where, "passes nothing on to the next step")
+    try:
+        return len(step.get_feature_names_out())
+    except InvalidInput:  # a space that has not seen enough images yet
+        return None

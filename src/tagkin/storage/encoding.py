@@ -1,14 +1,15 @@
-"""Objects as JSON values and named arrays, and back. Nothing is pickled.
+"""Records as JSON values and named arrays, and back. Nothing is pickled.
 
-What comes back is built by what the files say, and is not to be used before
-`tagkin.storage.forms` has checked it; here is checked only what building needs.
+`decode` builds records of storable classes and no others, and checks only what building needs.
+Check the result (`tagkin.arrays.records.check_record`) before you use it.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,9 @@ import scipy.sparse
 from array_api_compat import is_torch_array
 
 from tagkin.arrays import to_numpy
+from tagkin.arrays.records import Later, find_storable, form_of, is_resource, is_storable
 from tagkin.errors import DamagedModel, InvalidInput
-from tagkin.storage.deferral import Later
-from tagkin.storage.pipelines import is_pipeline, new_pipeline
-from tagkin.storage.schema import class_named, is_resource, stored_form
+from tagkin.storage.pipelines import is_pipeline, is_scaler, new_pipeline, record_scaler
 from tagkin.storage.texts import (
     SEVERAL,
     are_lists_of_texts,
@@ -33,12 +33,26 @@ from tagkin.storage.texts import (
 __all__ = ["Arrays", "decode", "encode"]
 
 _DEEPEST = 100  # values in values
-# What scikit-learn's meta-estimators are to hand on when they fit: no part of what was learned.
-_OF_CALLERS = ("_metadata_request",)
+# Rooms with storable classes. Importing them has no effect besides.
+_ROOMS = frozenset(
+    [
+        "annotator",
+        "calibration",
+        "denoising",
+        "kernels",
+        "labels",
+        "lexicons",
+        "neighbors",
+        "space",
+        "storage",
+        "tag_meanings",
+        "transfer",
+    ]
+)
 
 
 class Arrays:
-    """The arrays of a model, by name: those that are always needed, and those that are apart."""
+    """The arrays of a model by name: those for every use, and those that are read later."""
 
     def __init__(self) -> None:
         self.main: dict[str, np.ndarray] = {}
@@ -54,7 +68,7 @@ class Arrays:
 
 
 def encode(value: Any, path: str, arrays: Arrays) -> Any:
-    """A JSON value for `value`; arrays go to `arrays` under their path."""
+    """Return a JSON value for `value`; its arrays are put into `arrays` by their path."""
     return _encode(value, path, arrays.main, arrays)
 
 
@@ -89,11 +103,15 @@ def _encode(value: Any, path: str, into: dict[str, np.ndarray], arrays: Arrays) 
         return {str(k): inner(v, k) for k, v in value.items()}
     if isinstance(value, np.random.RandomState):
         return None  # a generator in use has no seed to write down; the fitted state has all
-    if is_resource(value):
+    if is_resource(type(value)):
         return None
+    if isinstance(value, Later):
+        return {"$later": _encode(value.get(), path, arrays.apart, arrays)}
     if is_pipeline(value):
         return {"$pipeline": [[name, inner(step, name)] for name, step in value.steps]}
-    return _encode_object(value, path, into, arrays)
+    if is_scaler(value):
+        value = record_scaler(value)
+    return _encode_record(value, path, inner)
 
 
 def _encode_list(value: list[Any] | tuple[Any, ...], inner: Any) -> Any:
@@ -118,33 +136,50 @@ def _csr_parts(value: Any) -> dict[str, np.ndarray]:
     }
 
 
-def _encode_object(value: Any, path: str, into: dict[str, np.ndarray], arrays: Arrays) -> Any:
-    name, form = type(value).__name__, stored_form(value)
-    if form is None:
+def _encode_record(value: Any, path: str, inner: Callable[[Any, str], Any]) -> Any:
+    cls = type(value)
+    if not is_storable(cls):
         raise InvalidInput(
-            f"Cannot save {path}: {type(value).__module__}.{name} is not one of tagkin's own "
+            f"Cannot save {path}: {cls.__module__}.{cls.__name__} is not one of tagkin's own "
             "classes. Only those can be loaded again without running code from the folder."
         )
-    apart = {k: getattr(value, k) for k in form.apart if hasattr(value, k)}
-    kept = {k: v for k, v in vars(value).items() if k not in (*_OF_CALLERS, *form.left_out, *apart)}
-    state = {k: _encode(v, f"{path}.{k}", into, arrays) for k, v in kept.items()}
-    encoded = {"$class": name, "state": state}
-    if apart:
-        later = {k: _encode(v, f"{path}.{k}", arrays.apart, arrays) for k, v in apart.items()}
-        encoded["apart"] = later
-    return encoded
+    form, state = form_of(cls), {}
+    for name, attribute in vars(value).items():
+        if name in form.rules:
+            state[name] = inner(attribute, name)
+        elif not name.startswith("_") and name not in form.left_out:
+            raise InvalidInput(
+                f"{cls.__name__}.{name} is not declared. Annotate it in the class with its rule, "
+                "or with LEFT_OUT."
+            )
+    room = cls.__module__.split(".")[1]
+    return {"$record": f"{room}.{cls.__name__}", "state": state}
 
 
 # --- decoding ----------------------------------------------------------------------------
 
 
-def decode(value: Any, arrays: dict[str, np.ndarray], later: Later | None, depth: int = 0) -> Any:
-    """The inverse of `encode`; `later` reads what is apart, and without it `arrays` have that."""
+Read = Callable[[], dict[str, np.ndarray]]
+
+
+def decode(
+    value: Any, arrays: dict[str, np.ndarray], read_later: Read | None = None, depth: int = 0
+) -> Any:
+    """Return what `encode` was given.
+
+    Parameters
+    ----------
+    value : JSON value
+    arrays : dict of str to array
+    read_later : function without arguments, optional
+        Returns the arrays that are apart. Without it, `arrays` has them.
+    depth : int
+    """
     if depth > _DEEPEST:
         raise DamagedModel(f"The model holds values in values, over {_DEEPEST} deep.")
 
     def inner(part: Any) -> Any:
-        return decode(part, arrays, later, depth + 1)
+        return decode(part, arrays, read_later, depth + 1)
 
     if isinstance(value, list):
         return [inner(v) for v in value]
@@ -170,8 +205,10 @@ def decode(value: Any, arrays: dict[str, np.ndarray], later: Later | None, depth
         return {str(k): inner(v) for k, v in value["$items"]}
     if "$pipeline" in value:
         return new_pipeline([(str(k), inner(v)) for k, v in value["$pipeline"]])
-    if "$class" in value:
-        return _build(value, arrays, later, depth)
+    if "$later" in value:
+        return _decode_later(value["$later"], arrays, read_later, depth + 1)
+    if "$record" in value:
+        return _build(value["$record"], value.get("state"), inner)
     return {k: inner(v) for k, v in value.items()}
 
 
@@ -207,35 +244,43 @@ def _csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
     return matrix
 
 
-def _build(
-    value: dict[str, Any], arrays: dict[str, np.ndarray], later: Later | None, depth: int
-) -> Any:
-    """An object of a listed class, with exactly the attributes that it has."""
-    name, encoded = value["$class"], value.get("state")
-    found = class_named(name) if isinstance(name, str) else None
-    if found is None:
+def _decode_later(
+    value: Any, arrays: dict[str, np.ndarray], read_later: Read | None, depth: int
+) -> Later[Any]:
+    if read_later is None:
+        return Later.known(decode(value, arrays, None, depth))
+
+    def read() -> Any:
+        # sums are added to, and a file that is mapped cannot be written
+        apart = {name: array.copy() for name, array in read_later().items() if name in named}
+        return decode(value, apart, None, depth)
+
+    named = set(_array_names(value))
+    return Later(read)
+
+
+def _array_names(value: Any) -> list[str]:
+    """Names of the arrays in a JSON value."""
+    if isinstance(value, dict) and isinstance(value.get("$array"), str):
+        return [value["$array"]]
+    inside = value.values() if isinstance(value, dict) else value
+    return [n for v in inside for n in _array_names(v)] if isinstance(value, (dict, list)) else []
+
+
+def _build(name: Any, encoded: Any, inner: Callable[[Any], Any]) -> Any:
+    """A record of a storable class, with exactly the attributes that it declares."""
+    room, _, class_name = name.partition(".") if isinstance(name, str) else ("", "", "")
+    if room in _ROOMS:  # a class that is imported at its first use is asked for by its name
+        getattr(import_module(f"tagkin.{room}"), class_name, None)
+    cls = find_storable(f"{room}.{class_name}")
+    if cls is None:
         raise DamagedModel(f"{name!r:.80} is not a class that tagkin loads.")
     if not isinstance(encoded, dict):
         raise DamagedModel(f"A {name} in the model has no state.")
-    cls, form = found
-    state = {k: decode(v, arrays, later, depth + 1) for k, v in encoded.items()}
-    apart = value.get("apart", {})
-    if apart and (not isinstance(apart, dict) or set(apart) != set(form.apart)):
-        raise DamagedModel(f"A {name} in the model has parts that it cannot have apart.")
-    present = {*state, *apart}
-    if is_dataclass(cls):
-        fits = present == {field.name for field in fields(cls)}
-    else:
-        parameters = inspect.signature(cls).parameters
-        known = {*form.parameters, *form.learned}
-        fits = set(parameters) <= set(state) and present <= known
-    if not fits:
-        raise DamagedModel(f"{name} cannot have the attributes {sorted(present)!r:.300}.")
+    form = form_of(cls)
+    required = form.learned if is_dataclass(cls) else form.parameters
+    if not required.keys() <= encoded.keys() <= form.rules.keys():
+        raise DamagedModel(f"{name} cannot have the attributes {sorted(encoded)!r:.300}.")
     built: Any = object.__new__(cls)
-    built.__dict__.update(state)
-    if apart and later is not None:
-        built.__dict__["_deferred"] = later.of(form, apart)
-    elif apart:
-        found_apart = {k: decode(v, arrays, None, depth + 1) for k, v in apart.items()}
-        built.__dict__.update(found_apart)
+    built.__dict__.update({key: inner(part) for key, part in encoded.items()})
     return built

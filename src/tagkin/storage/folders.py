@@ -1,7 +1,7 @@
 """A model is a folder: arrays as safetensors, everything else as JSON, and a card to read.
 
-Nothing is pickled. What can be stored is declared in `tagkin.storage.schema`; loading builds those
-classes and no others, and checks all that they hold before anything uses it.
+Nothing is pickled. Loading builds storable classes and no others (`tagkin.arrays.records`), and
+checks all that they hold before anything uses it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from tagkin.arrays.rules import Refused
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, Parameter, StorageError
 from tagkin.filesystem import (
     alone_in,
@@ -23,8 +24,7 @@ from tagkin.filesystem import (
     whole_file,
     write_whole,
 )
-from tagkin.storage.checking import check_model, check_values
-from tagkin.storage.deferral import Later
+from tagkin.storage.checking import check_model, check_values, is_model
 from tagkin.storage.document import (
     APART,
     ARRAYS,
@@ -37,11 +37,8 @@ from tagkin.storage.document import (
     read_document,
 )
 from tagkin.storage.encoding import Arrays, decode, encode
-from tagkin.storage.fields import Refused
-from tagkin.storage.forms import is_model
-from tagkin.storage.pipelines import parts_of
+from tagkin.storage.pipelines import restore_scalers, steps_of
 from tagkin.storage.placing import place
-from tagkin.storage.schema import stored_form
 from tagkin.storage.tensors import Mapped, TensorBytes
 from tagkin.version import __version__
 
@@ -71,7 +68,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     -------
     folder : Path
     """
-    for part in parts_of(model):
+    for part in steps_of(model):
         name = type(part).__name__
         if not is_model(part):
             raise InvalidInput(
@@ -83,16 +80,15 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
             raise _not_fitted(f"This {name} is not fitted yet; fit it, then save.")
     folder = check_folder(folder, overwrite=overwrite)
     # before encoding: what was streamed is solved for now
-    facts = [fact for part in parts_of(model) for fact in _describe(part)]
+    facts = [fact for part in steps_of(model) for fact in _describe(part)]
     arrays = Arrays()
     content = encode(model, "model", arrays)
     _check_loadable(type(model).__name__, content, arrays)
-    form = stored_form(model)
-    summary = model.summary() if form is not None and form.summarized else None
+    summary = model.summary() if hasattr(model, "summary") else None
     card = _card(model, facts, arrays)
     with _as_storage_errors(folder):
         _put(folder, content, arrays, summary, card, overwrite)
-    if form is not None and form.told_its_folder:
+    if hasattr(model, "saved_to"):
         model.saved_to(folder)
     return folder
 
@@ -106,7 +102,7 @@ def _describe(part: Any) -> list[str]:
 def _check_loadable(name: str, content: Any, arrays: Arrays) -> None:
     """Refuse to write what `load` would refuse: nobody would get it back."""
     try:
-        check_values(decode(content, arrays.main | arrays.apart, None))
+        check_values(decode(content, arrays.main | arrays.apart))
     except (Refused, DamagedModel) as refusal:
         reason = str(refusal).rstrip(".")
         raise InvalidInput(
@@ -330,8 +326,8 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
         check_model(model, folder)
         if device is not None:
             place(model, device)
-        form = stored_form(model)
-        if form is not None and form.told_its_folder:
+        model = restore_scalers(model)
+        if hasattr(model, "opened_from"):
             model.opened_from(folder)
     except (StorageError, MissingExtra, InvalidInput):
         raise
@@ -347,12 +343,8 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
 def _read(folder: Path) -> Any:
     """The model, built and not yet checked."""
     document, main, apart = _opened(folder)
-    later = Later(lambda: {} if apart is None else apart.arrays(), _decode_later)
-    return decode(document.get("content"), main.arrays(), later)
-
-
-def _decode_later(value: Any, arrays: Any) -> Any:
-    return decode(value, arrays, Later(dict, _decode_later))
+    read_later = cache(lambda: {} if apart is None else apart.arrays())
+    return decode(document.get("content"), main.arrays(), read_later)
 
 
 def _opened(folder: Path) -> tuple[dict[str, Any], Mapped, Mapped | None]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import row_blocks
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Either, Floats, Indices, Sparse
 
 __all__ = ["BORROWED", "OWN", "UNKNOWN", "Meanings", "NameTable"]
 
@@ -20,6 +22,7 @@ _ANYHOW = 0.2  # share of a tag's photographs that have it for another reason th
 _PHOTOGRAPHS = 5  # maximum evidence, because a mixture of meanings ranks better than a single one
 
 
+@storable
 @dataclass(frozen=True)
 class NameTable:
     """One row for each of D tags, which a prior uses to score the tag.
@@ -34,9 +37,12 @@ class NameTable:
         Number of the tag's own classes; 1 if it does not name a class.
     """
 
-    rows: np.ndarray | scipy.sparse.csr_array
-    kinds: np.ndarray
-    breadths: np.ndarray
+    rows: Annotated[
+        np.ndarray | scipy.sparse.csr_array,
+        Either(Sparse("D", "C", low=-1e30), Floats("D", "C")),
+    ]
+    kinds: Annotated[np.ndarray, Indices("D", below=3)]
+    breadths: Annotated[np.ndarray, Floats("D")]
 
     def __len__(self) -> int:
         return len(self.kinds)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import logit
+from tagkin.arrays.records import resource
 from tagkin.tag_meanings.classes import ClassMeanings
 from tagkin.tag_meanings.meanings import BORROWED, OWN, Meanings, NameTable
 
@@ -49,6 +50,7 @@ _ALONE = {OWN: (0.87, 0.62), BORROWED: (-0.34, 0.50)}
 _MASSES = 1e-6, 0.99  # probabilities are clipped to this range
 
 
+@resource
 class ClassPrior:
     """A prior from the classes that the backbone was trained on.
 
@@ -119,6 +121,7 @@ class _TextEncoder(Protocol):
 _AGAINST = np.log(10.0)
 
 
+@resource
 class TextPrior:
     """A prior from a text encoder that was trained with the backbone, such as CLIP's or SigLIP's.
 

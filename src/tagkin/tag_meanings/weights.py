@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import expit, row_blocks
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 
@@ -34,6 +36,7 @@ _IMAGES = 200, 4000  # maximum number of images per tag, with many tags and with
 _PAIRS = 4_000_000  # maximum number of pairs of tag and image
 
 
+@storable
 class NameWeights(BaseEstimator):
     """Adds the prior of a tag's name to learned scores, with weights fitted on held-out images.
 
@@ -59,6 +62,15 @@ class NameWeights(BaseEstimator):
         The means of (a, b, w) for tags that are unknown to the prior, that borrow, or that have
         their own classes.
     """
+
+    center_: float
+    scale_: Annotated[float, Number(above=0)]
+    prior_center_: Annotated[np.ndarray, Floats("D")]
+    prior_scale_: Annotated[np.ndarray, Floats("D", above=0)]
+    slopes_: Annotated[np.ndarray, Floats("D")]
+    intercepts_: Annotated[np.ndarray, Floats("D")]
+    weights_: Annotated[np.ndarray, Floats("D")]
+    expected_: Annotated[np.ndarray, Floats(3, 3)]
 
     def fit(
         self, S: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, kinds: np.ndarray

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
@@ -25,6 +25,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names, checked_names
+from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.transfer._lists import on_device_of
@@ -59,8 +60,10 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     scores_are_logits: ClassVar[bool] = False
     """Whether scores are log-odds, without a floor for unsupported labels."""
 
-    n_labels_: int
-    _label_names: np.ndarray | None
+    n_labels_: Annotated[int, Size("D")]
+    _label_names: Annotated[np.ndarray | None, Texts("D").or_none().or_absent()]
+    n_features_in_: Annotated[int, Size("m").or_absent()]
+    feature_names_in_: Annotated[np.ndarray, Texts("m").or_absent()]
 
     @abstractmethod
     def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,6 +11,8 @@ import scipy.sparse
 
 from tagkin.arrays import Array, clip, expit, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import as_labels, label_names
+from tagkin.arrays.records import Axes, storable
+from tagkin.arrays.rules import Floats, Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import distance_weights
@@ -41,6 +43,7 @@ class Components(NamedTuple):
     readout: np.ndarray
 
 
+@storable
 class KinReadout(NeighborTransfer):
     """Votes of an image's neighbours and a logistic read-out of its embedding, mixed per label.
 
@@ -108,11 +111,12 @@ class KinReadout(NeighborTransfer):
     takes_rejected = True
     scores_are_logits = True
 
-    readout_: LogisticReadout | None
-    rejected_: scipy.sparse.csr_array | None
-    vote_weights_: np.ndarray
-    readout_weights_: np.ndarray
-    offsets_: np.ndarray
+    # labels that came later have no read-out
+    readout_: Annotated[LogisticReadout | None, Axes(D="learned")]
+    rejected_: Annotated[scipy.sparse.csr_array | None, Sparse("N", "D")]
+    vote_weights_: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    readout_weights_: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    offsets_: Annotated[np.ndarray, Floats("D").kept_on_host()]
 
     def __init__(
         self,
@@ -156,7 +160,7 @@ class KinReadout(NeighborTransfer):
         effect here, because `fit_mixture` learns from held-out images. A `readout` that is
         already fitted on these images is used unchanged.
         """
-        self._check_parameters()
+        self.check_parameters()
         if readout is None:
             readout = self.new_readout().fit(X, y, rejected=rejected)
         super().fit(X, y, groups=groups)
@@ -255,10 +259,18 @@ class KinReadout(NeighborTransfer):
             "offsets_": np.append(self.offsets_, np.zeros(fresh)),
         }
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
+        super().check_parameters()
         check_positive("temperature", self.temperature)
         check_share("forgotten", self.forgotten)
+
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if a stored model does not fit together."""
+        if self.readout_ is not None and self.readout_.n_labels_ > self.n_labels_:
+            raise InvalidInput(
+                f"its read-out has {self.readout_.n_labels_:,} labels of {self.n_labels_:,}"
+            )
 
     # --- using ---------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -24,6 +24,8 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.labels import label_names
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
 from tagkin.transfer._comparable import Linear, as_log_odds
 from tagkin.transfer.base import LabelTransfer, check_positive
@@ -38,8 +40,8 @@ class LinearTransfer(LabelTransfer):
     """Scores that are linear in X: f(I, t) = bₜ + ⟨wₜ, z⟩."""
 
     comparable: bool
-    coef_: np.ndarray
-    intercept_: np.ndarray
+    coef_: Annotated[np.ndarray, Floats("m", "D")]
+    intercept_: Annotated[np.ndarray, Floats("D")]
 
     def _fit_with(
         self,
@@ -84,6 +86,7 @@ class LinearTransfer(LabelTransfer):
         return [f"Linear scores of {count(d, 'label')} from {count(m, 'dimension')}."]
 
 
+@storable
 class RidgeTransfer(LinearTransfer):
     """Ridge regression of the labels: Ŷ = mean + (z − z̄) W, W = (ZᵀZ + κI)⁻¹ ZᵀY, centred.
 
@@ -152,6 +155,7 @@ def _expand(values: np.ndarray, columns: np.ndarray, n_labels: int) -> np.ndarra
     return wide
 
 
+@storable
 class LinearSVM(LinearTransfer):
     """One linear classifier per label: f(I, t) = bₜ + ⟨wₜ, z⟩.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,6 +25,7 @@ from tagkin.arrays import (
     weighted_rows,
 )
 from tagkin.arrays.labels import checked_names, label_names, widened
+from tagkin.arrays.rules import Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
 from tagkin.neighbors.base import check_n_neighbors
@@ -62,7 +63,7 @@ class NeighborTransfer(LabelTransfer):
     index: NeighborIndex | None
 
     index_: NeighborIndex | None
-    labels_: scipy.sparse.csr_array
+    labels_: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
 
     @property
     def needs_embeddings(self) -> bool:
@@ -85,7 +86,7 @@ class NeighborTransfer(LabelTransfer):
             the labelled images then ignores neighbours in the image's own group. Suggestions still
             come from all images.
         """
-        self._check_parameters()
+        self.check_parameters()
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
         index = self._new_index().fit(embeddings)
@@ -101,7 +102,7 @@ class NeighborTransfer(LabelTransfer):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
-        self._check_parameters()
+        self.check_parameters()
         index = self._fitted_index()
         embeddings = self._checked_queries(X)
         added = self._as_labels(y, embeddings.shape[0])
@@ -148,7 +149,7 @@ class NeighborTransfer(LabelTransfer):
         -----
         The model then has no embeddings to search; use `score_neighbors`.
         """
-        self._check_parameters()
+        self.check_parameters()
         n = np.shape(indices)[0] if np.ndim(indices) else 0
         labels = self._as_labels(y, n)
         neighbors = check_neighbors(indices, distances, n)
@@ -194,7 +195,7 @@ class NeighborTransfer(LabelTransfer):
 
         If an approximate index returns fewer, lists end with index −1 at distance ∞.
         """
-        self._check_parameters()
+        self.check_parameters()
         index = self._fitted_index()
         embeddings = self._checked_queries(X)
         neighbors = self._neighbors_of(index, embeddings)
@@ -221,7 +222,7 @@ class NeighborTransfer(LabelTransfer):
             The images' embeddings, for methods that use them as well.
         """
         self._check_fitted()
-        self._check_parameters()
+        self.check_parameters()
         neighbors = check_neighbors(indices, distances, self.labels_.shape[0])
         scores = np.empty(
             (len(neighbors.indices), self.n_labels_), score_dtype(neighbors.distances)
@@ -235,7 +236,7 @@ class NeighborTransfer(LabelTransfer):
 
     def decision_function(self, X: Array) -> Array:
         """Return the score of every label for every image, shape (n, D)."""
-        self._check_parameters()
+        self.check_parameters()
         index = self._fitted_index()
         embeddings = self._checked_queries(X)
         scores = _empty_scores(embeddings, self.n_labels_)
@@ -258,7 +259,7 @@ class NeighborTransfer(LabelTransfer):
             Shares are the neighbours' weights, scaled to add up to the score. If no neighbour has
             a label, its lists are empty.
         """
-        self._check_parameters()
+        self.check_parameters()
         index = self._fitted_index()
         embeddings = self._checked_queries(X)
         return self._explain_blocks(
@@ -273,7 +274,7 @@ class NeighborTransfer(LabelTransfer):
     ) -> list[list[Evidence]]:
         """Explain labels from known neighbours (n×k), as in `score_neighbors`."""
         self._check_fitted()
-        self._check_parameters()
+        self.check_parameters()
         neighbors = check_neighbors(indices, distances, self.labels_.shape[0])
         n, k = neighbors.indices.shape
         blocks = (
@@ -316,7 +317,8 @@ class NeighborTransfer(LabelTransfer):
 
     # --- for authors of methods ----------------------------------------------------------
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
         check_n_neighbors(self.n_neighbors, np.inf)
 
     def _describe_neighbors(self) -> str:

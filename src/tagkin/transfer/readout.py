@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -24,6 +24,8 @@ from tagkin.arrays import (
     row_blocks,
 )
 from tagkin.arrays.labels import label_names
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Indices, Number, Whole
 from tagkin.kernels import ArcCosine
 from tagkin.transfer._lists import on_device_of
 from tagkin.transfer._logistic import Basis, fit_logistic, orthogonal_basis
@@ -42,6 +44,7 @@ _MOST_LABELS = 4096  # to learn; rarer labels score the logit of their share
 _WEAKEST = 50.0
 
 
+@storable
 class LogisticReadout(LabelTransfer):
     """Logistic regression of each label on the embeddings, under a kernel.
 
@@ -103,10 +106,12 @@ class LogisticReadout(LabelTransfer):
     takes_rejected = True
     scores_are_logits = True
 
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    learned_: np.ndarray
-    landmarks_: Array
+    landmarks_: Annotated[Array, Floats("p", "m")]
+    length_: Annotated[float, Number(above=1e-30)]
+    learned_: Annotated[np.ndarray, Indices("fitted", below="D", ascending=True)]
+    coef_: Annotated[np.ndarray, Floats("p", "fitted").kept_on_host()]
+    intercept_: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    n_iter_: Annotated[int, Whole()]
 
     def __init__(
         self,
@@ -122,6 +127,13 @@ class LogisticReadout(LabelTransfer):
         self.random_state = random_state
         self.forgotten = forgotten
 
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
+        check_positive("regularization", self.regularization)
+        check_integer("n_landmarks", self.n_landmarks, 1)
+        check_positive("tol", self.tol)
+        check_share("forgotten", self.forgotten)
+
     def fit(
         self,
         X: Array,
@@ -135,10 +147,7 @@ class LogisticReadout(LabelTransfer):
         `rejected` (N×D) is above 0 if a person rejected a label for an image. With `forgotten`
         above 0, a rejection is stronger evidence than an absent label.
         """
-        check_positive("regularization", self.regularization)
-        check_integer("n_landmarks", self.n_landmarks, 1)
-        check_positive("tol", self.tol)
-        check_share("forgotten", self.forgotten)
+        self.check_parameters()
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
         checked = None if rejected is None else check_rejections(rejected, labels, names)

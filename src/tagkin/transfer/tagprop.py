@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, blas_threads_for, expit, is_out_of_memory, namespace
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import (
@@ -32,6 +34,7 @@ _ROUNDS = 5  # of weights and sigmoids in turn
 _CONVERGED = 1e-6  # a round that gains less ends it
 
 
+@storable
 class TagProp(NeighborTransfer):
     """TagProp: f(I, t) = Σⱼ πⱼ y(j, t), with weights π that make the known labels most likely.
 
@@ -104,10 +107,11 @@ class TagProp(NeighborTransfer):
 
     learns_from_neighbors = True
 
-    rank_weights_: np.ndarray | None
-    decay_: float | None
-    slopes_: np.ndarray | None
-    offsets_: np.ndarray | None
+    rank_weights_: Annotated[np.ndarray | None, Floats("K", low=0).kept_on_host()]
+    decay_: Annotated[float | None, Number(low=0)]
+    slopes_: Annotated[np.ndarray | None, Floats("D").kept_on_host()]
+    offsets_: Annotated[np.ndarray | None, Floats("D", endless=True).kept_on_host()]
+    loss_: float
 
     def __init__(
         self,
@@ -125,12 +129,18 @@ class TagProp(NeighborTransfer):
         self.metric = metric
         self.index = index
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
+        super().check_parameters()
         if not isinstance(self.weights, str) or self.weights not in WEIGHTS:
             raise InvalidInput(
                 f"weights must be one of {', '.join(WEIGHTS)}; found {self.weights!r}."
             )
+
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if a stored model has no weights."""
+        if self.rank_weights_ is None and self.decay_ is None:
+            raise InvalidInput("it has neither rank_weights_ nor decay_")
 
     def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
         assert neighbors is not None

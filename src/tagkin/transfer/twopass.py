@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -10,6 +10,8 @@ from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, as_block, check_groups, namespace, row_blocks
 from tagkin.arrays.labels import label_names
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors, compressed, unit_rows
@@ -32,6 +34,7 @@ FORMS = ("paper", "authors")
 _MOST_OF_A_GROUP = 20  # images that metric learning skips
 
 
+@storable
 class TwoPassKNN(NeighborTransfer):
     """2PKNN: f(I, t) = Σ exp(−w d(I, Iⱼ)) y(j, t) over a balanced neighbourhood.
 
@@ -82,7 +85,7 @@ class TwoPassKNN(NeighborTransfer):
     Verma, Jawahar. Image annotation using metric learning in semantic neighbourhoods. ECCV, 2012.
     """
 
-    dimension_weights_: np.ndarray | None
+    dimension_weights_: Annotated[np.ndarray | None, Floats("m", low=0).kept_on_host()]
 
     def __init__(
         self,
@@ -102,7 +105,8 @@ class TwoPassKNN(NeighborTransfer):
         self.metric = metric
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
         check_n_neighbors(self.n_per_label, np.inf)
         check_positive("decay", self.decay)
         if not isinstance(self.form, str) or self.form not in FORMS:
@@ -121,7 +125,7 @@ class TwoPassKNN(NeighborTransfer):
         If it fails, the model does not change. With `groups` (N,), metric learning ignores
         neighbours in an image's own group.
         """
-        self._check_parameters()
+        self.check_parameters()
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
         weights = None

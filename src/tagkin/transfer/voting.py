@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import as_labels
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Indices, Texts
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.neighbors.base import compressed
@@ -18,6 +20,7 @@ from tagkin.transfer.neighbor_transfer import NeighborTransfer
 __all__ = ["NeighborVoting", "TagRelevance"]
 
 
+@storable
 class NeighborVoting(NeighborTransfer):
     """NNvot: a label's score is the number of neighbours that have it, f(I, t) = kₜ.
 
@@ -86,6 +89,7 @@ class NeighborVoting(NeighborTransfer):
         return scores / self._list_length()
 
 
+@storable
 class TagRelevance(NeighborVoting):
     """Tag relevance: votes beyond what a label's frequency explains, f(I, t) = kₜ − K nₜ/|S|.
 
@@ -120,8 +124,8 @@ class TagRelevance(NeighborVoting):
     Multimedia, 2009.
     """
 
-    users_: np.ndarray | None
-    _user_names: np.ndarray
+    _user_names: Annotated[np.ndarray, Texts("users")]
+    users_: Annotated[np.ndarray | None, Indices("N", below="users")]
 
     def fit(
         self,

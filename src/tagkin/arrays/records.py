@@ -1,0 +1,366 @@
+"""Records: classes that a model may consist of, each described by its own annotations.
+
+`storable` marks a class. What of it is stored are its annotated fields; for an estimator, the
+parameters of ``__init__`` besides. The annotations say what values are allowed (`tagkin.arrays.
+rules`), so that `tagkin.storage` reads, writes and checks any record, and knows none by name.
+
+>>> from dataclasses import dataclass
+>>> from typing import Annotated
+>>> import numpy as np
+>>> from tagkin.arrays.records import check_record
+>>> from tagkin.arrays.rules import Floats, Sizes
+>>> @dataclass(frozen=True)
+... class Line:
+...     slopes: Annotated[np.ndarray, Floats("D")]
+...     offsets: Annotated[np.ndarray, Floats("D", low=0)]
+>>> check_record(Line(np.ones(3), np.ones(2)), Sizes(), "line")
+Traceback (most recent call last):
+tagkin.arrays.rules.Refused: line.offsets has 2 entries where line.slopes has 3
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from threading import RLock
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+
+from tagkin.arrays.rules import (
+    Either,
+    Flag,
+    Floats,
+    ListOf,
+    Number,
+    Refused,
+    Rule,
+    Sizes,
+    Sparse,
+    Table,
+    Text,
+    Texts,
+    Whole,
+)
+from tagkin.errors import DamagedModel, InvalidInput
+
+__all__ = [
+    "LEFT_OUT",
+    "Axes",
+    "Form",
+    "Later",
+    "check_record",
+    "find_storable",
+    "form_of",
+    "is_resource",
+    "is_storable",
+    "resource",
+    "storable",
+]
+
+T = TypeVar("T")
+
+LEFT_OUT = "left out"
+"""Marks an annotated attribute that is not stored: ``failures_: Annotated[list, LEFT_OUT]``."""
+
+_STORABLE: dict[str, type] = {}
+_RESOURCES: set[type] = set()
+_FORMS: dict[type, Form] = {}
+
+
+def storable(cls: type[T]) -> type[T]:
+    """Mark a class whose objects may be part of a stored model."""
+    _STORABLE[_name_of(cls)] = cls
+    return cls
+
+
+def resource(cls: type[T]) -> type[T]:
+    """Mark a class that reads files of this machine: a model is stored without its objects."""
+    _RESOURCES.add(cls)
+    return cls
+
+
+def find_storable(name: str) -> type | None:
+    """Return the storable class of a name such as ``"space.Landmarks"``, if there is one."""
+    return _STORABLE.get(name)
+
+
+def is_storable(cls: type) -> bool:
+    """Whether objects of this very class, not of a subclass, may be stored."""
+    return _STORABLE.get(_name_of(cls)) is cls
+
+
+def is_resource(cls: type) -> bool:
+    """Whether a model is stored without objects of this class."""
+    return cls in _RESOURCES
+
+
+def _name_of(cls: type) -> str:
+    package, _, rest = cls.__module__.partition(".")
+    room = rest.partition(".")[0] if package == "tagkin" else package
+    return f"{room}.{cls.__name__}"
+
+
+class Later(Generic[T]):
+    """A value that is read when it is first asked for.
+
+    Parameters
+    ----------
+    read : function without arguments
+    """
+
+    def __init__(self, read: Callable[[], T]):
+        self._read: Callable[[], T] | None = read
+        self._value: T
+        self._lock = RLock()  # another thread that asks meanwhile waits
+
+    @classmethod
+    def known(cls, value: T) -> Later[T]:
+        """Return a `Later` of a value that is there."""
+        later = cls(lambda: value)
+        later.get()
+        return later
+
+    def get(self) -> T:
+        """Return the value; the first call reads it."""
+        with self._lock:
+            if self._read is not None:
+                self._value, self._read = self._read(), None
+            return self._value
+
+    def then(self, function: Callable[[T], T]) -> None:
+        """Replace the value by a function of it: now if it was read, else once it is."""
+        with self._lock:
+            read = self._read
+            if read is None:
+                self._value = function(self._value)
+            else:
+                self._read = lambda: function(read())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Later.known, (self.get(),)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Marks a part whose axes have other names outside: ``Annotated[Table, Axes(D="judged")]``."""
+
+    names: Mapping[str, str]
+
+    def __init__(self, **names: str):
+        object.__setattr__(self, "names", names)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What of a class is stored."""
+
+    parameters: Mapping[str, Rule]
+    learned: Mapping[str, Rule]
+    left_out: frozenset[str]
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        """The rules of all that is stored, by name."""
+        return {**self.parameters, **self.learned}
+
+
+def form_of(cls: type) -> Form:
+    """Return what the annotations of a class say about storing it."""
+    if cls not in _FORMS:
+        _FORMS[cls] = _read_form(cls)
+    return _FORMS[cls]
+
+
+def _read_form(cls: type) -> Form:
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        own = vars(base).get("__annotations__")
+        if own and not base.__module__.startswith("sklearn"):
+            known = get_type_hints(base, include_extras=True)
+            hints.update({name: known[name] for name in own if name in known})
+    hints = {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
+    left_out = {
+        name
+        for name, hint in hints.items()
+        if LEFT_OUT in _marks(hint) or isinstance(getattr(cls, name, None), property)
+    }
+    if is_dataclass(cls):
+        learned = {f.name: _rule_of(hints[f.name]) for f in fields(cls)}
+        return Form({}, learned, frozenset(left_out))
+    names = [name for name, hint in hints.items() if name[0] == "_" or name[-1] == "_"]
+    learned = {name: _rule_of(hints[name]) for name in names if name not in left_out}
+    init: Any = getattr(cls, "__init__")  # noqa: B009 - of a class, which mypy takes for an object
+    signature = list(inspect.signature(cls).parameters) if init is not object.__init__ else []
+    types = get_type_hints(init, include_extras=True) if signature else {}
+    parameters = {name: _parameter_rule(types.get(name, Any)) for name in signature}
+    return Form(parameters, learned, frozenset(left_out))
+
+
+def check_record(value: Any, sizes: Sizes, where: str, *, fitted: bool = True) -> None:
+    """Raise `Refused` if a record, or a part of it, holds what it cannot.
+
+    Parameters
+    ----------
+    value : object
+    sizes : Sizes
+        Those of axes that are known; those of the record are added.
+    where : str
+        The record's name in the message.
+    fitted : bool
+        Whether an estimator must have learned.
+    """
+    form, state = form_of(type(value)), vars(value)
+    learns = fitted or any(name in state for name in form.learned)
+    for name, rule in {**form.parameters, **(form.learned if learns else {})}.items():
+        if name in state:
+            rule.check(state[name], sizes, f"{where}.{name}")
+        elif not rule.may_be_absent:
+            raise Refused(where, f"lacks {name}")
+    checks = ["check_parameters", *(["check_stored"] if learns else [])]
+    for name in checks:
+        if not hasattr(value, name):
+            continue
+        try:
+            getattr(value, name)()
+        except InvalidInput as error:
+            raise Refused(where, f"cannot be used: {error}") from error
+
+
+# --- rules from annotations ----------------------------------------------------------------
+
+
+def _marks(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+
+
+def _rule_of(hint: Any) -> Rule:
+    """The rule of an annotation: one that it names, or one that follows from its type."""
+    marks = _marks(hint)
+    if marks:
+        kind = get_args(hint)[0]
+        options = _options(kind)
+        rules = [mark for mark in marks if isinstance(mark, Rule)]
+        rule = rules[0] if rules else _rule_of(kind)
+        for mark in marks:
+            rule = _Renamed(rule, mark.names) if isinstance(mark, Axes) else rule
+        if any(get_origin(option) is Later for option in options):
+            rule = _Apart(rule)
+        return rule.or_none() if type(None) in options else rule
+    options = _options(hint)
+    others = [option for option in options if option is not type(None)]
+    rule = _rule_of_type(others[0]) if len(others) == 1 else Either(*map(_rule_of, others))
+    return rule.or_none() if len(others) < len(options) else rule
+
+
+_PLAIN: dict[Any, Callable[[], Rule]] = {
+    bool: Flag,
+    int: lambda: Whole(-(2**53)),
+    float: Number,
+    str: Text,
+}
+
+
+def _rule_of_type(kind: Any) -> Rule:
+    origin, args = get_origin(kind), get_args(kind)
+    if kind in _PLAIN:
+        return _PLAIN[kind]()
+    if origin is Later:
+        return _Apart(_rule_of(args[0]))
+    if origin in (list, Sequence):
+        return Texts() if args == (str,) else ListOf(_rule_of(args[0]))
+    if origin in (dict, Mapping):
+        return Table(_rule_of(args[1]))
+    if isinstance(kind, type):
+        return _Part(kind)
+    raise TypeError(f"No rule follows from the annotation {kind}: name one, Annotated[…, rule].")
+
+
+def _parameter_rule(hint: Any) -> Rule:
+    """The rule of a parameter: by its type if that is plain, else anything that can be passed."""
+    kinds = {kind for option in _options(hint) for kind in (get_args(option) or (option,))}
+    if _marks(hint) or kinds <= {*_PLAIN, type(None)}:
+        return _rule_of(hint)
+    return _Passed().or_none()
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+class _Part(Rule):
+    """A record of a class, or of one that is derived from it."""
+
+    def __init__(self, cls: type):
+        self._class = cls
+
+    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+        if not isinstance(value, self._class):
+            name = type(value).__name__
+            raise Refused(where, f"is a {name}, not a {self._class.__name__}")
+        check_record(value, sizes, where)
+
+
+class _Renamed(Rule):
+    """A part whose axes have other names outside."""
+
+    def __init__(self, rule: Rule, names: Mapping[str, str]):
+        self._rule, self._names = rule, names
+
+    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+        self._rule.check(value, sizes.rename(self._names), where)
+
+
+class _Apart(Rule):
+    """A value in a file of its own, checked when it is read."""
+
+    def __init__(self, rule: Rule):
+        self._rule = rule
+
+    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+        if not isinstance(value, Later):
+            raise Refused(where, f"is a {type(value).__name__}, not apart")
+
+        def check(inner: Any) -> Any:
+            try:
+                self._rule.check(inner, sizes, where)
+            except Refused as refusal:
+                raise DamagedModel(f"{refusal}. The model is damaged; save it again.") from refusal
+            return inner
+
+        value.then(check)
+
+
+class _Passed(Rule):
+    """What a person passed: a number, a text, an array, a record, or several."""
+
+    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+        if value is None or isinstance(value, (bool, str)):
+            return
+        if is_storable(type(value)):
+            check_record(value, Sizes(), where, fitted=False)
+        elif isinstance(value, (int, float)):
+            Number().check(value, sizes, where)
+        elif isinstance(value, (dict, list)):
+            entries = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, entry in entries:
+                self._check(entry, sizes, f"{where}[{key!r:.60}]")
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            wide = value.astype(np.float32) if value.dtype == np.float16 else value
+            Floats(*(f"axis {i}" for i in range(wide.ndim))).check(wide, Sizes(), where)
+        elif hasattr(value, "indptr"):
+            Sparse("rows", "columns", low=-1e30).check(value, Sizes(), where)
+        elif not isinstance(value, np.ndarray):
+            raise Refused(where, f"is a {type(value).__name__}")

@@ -1,0 +1,177 @@
+"""Records say what they may hold, and are checked by that."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from tagkin.arrays.records import LEFT_OUT, Axes, Later, check_record, form_of
+from tagkin.arrays.rules import (
+    Columns,
+    FileNames,
+    Flags,
+    Floats,
+    Indices,
+    Number,
+    Refused,
+    Size,
+    Sizes,
+    Sparse,
+    Table,
+    Text,
+    TextLists,
+    Texts,
+    Whole,
+)
+from tagkin.errors import DamagedModel, InvalidInput
+
+
+@dataclass(frozen=True)
+class Lines:
+    slopes: Annotated[np.ndarray, Floats("D", low=0)]
+    names: Annotated[list[str] | None, Texts("D")] = None
+
+
+@dataclass(frozen=True)
+class Model:
+    points: Annotated[np.ndarray, Floats("N", "m")]
+    lines: Lines
+    other: Annotated[Lines | None, Axes(D="others")] = None
+    level: float = 0.5
+    note: str = ""
+
+    def check_stored(self) -> None:
+        if self.note == "wrong":
+            raise InvalidInput("its note is wrong")
+
+
+class Estimator:
+    coef_: Annotated[np.ndarray, Floats("D")]
+    seen_: Annotated[int, Whole().or_absent()]
+    cached_: Annotated[dict[str, int], LEFT_OUT]
+    _later: Annotated[Later[np.ndarray], Floats("D")]
+
+    def __init__(self, n_neighbors: int = 5, space: Any = None):
+        self.n_neighbors, self.space = n_neighbors, space
+
+
+def model(**changes: Any) -> Model:
+    values = {"points": np.ones((4, 2)), "lines": Lines(np.ones(3)), **changes}
+    return Model(**values)
+
+
+def test_a_sound_record_passes():
+    check_record(model(other=Lines(np.ones(2), ["a", "b"])), Sizes(), "model")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"points": np.ones((4, 2), int)}, "model.points is an array of int64 .* not an array of"),
+        ({"points": np.ones(4)}, r"model.points has the shape \(4,\), not \(N, m\)"),
+        ({"points": np.full((4, 2), np.nan)}, "model.points has numbers that are NaN"),
+        ({"points": np.ones((4, 0))}, "model.points is empty"),
+        ({"lines": Lines(-np.ones(3))}, "model.lines.slopes has numbers from -1 to -1"),
+        ({"lines": Lines(np.ones(3), ["a"])}, "names has 1 entries where model.lines.slopes has 3"),
+        ({"lines": None}, "model.lines is a NoneType, not a Lines"),
+        ({"level": "high"}, "model.level is 'high', not a number"),
+        ({"note": "wrong"}, "model cannot be used: its note is wrong"),
+    ],
+)
+def test_what_a_record_cannot_hold_is_refused(changes, message):
+    with pytest.raises(Refused, match=message):
+        check_record(model(**changes), Sizes(), "model")
+
+
+@pytest.mark.parametrize(
+    ("rule", "good", "bad"),
+    [
+        (Number(above=0), 0.1, 0.0),
+        (Number(nan=True), float("nan"), float("inf")),
+        (Whole(1, 9), 9, 9.0),
+        (Whole(), 0, True),
+        (Text("[a-z]+"), "abc", "a1"),
+        (Floats(3, ascending=True), np.arange(3.0), np.arange(3.0)[::-1]),
+        (Floats("r", "r", triangular=True), np.eye(2), np.zeros((2, 2))),
+        (Floats("r"), np.ones(2), np.ones(2, np.float16)),
+        (Indices("r", below=3), np.array([0, 2]), np.array([0, 3])),
+        (Indices("r", ascending=True), np.array([0, 2]), np.array([2, 2])),
+        (Flags("r"), np.array([True]), np.array([1])),
+        (Sparse("N", "D", high=1), scipy.sparse.csr_array(np.eye(2)), np.eye(2)),
+        (FileNames("N"), ["a..b/c.jpg"], ["a/../../c.jpg"]),
+        (TextLists("N"), [["a"], []], [["a"], "b"]),
+        (Table(Whole(), filled=True), {"a": 1}, {}),
+        (Columns("D"), {"a": 0, "b": 1}, {"a": 1, "b": 0}),
+        (Size("D"), 3, -3),
+    ],
+)
+def test_rules(rule, good, bad):
+    rule.check(good, Sizes(), "value")
+    with pytest.raises(Refused, match=r"^value "):
+        rule.check(bad, Sizes(), "value")
+    with pytest.raises(Refused, match=r"^value "):
+        rule.check(None, Sizes(), "value")
+    rule.or_none().check(None, Sizes(), "value")
+
+
+def test_an_estimator_stores_its_parameters_and_what_it_declares():
+    form = form_of(Estimator)
+    assert list(form.parameters) == ["n_neighbors", "space"]
+    assert set(form.learned) == {"coef_", "seen_", "_later"}
+    assert form.left_out == {"cached_"}
+
+
+def test_what_was_not_learned_is_not_asked_for():
+    check_record(Estimator(), Sizes(), "model", fitted=False)
+    with pytest.raises(Refused, match=r"model lacks coef_"):
+        check_record(Estimator(), Sizes(), "model")
+
+
+def test_what_is_read_later_is_checked_then():
+    estimator = Estimator()
+    estimator.coef_, estimator._later = np.ones(3), Later(lambda: np.ones(2))
+    check_record(estimator, Sizes(), "model")
+    with pytest.raises(DamagedModel, match=r"_later has 2 entries where model.coef_ has 3"):
+        estimator._later.get()
+
+
+def test_a_value_is_read_once_and_copied_with_all_of_it():
+    reads: list[int] = []
+
+    def read() -> list[int]:
+        reads.append(1)
+        return [3]
+
+    later = Later(read)
+    later.then(lambda value: [*value, 4])
+    assert not reads
+    assert [pickle.loads(pickle.dumps(later)).get(), copy.deepcopy(later).get()] == [[3, 4]] * 2
+    later.then(lambda value: [*value, 5])
+    assert later.get() == [3, 4, 5]
+    assert len(reads) == 1
+
+
+def test_threads_that_ask_at_the_same_time_get_the_same():
+    begin, reads = threading.Event(), []
+
+    def read() -> object:
+        begin.wait()
+        reads.append(object())
+        return reads[-1]
+
+    later = Later(read)
+    got: list[object] = []
+    threads = [threading.Thread(target=lambda: got.append(later.get())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    begin.set()
+    for thread in threads:
+        thread.join()
+    assert got == reads * 4
