@@ -10,17 +10,8 @@ from tagkin import Annotator, FeatureAnnotator
 from .conftest import seen
 
 SHARED = [
-    "__init__",
-    "fit",
-    "partial_fit",
-    "suggest",
-    "predict_proba",
-    "similar",
-    "audit",
-    "cross_validate",
-    "evaluate",
-    "save",
-    "describe",
+    *("__init__", "fit", "partial_fit", "suggest", "predict_proba", "similar", "audit"),
+    *("cross_validate", "evaluate", "save", "describe"),
 ]
 
 
