@@ -67,7 +67,7 @@ def build_large(folder: str) -> None:
 
     first, others = slice(0, LEARNED), slice(LEARNED, LARGE)
     annotator = Annotator(cache=False).fit(seen(first), tags[first])
-    annotator.add(seen(others), tags[others])
+    annotator.partial_fit(seen(others), tags[others])
     sizes = {
         file.name: file.stat().st_size for file in annotator.save(Path(folder, "large")).iterdir()
     }

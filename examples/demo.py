@@ -20,7 +20,8 @@ from tqdm import tqdm
 import tagkin
 from examples.round_trip import round_trip
 from examples.scenes import make_scenes
-from tagkin.annotator import MEASURES, Annotator, PhotoSuggestions, Quality
+from tagkin.annotator import Annotator, PhotoSuggestions, Quality
+from tagkin.annotator.quality import MEASURES
 from tagkin.collection import Collection, read_collection, sidecar_names
 from tagkin.pages import Report, comparisons_of, contact_sheet, draw_map, lay_out, write_report
 
@@ -69,7 +70,7 @@ def show_quality(quality: Quality) -> None:
     else:
         print("\n  Too few tags yet for the semantic space to beat visual neighbours.\n")
     print(f"  {'precision wanted':<18}{'reached':>8}{'suggestions':>13}{'per photograph':>16}")
-    for one in quality.reached:
+    for one in quality.operating_points:
         reached = f"{one.precision:.0%}" if one.n_suggestions else "–"
         found = f"{one.n_suggestions:>13,}{one.per_photograph:>16.1f}"
         print(f"  {one.wanted:<18.0%}{reached:>8}{found}")
@@ -89,7 +90,7 @@ def show_some(photographs: list[PhotoSuggestions], truth: dict[str, set[str]]) -
 
 def drawn_map(annotator: Annotator, collection: Collection) -> bytes:
     """A map of the tagged photographs, by visual features and in the semantic space."""
-    seen = annotator.look(collection)
+    seen = annotator.read_features(collection)
     layouts = {
         "Visual features": lay_out(seen.features),
         "In the semantic space": lay_out(annotator.space_.transform(seen.features)),
@@ -125,7 +126,7 @@ def report_of(
         labels=quality.labels,
         findings=annotator.audit(12),
         map_png=drawn_map(annotator, collection.tagged()),
-        failures=[*collection.failures, *annotator.look(collection).failures],
+        failures=[*collection.failures, *annotator.read_features(collection).failures],
     )
 
 

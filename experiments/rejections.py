@@ -32,7 +32,7 @@ import scipy.sparse
 from experiments.bootstrap import compare, resample_weights, weighted_map
 from experiments.datasets import load_coco
 from tagkin import FeatureAnnotator
-from tagkin.annotator.suggesting import scored
+from tagkin.annotator.suggesting import score_neighbors
 from tagkin.evaluation import average_precision
 
 ROOT = Path(__file__).parent.parent
@@ -136,8 +136,9 @@ def scores_of(
         rejected=None if rejected is None else _sparse(rejected),
     )
     itself = np.arange(len(labels))
-    _, scores = scored(annotator.method_, annotator.space_.transform(known.features), itself)
-    own = annotator.probabilities(scores, said=np.ones(len(labels), dtype=bool))
+    embeddings = annotator.space_.transform(known.features)
+    _, scores = score_neighbors(annotator.method_, embeddings, itself)
+    own = annotator.model_.probabilities(scores, np.ones(len(labels), dtype=bool))
     return own, annotator.predict_proba(new.features)
 
 

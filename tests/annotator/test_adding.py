@@ -20,7 +20,7 @@ def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(syn
     again = seen(synthetic.X[:2])
     again.files[:] = ["moved/0000.jpg", "moved/0001.jpg"]
     for _ in range(2):
-        annotator.add(again, [["unique"], synthetic.tags[1]])
+        annotator.partial_fit(again, [["unique"], synthetic.tags[1]])
     assert "unique" not in annotator.vocabulary_.names_
     assert annotator.vocabulary_.dropped_["unique"] == 1
     assert annotator.files_[0].endswith("moved/0000.jpg")
@@ -34,7 +34,7 @@ def test_new_photographs_and_new_tags_without_a_new_fit(synthetic):
     annotator.fit(seen(synthetic.X[:100]), synthetic.tags[:100])
     space, before = annotator.space_, annotator.suggest(seen(synthetic.X[300:], first=300))
     more = [[*row, "holiday"] if "beach" in row else row for row in synthetic.tags[100:180]]
-    annotator.add(seen(synthetic.X[100:180], first=100), more)
+    annotator.partial_fit(seen(synthetic.X[100:180], first=100), more)
     assert annotator.space_ is space
     assert len(annotator.files_) == 180
     photos = annotator.suggest(seen(synthetic.X[300:], first=300), threshold=0.05)
@@ -59,20 +59,20 @@ def test_a_dropped_tag_comes_back_with_all_that_carry_it(synthetic):
     annotator.fit(seen(synthetic.X[:100]), tags[:100])
     assert "rare" not in annotator.vocabulary_.names_
     tags[100].append("rare")
-    annotator.add(seen(synthetic.X[100:110], first=100), tags[100:110])
+    annotator.partial_fit(seen(synthetic.X[100:110], first=100), tags[100:110])
     column = annotator.vocabulary_.index("rare")
     assert set(annotator.method_.labels_[:, [column]].nonzero()[0]) == {0, 100}
 
 
 def test_known_photographs_get_their_new_tags(synthetic):
     annotator = by_voting(synthetic, 100)
-    annotator.add(seen(synthetic.X[:1]), [["snow"]])
+    annotator.partial_fit(seen(synthetic.X[:1]), [["snow"]])
     assert len(annotator.files_) == 100
     assert annotator.tags_[0] == ["snow"]
     carried = annotator.vocabulary_.inverse_transform(annotator.method_.labels_[:1])
     assert carried == [["snow"]]
     with pytest.raises(InvalidInput, match="new fit"):
-        annotator.add(seen(synthetic.X[:2]), [["fresh"], ["fresh"]])
+        annotator.partial_fit(seen(synthetic.X[:2]), [["fresh"], ["fresh"]])
 
 
 def test_photographs_of_one_content_are_one(synthetic):

@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 import tagkin
 from tagkin import Annotator, NeighborVoting, RidgeTransfer, TagRelevance, TwoPassKNN
+from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.collection import Collection
 from tagkin.errors import InvalidInput
 
@@ -144,7 +145,7 @@ def test_tags_of_a_collection_are_not_suggested_again(fitted, synthetic, monkeyp
     photos = seen(synthetic.X[300:320], first=300)
     bare = fitted.suggest(photos, n=2)
     given = Collection(photos.files, [[p.suggestions[0].tag.upper()] for p in bare])
-    monkeypatch.setattr(Annotator, "look", lambda self, photographs, progress=None: photos)
+    monkeypatch.setattr(PhotographReader, "read", lambda self, photographs, *_: photos)
     again = fitted.suggest(given, n=1)
     assert [p.suggestions[0].tag for p in again] == [p.suggestions[1].tag for p in bare]
     assert again[0].tags == (bare[0].suggestions[0].tag.upper(),)
@@ -238,7 +239,7 @@ def test_tuning_on_request(synthetic):
 
 def test_what_cannot_be_learned_from_is_refused(synthetic):
     photos = seen(synthetic.X[:10])
-    with pytest.raises(InvalidInput, match="No tag at all"):
+    with pytest.raises(InvalidInput, match="None of the 10 photographs has a tag"):
         Annotator().fit(photos, [[]] * 10)
     with pytest.raises(InvalidInput, match="one list of tags each"):
         Annotator().fit(photos)
@@ -248,7 +249,7 @@ def test_what_cannot_be_learned_from_is_refused(synthetic):
         Annotator(min_count=1).fit(seen(synthetic.X[:3]), synthetic.tags[:3])
     with pytest.raises(InvalidInput, match="lower min_count"):
         Annotator().fit(photos, [[f"tag {i}"] for i in range(10)])
-    with pytest.raises(InvalidInput, match="All 10 tagged photographs carry the same tags"):
+    with pytest.raises(InvalidInput, match="All 10 tagged photographs have the same tags"):
         Annotator().fit(photos, [["a"]] * 10)
     with pytest.raises(InvalidInput, match="RidgeTransfer"):
         Annotator(method=RidgeTransfer()).fit(photos, synthetic.tags[:10])

@@ -4,7 +4,7 @@ import scipy.sparse
 from sklearn.metrics import roc_auc_score
 
 from tagkin import Annotator
-from tagkin.annotator.audit import doubts
+from tagkin.annotator.audit import error_probabilities
 from tagkin.calibration import LabelErrors
 from tagkin.errors import InvalidInput
 
@@ -18,7 +18,7 @@ def test_doubts_are_those_of_bayes():
     Q = rng.uniform(0.05, 0.95, (50, 4))
     errors = LabelErrors()
     errors.wrong_rates_, errors.missing_rates_ = rng.uniform(0.01, 0.3, (2, 4))
-    rows, columns, doubt = doubts(
+    rows, columns, doubt = error_probabilities(
         scipy.sparse.csr_array(Q), scipy.sparse.csr_array(Y * 1.0), errors
     )
     assert len(doubt) == 200

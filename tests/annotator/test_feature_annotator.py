@@ -110,7 +110,7 @@ def test_columns_in_another_order_are_refused(X, Y):
     found, turned = voting().fit(X[:N], frame[:N]), frame[NAMES[::-1]]
     for use in (
         lambda: found.score(X[N:], turned[N:]),
-        lambda: found.suggest(X[N:], carried=turned[N:]),
+        lambda: found.suggest(X[N:], present=turned[N:]),
         lambda: found.suggest(X[N:], rejected=turned[N:]),
         lambda: found.partial_fit(X[N:], frame[N:], rejected=turned[N:]),
         lambda: voting().fit(X[:N], frame[:N], rejected=turned[:N]),
@@ -150,7 +150,7 @@ def test_probabilities_are_calibrated_scores_on_new_images(by_tags, synthetic, X
 
 
 def test_suggestions_with_a_wanted_precision_and_their_support(by_tags, synthetic, X):
-    found = by_tags.suggest(X[N:], precision=0.8, n_support=1000)
+    found = by_tags.suggest(X[N:], precision=0.8, n_kin=1000)
     right = [s.name in synthetic.named(N + i) for i, row in enumerate(found) for s in row]
     assert len(right) > 30
     assert np.mean(right) > 0.75
@@ -162,18 +162,18 @@ def test_suggestions_with_a_wanted_precision_and_their_support(by_tags, syntheti
 
 def test_an_image_learned_from_does_not_support_itself(by_tags, synthetic, X):
     known = np.arange(40)
-    found = by_tags.suggest(X[:40], threshold=0.0, known=known, n_support=1000)
+    found = by_tags.suggest(X[:40], threshold=0.0, known=known, n_kin=1000)
     for i, row in enumerate(found):
         assert {s.name for s in row}.isdisjoint(synthetic.tags[i])
         assert i not in {part.image for s in row for part in s.support}
-    other = by_tags.suggest(X[:40], threshold=0.0, known=known, carried=[[]] * 40)
+    other = by_tags.suggest(X[:40], threshold=0.0, known=known, present=[[]] * 40)
     assert any({s.name for s in row} & set(synthetic.tags[i]) for i, row in enumerate(other))
     evidence = by_tags.explain(X[:3], NAMES, known=known[:3])
     assert all(i not in e.indices for i, row in enumerate(evidence) for e in row)
 
 
 def test_explained_is_what_was_suggested(by_tags, X):
-    suggested = by_tags.suggest(X[N : N + 5], n=2, n_support=1000)
+    suggested = by_tags.suggest(X[N : N + 5], n=2, n_kin=1000)
     explained = by_tags.explain(X[N : N + 5], suggested)
     for suggestions, evidence in zip(suggested, explained, strict=True):
         for one, why in zip(suggestions, evidence, strict=True):
@@ -263,7 +263,7 @@ def test_columns_are_added_to_a_matrix(X, Y):
     np.testing.assert_array_equal(labels[:3, :6], Y[:3].toarray())
     np.testing.assert_array_equal(labels[100:], wider[1:].toarray())
     assert found.classes_.tolist() == list(range(7))
-    with pytest.raises(InvalidInput, match="Found 5 labels where 7 are known"):
+    with pytest.raises(InvalidInput, match="Found 5 labels, but 7 are known"):
         found.partial_fit(X[:5], Y[:5, :5])
 
 
@@ -332,7 +332,7 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
         FeatureAnnotator().fit(X[:10], synthetic.tags[:3])
     with pytest.raises(InvalidInput, match="No label is on enough images"):
         FeatureAnnotator().fit(X[:10], [[] for _ in range(10)])
-    with pytest.raises(InvalidInput, match="None of the 10 images carries a label"):
+    with pytest.raises(InvalidInput, match="None of the 10 images has a label"):
         FeatureAnnotator().fit(X[:10], np.zeros((10, 3)))
     with pytest.raises(InvalidInput, match="Row 1 of y is 'snow'"):
         FeatureAnnotator().fit(X[:10], [["a"], "snow", *[["b"]] * 8])
@@ -350,9 +350,7 @@ def test_what_cannot_be_learned_from_is_refused(X, synthetic):
 
 
 def test_tags_that_were_not_learned_are_not_scored(by_tags, X):
-    with pytest.raises(
-        InvalidInput, match=r"None of the 3 images carries a label that was learned"
-    ):
+    with pytest.raises(InvalidInput, match=r"None of the 3 images has a label that was learned"):
         by_tags.score(X[:3], [["no such tag"], [], ["nor this"]])
 
 

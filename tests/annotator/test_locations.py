@@ -10,7 +10,7 @@ from PIL import Image
 
 import tagkin
 from tagkin import Annotator, NeighborVoting
-from tagkin.annotator.locations import Locations, digest_reader, rooted
+from tagkin.annotator.locations import Locations, digest_reader, split_root
 from tagkin.images import content_digest
 
 from .conftest import SPACE, SyntheticPhotographs, seen
@@ -60,10 +60,10 @@ def named(annotator):
 
 
 def test_names_are_relative_to_the_folder_in_common():
-    root, names = rooted(["/a/b/c/1.jpg", "/a/b/2.jpg", "/a/b/c/d/3.jpg"])
+    root, names = split_root(["/a/b/c/1.jpg", "/a/b/2.jpg", "/a/b/c/d/3.jpg"])
     assert (root, names) == (os.path.abspath("/a/b"), ["c/1.jpg", "2.jpg", "c/d/3.jpg"])
-    assert rooted(["x/1.jpg"]) == (os.path.abspath("x"), ["1.jpg"])
-    assert rooted([]) == (None, [])
+    assert split_root(["x/1.jpg"]) == (os.path.abspath("x"), ["1.jpg"])
+    assert split_root([]) == (None, [])
 
 
 def test_paths_are_a_sequence():
@@ -223,7 +223,7 @@ def test_photographs_that_are_looked_at_tell_where_they_are(annotator, home):
 def test_a_copy_does_not_take_the_place_of_a_photograph_that_is_there(annotator, tmp_path):
     paths = list(annotator.paths_)
     copy = shutil.copy(paths[0], tmp_path / "copy.png")
-    assert not annotator.paths_.meet([copy], [annotator.digests_[0]])
+    assert not annotator.paths_.update_from([copy], [annotator.digests_[0]])
     assert list(annotator.paths_) == paths
 
 
@@ -233,7 +233,7 @@ def test_what_is_added_is_named_from_the_new_folder_in_common(annotator, home):
     Image.new("RGB", (4, 4), "white").save(more)
     photos = seen(SyntheticPhotographs(1, seed=5, d=8).X, first=500)
     photos.files[:] = [str(more)]
-    annotator.add(photos, [["snow"]])
+    annotator.partial_fit(photos, [["snow"]])
     assert annotator.files_[0] == "Pictures/spring/0.png"
     assert annotator.files_[-1] == "More/a.png"
     assert annotator.paths_.root == str(home)

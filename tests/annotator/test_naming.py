@@ -194,7 +194,7 @@ def joint(tmp_path):
 def test_a_joint_encoder_suggests_without_a_single_tag(joint):
     backbone, files = joint
     annotator = Annotator(backbone, cache=False)
-    found = annotator.suggest_by_name(list(files), ["red", "green", "blue"], n=1)
+    found = annotator.suggest(list(files), vocabulary=["red", "green", "blue"], n=1)
     assert [one.suggestions[0].tag for one in found] == list(files.values())
     first = found[0].suggestions[0]
     assert first.kin == ()
@@ -226,9 +226,9 @@ def test_a_new_tag_is_suggested_beside_those_that_were_learned(joint, tmp_path):
 def test_what_cannot_be_suggested_by_name_is_told(joint):
     backbone, files = joint
     with pytest.raises(InvalidInput, match="vocabulary is empty"):
-        Annotator(backbone, cache=False).suggest_by_name(list(files), [" "])
+        Annotator(backbone, cache=False).suggest(list(files), vocabulary=[" "])
     with pytest.raises(InvalidInput, match="list of tags; found the text 'red'"):
-        Annotator(backbone, cache=False).suggest_by_name(list(files), "red")
+        Annotator(backbone, cache=False).suggest(list(files), vocabulary="red")
 
 
 def test_names_can_be_left_out(joint):

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import tagkin
 from tagkin import Annotator
-from tagkin.annotator import photograph_features
+from tagkin.annotator import photograph_reader
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import FeatureCache
 from tests.features.test_onnx import write as write_encoder
@@ -72,11 +72,11 @@ def test_a_second_look_costs_no_inference_and_neither_does_a_move(photos, tmp_pa
     monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
     files = list(photos)[:6]
     annotator = Annotator()
-    assert annotator.look(files).n_computed == 6
-    again = annotator.look(files)
+    assert annotator.read_features(files).n_computed == 6
+    again = annotator.read_features(files)
     assert (again.n_computed, again.n_cached) == (0, 6)
     shutil.copy(files[0], tmp_path / "moved.jpg")
-    moved = annotator.look([tmp_path / "moved.jpg"])
+    moved = annotator.read_features([tmp_path / "moved.jpg"])
     assert moved.n_computed == 0
     np.testing.assert_array_equal(moved.features[0], again.features[0])
 
@@ -94,7 +94,7 @@ def test_only_unreadable_photographs_are_an_error(tmp_path, fitted):
 
 def test_a_cache_is_not_a_path(tmp_path):
     with pytest.raises(InvalidInput, match="cache is a FeatureCache, True or False"):
-        Annotator(cache=str(tmp_path)).look("a.jpg")
+        Annotator(cache=str(tmp_path)).read_features("a.jpg")
 
 
 def test_clones_share_a_cache(tmp_path):
@@ -126,16 +126,16 @@ def test_where_features_are_kept_does_not_go_into_the_model(synthetic, tmp_path)
 
 def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
     opened = []
-    real = photograph_features.get_backbone
+    real = photograph_reader.get_backbone
     monkeypatch.setattr(
-        photograph_features, "get_backbone", lambda name: opened.append(name) or real(name)
+        photograph_reader, "get_backbone", lambda name: opened.append(name) or real(name)
     )
     model = Annotator.load(fitted.save(tmp_path / "model"))
     model.cache = False
     Image.new("RGB", (64, 64), "red").save(tmp_path / "photo.png")
-    looked = model.look([tmp_path / "photo.png"])
+    looked = model.read_features([tmp_path / "photo.png"])
     for _ in range(2):
-        model.look([tmp_path / "photo.png"])
+        model.read_features([tmp_path / "photo.png"])
         model.suggest(seen(synthetic.X[300:303], first=300))
         model.similar(seen(synthetic.X[300:303], first=300))
     assert opened == ["efficientnet-lite0-whole"]
@@ -143,7 +143,7 @@ def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
         other.suggest(seen(synthetic.X[300:303], first=300))
     assert opened == 3 * ["efficientnet-lite0-whole"]
     model.backbone = str(write_encoder(tmp_path))
-    assert model.look([tmp_path / "photo.png"]).features.shape != looked.features.shape
+    assert model.read_features([tmp_path / "photo.png"]).features.shape != looked.features.shape
     with pytest.raises(InvalidInput, match="another version of"):
         model.suggest(seen(synthetic.X[300:303], first=300))
 
@@ -155,4 +155,4 @@ def test_a_model_of_another_backbone_is_refused(fitted, synthetic, tmp_path):
         with pytest.raises(InvalidInput, match="another version of 'efficientnet-lite0-whole'"):
             use(seen(synthetic.X[:3]))
     with pytest.raises(InvalidInput, match="another version"):
-        other.add(seen(synthetic.X[:3]), synthetic.tags[:3])
+        other.partial_fit(seen(synthetic.X[:3]), synthetic.tags[:3])

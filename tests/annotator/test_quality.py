@@ -5,8 +5,10 @@ import scipy.sparse
 from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
 from tagkin.annotator.hold_out import Trial, hold_out
+from tagkin.annotator.label_input import Labels
+from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.problem import Part, Problem
-from tagkin.annotator.quality import cross_validate, held_out
+from tagkin.annotator.quality import cross_validate, measure_scores
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.errors import InvalidInput
 
@@ -18,11 +20,11 @@ def test_figures_are_those_of_the_scores():
     S = rng.random((300, 6)).astype(np.float32)
     Y = scipy.sparse.csr_array((rng.random((300, 6)) < S**2).astype(float))
     judge = LabelCalibrator().fit(S[:150], Y[:150])
-    found = held_out(Y[150:], S[150:], None, judge, NAMES)
+    found = measure_scores(Y[150:], S[150:], None, judge, NAMES)
     assert found.semantic == evaluate(Y[150:], S[150:])
     assert found.visual == {}
     np.testing.assert_allclose(found.confidences, judge.predict_proba(S[150:]), rtol=1e-6)
-    for one in found.reached:
+    for one in found.operating_points:
         given = S[150:] >= judge.min_scores(one.wanted)
         truth = Y[150:].toarray() > 0
         assert one.n_suggestions == given.sum()
@@ -48,8 +50,8 @@ def test_cross_validation_compares_with_kin_visual_scores():
     X = synthetic.X.astype(np.float32)
     recipe = usual_recipe(SPACE, None, False, 0)
     steps: list[tuple] = []
-    problem = Problem(X, Y)
-    found = cross_validate(problem, recipe, NAMES, lambda *at: steps.append(at))
+    problem = Problem(X, Y, labels=Labels(Y, np.array(NAMES)))
+    found = cross_validate(problem, recipe, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
     assert found.semantic == evaluate(Y, hold_out(problem, recipe, Part.whole(problem)).scores)
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
@@ -65,7 +67,7 @@ def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch)
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
     annotator = Annotator(tune=True).fit(known, synthetic.tags[:100])
     monkeypatch.setattr(
-        Annotator, "look", lambda self, photos, progress=None: new if photos is new else known
+        PhotographReader, "read", lambda self, photos, *_: new if photos is new else known
     )
     quality = annotator.evaluate(new, synthetic.tags[100:200])
     Y, truth = (annotator.vocabulary_.transform(synthetic.tags[a : a + 100]) for a in (0, 100))
@@ -80,7 +82,7 @@ def test_a_baseline_of_some_photographs_is_not_shown(synthetic, monkeypatch):
     annotator = Annotator(space=SPACE, method=VOTING).fit(known, synthetic.tags[:100])
     there = known
     monkeypatch.setattr(
-        Annotator, "look", lambda self, photos, progress=None: new if photos is new else there
+        PhotographReader, "read", lambda self, photos, *_: new if photos is new else there
     )
     for n_there, fair in ((100, True), (99, True), (50, False), (0, False)):
         there = seen(synthetic.X[:n_there])
@@ -89,7 +91,7 @@ def test_a_baseline_of_some_photographs_is_not_shown(synthetic, monkeypatch):
 
 def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypatch):
     photos = seen(synthetic.X)
-    monkeypatch.setattr("tagkin.annotator.baseline.visual_scores", lambda *_: None)
+    monkeypatch.setattr("tagkin.annotator.quality.score_visually", lambda *_: None)
     found = fitted.evaluate(photos, synthetic.tags)
     assert "100 tagged photographs" in found.how
     scores = fitted.method_.decision_function(fitted.space_.transform(photos.features[300:]))
@@ -114,7 +116,7 @@ def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
 
     monkeypatch.setattr(quality, "hold_out", hold_out)
     recipe = usual_recipe(None, None, True, 0)
-    found = cross_validate(Problem(np.ones((300, 2)), Y), recipe, NAMES)
+    found = cross_validate(Problem(np.ones((300, 2)), Y), recipe)
     assert found.semantic == evaluate(Y, wrong)
     assert found.visual == evaluate(Y, right)
 
@@ -132,4 +134,4 @@ def test_no_known_tag_at_all_is_an_error():
     Y = (S > 0.5) * 1.0
     judge = LabelCalibrator().fit(S, Y)
     with pytest.raises(InvalidInput, match="nothing to compare"):
-        held_out(scipy.sparse.csr_array((50, 2)), S, None, judge, ["a", "b"])
+        measure_scores(scipy.sparse.csr_array((50, 2)), S, None, judge, ["a", "b"])

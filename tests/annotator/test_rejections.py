@@ -15,11 +15,11 @@ from tagkin import (
     TagDenoiser,
     Vocabulary,
 )
-from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.problem import Problem
 from tagkin.annotator.recipe import Recipe
-from tagkin.annotator.suggesting import scored
+from tagkin.annotator.suggesting import score_neighbors
 from tagkin.annotator.tuning import tune
 from tagkin.calibration import UnannotatedLabels
 from tagkin.errors import InvalidInput
@@ -174,17 +174,17 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     """A tag that was rejected wherever it was suggested is suggested with less confidence."""
     tags, _, rejected = reviewed(synthetic)
     plain = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, rejected=rejected)
-    assert plain.unsaid_ is None  # nothing tells what was accepted
+    assert plain.unannotated_ is None  # nothing tells what was accepted
     told = copy.deepcopy(decided)
     snow = told.vocabulary_.index("snow")
-    assert told.unsaid_.offsets_[snow] < np.delete(told.unsaid_.offsets_, snow).min() - 1
+    assert told.unannotated_.offsets_[snow] < np.delete(told.unannotated_.offsets_, snow).min() - 1
     before, after = plain.predict_proba(X[N:]), told.predict_proba(X[N:])
     none = np.zeros(len(before), dtype=bool)
-    np.testing.assert_allclose(after, told.unsaid_.predict_proba(before, none), atol=1e-5)
+    np.testing.assert_allclose(after, told.unannotated_.predict_proba(before, none), atol=1e-5)
     # of a photograph that somebody has tagged it is known that nobody said the others
     (found,) = told.suggest(X[:1], threshold=0.0, known=[0])
-    _, scores = scored(told.method_, told.space_.transform(X[:1]), np.array([0]))
-    (expected,) = told.probabilities(scores, np.array([True]))
+    _, scores = score_neighbors(told.method_, told.space_.transform(X[:1]), np.array([0]))
+    (expected,) = told.model_.probabilities(scores, np.array([True]))
     assert found
     for one in found:
         assert one.confidence == pytest.approx(expected[one.label], abs=1e-5)
@@ -193,7 +193,7 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     np.testing.assert_allclose(again.predict_proba(X[N:]), after, atol=1e-5)
     assert any("accepted and" in line for line in told.describe())
     told.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
-    assert told.unsaid_.offsets_[-1] == told.unsaid_.offset_
+    assert told.unannotated_.offsets_[-1] == told.unannotated_.offset_
     assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
 
 
@@ -204,20 +204,20 @@ def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, 
     said, n_alone = {"rejected": rejected, "accepted": accepted}, len(X) - N
     plain = decided
     told = FeatureAnnotator(SPACE, denoise=False)
-    told.fit(X[:N], tags, **said, rejected_alone=(X[N:], [["beach"]] * n_alone))
+    told.fit(X[:N], tags, **said, rejected_unlabelled=(X[N:], [["beach"]] * n_alone))
     assert told.method_.labels_.shape[0] == N
     np.testing.assert_allclose(told.decision_function(X), plain.decision_function(X), atol=1e-5)
     beach = told.vocabulary_.index("beach")
-    assert told.unsaid_.n_rejected_ == plain.unsaid_.n_rejected_ + n_alone
-    assert told.unsaid_.offsets_[beach] < plain.unsaid_.offsets_[beach] - 0.5
+    assert told.unannotated_.n_rejected_ == plain.unannotated_.n_rejected_ + n_alone
+    assert told.unannotated_.offsets_[beach] < plain.unannotated_.offsets_[beach] - 0.5
 
     scores = np.random.default_rng(0).normal(-1, 1, plain.method_.labels_.shape)
     yes, no, alone = (
         scipy.sparse.csr_array(plain.vocabulary_.transform(rows))
         for rows in (accepted, rejected, [["beach"]] * n_alone)
     )
-    found = Decisions(yes, no, X[N:], alone).unsaid(
-        plain.calibrator_, scores, plain.space_, plain.method_, None, None
+    found = Decisions(yes, no, X[N:], alone).fit_unannotated(
+        plain.calibrator_, scores, plain.decision_function
     )
     P = plain.calibrator_.predict_proba(np.concatenate([scores, plain.decision_function(X[N:])]))
     tagged = np.arange(len(X)) < N
@@ -227,11 +227,11 @@ def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, 
     )
     np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)
     with pytest.raises(InvalidInput, match=f"one value for each of the {N} images"):
-        FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **said, said=[True])
+        FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **said, was_labelled=[True])
     with pytest.raises(
-        InvalidInput, match=f"rejected_alone have 3 features, and X has {X.shape[1]}"
+        InvalidInput, match=f"rejected_unlabelled have 3 features, and X has {X.shape[1]}"
     ):
-        FeatureAnnotator().fit(X[:N], tags, **said, rejected_alone=(X[:1, :3], [["beach"]]))
+        FeatureAnnotator().fit(X[:N], tags, **said, rejected_unlabelled=(X[:1, :3], [["beach"]]))
 
 
 def test_denoising_brings_no_rejected_label_back(X, Y):
@@ -262,7 +262,7 @@ def test_photographs_keep_what_was_rejected_for_them(synthetic, X):
     (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
     assert found.suggestions
     assert {s.tag for s in found.suggestions}.isdisjoint(rejected[3])
-    model.add(seen(X[3:4], first=3), [["snow"]], rejected=[["beach"]])
+    model.partial_fit(seen(X[3:4], first=3), [["snow"]], rejected=[["beach"]])
     (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
     assert {s.tag for s in found.suggestions} == set(NAMES) - {"snow", "beach"}
     (found,) = model.suggest(seen(X[N : N + 1], first=N), threshold=0.0, rejected=[["city"]])

@@ -9,7 +9,7 @@ import scipy.sparse
 import tagkin
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
 from tagkin.annotator import problem as problems
-from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.learning import learn
 from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
 from tagkin.annotator.recipe import usual_recipe
@@ -226,7 +226,8 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
     plain = learn(Problem(X, Y), recipe)
     P = [probabilities(one, data[0][N : N + 50]) for one in (by_part, plain)]
     np.testing.assert_allclose(P[0], P[1], rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(by_part.held_out.toarray(), plain.held_out.toarray(), atol=1e-6)
+    held_out = (model.held_out.get().toarray() for model in (by_part, plain))
+    np.testing.assert_allclose(*held_out, atol=1e-6)
 
 
 def test_a_limit_that_is_not_reached_leaves_all_scores(monkeypatch):
@@ -245,7 +246,7 @@ def test_labels_beyond_the_limit_get_what_is_usual(data, both):
     learned = learn(Problem(X, Y), recipe, part=part)
     slopes = learned.calibrator.slopes_
     np.testing.assert_allclose(slopes[1::2], np.median(slopes[::2]))
-    assert set(np.flatnonzero(np.diff(learned.held_out.indptr))) == set(range(N))
+    assert set(np.flatnonzero(np.diff(learned.held_out.get().indptr))) == set(range(N))
     assert learned.blend == 0
 
 
@@ -260,7 +261,7 @@ def test_the_space_has_no_more_dimensions_than_fit(data, both):
 
 
 def test_images_held_out_are_judged(data, both, part):
-    found, Y = both[0].held_out, data[1][:N]
+    found, Y = both[0].held_out.get(), data[1][:N]
     rows = part.rows
     assert found.shape == (N, D)
     assert set(np.flatnonzero(np.diff(found.indptr))) == set(rows)
@@ -281,12 +282,12 @@ def test_decisions_of_held_out_images_count(data, part):
     problem = Problem(X, Y, rejected=rejected, decisions=decisions)
     learned = learn(problem, recipe, part=part)
     rows = part.rows
-    assert learned.unsaid.n_accepted_ == accepted[rows][:, part.columns].nnz
+    assert learned.unannotated.n_accepted_ == accepted[rows][:, part.columns].nnz
     n_rejected = rejected[rows][:, part.columns].nnz + rejected[:40][:, part.columns].nnz
-    assert learned.unsaid.n_rejected_ == n_rejected
-    assert len(learned.unsaid.offsets_) == D
+    assert learned.unannotated.n_rejected_ == n_rejected
+    assert len(learned.unannotated.offsets_) == D
     others = np.setdiff1d(np.arange(D), part.columns)
-    np.testing.assert_allclose(learned.unsaid.offsets_[others], learned.unsaid.offset_)
+    np.testing.assert_allclose(learned.unannotated.offsets_[others], learned.unannotated.offset_)
     assert learned.method.rejected_.nnz == rejected.nnz
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagkin import FeatureAnnotator, TwoPassKNN
-from tagkin.annotator.grouping import groups_of, holdable, series_text
+from tagkin.annotator.grouping import describe_groups, find_groups, groups_to_hold_out
 from tagkin.annotator.quality import split_into_halves
 from tagkin.annotator.series import find_series
 from tagkin.evaluation import mean_average_precision
@@ -32,7 +32,7 @@ def test_shots_of_one_camera_within_minutes_are_a_series(tmp_path):
     ]
     found = find_series(files, unlike(8), n_folds=2)
     np.testing.assert_array_equal(found, [0, 0, 0, 1, 2, 3, 3, 3])
-    assert series_text(found) == "6 photographs in 2 series"
+    assert describe_groups(found) == "6 photographs in 2 series"
 
 
 def test_times_in_names_serve_for_photographs_that_are_not_there():
@@ -45,12 +45,12 @@ def test_numbers_that_follow_each_other_make_a_series_of_what_looks_alike():
     X[[10, 11, 12, 13, 30]] = alike(5)
     far_apart = [f"/a/DSC{100 * i:05}.jpg" for i in range(60)]
     following = [f"/a/DSC{i:05}.jpg" for i in range(60)]
-    assert holdable(find_series(far_apart, X, 3)) is None
+    assert groups_to_hold_out(find_series(far_apart, X, 3)) is None
     found = find_series(following, X, 3)
-    assert series_text(found) == "4 photographs in 1 series"
+    assert describe_groups(found) == "4 photographs in 1 series"
     assert len(set(found[10:14])) == 1
     other_folders = [f"/{i}/DSC{i:05}.jpg" for i in range(60)]
-    assert holdable(find_series(other_folders, X, 3)) is None
+    assert groups_to_hold_out(find_series(other_folders, X, 3)) is None
 
 
 def test_versions_of_one_photograph_are_a_series():
@@ -72,7 +72,7 @@ def test_a_series_of_everything_leaves_usable_folds(tmp_path, n_folds):
 
 def test_a_clock_that_always_says_the_same_is_no_evidence(tmp_path):
     file = str(photograph(tmp_path / "a.jpg", "2024:01:31 12:00:00"))
-    assert holdable(find_series([file] * 100, unlike(100), 3)) is None
+    assert groups_to_hold_out(find_series([file] * 100, unlike(100), 3)) is None
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(25), 4)])
@@ -123,7 +123,7 @@ def test_images_that_come_later_are_groups_of_their_own(tmp_path):
 
 def test_groups_that_are_given_are_taken():
     X = unlike(30)
-    np.testing.assert_array_equal(groups_of(X, list("ab" * 15), 3), [0, 1] * 15)
+    np.testing.assert_array_equal(find_groups(X, list("ab" * 15), 3), [0, 1] * 15)
 
 
 @pytest.mark.parametrize("n_groups", [2, 4])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.annotator.suggesting import Rule, support_of, supported, without_itself
+from tagkin.annotator.suggesting import Rule, drop_itself, find_supported, top_support
 from tagkin.annotator.suggestions import Support
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
@@ -13,25 +13,25 @@ ALL = np.ones((2, 3), bool)
 
 
 def test_the_surest_come_first_and_ties_keep_their_order():
-    assert Rule(threshold=0.15).picked(P, P, ALL) == [[0, 2, 1], [0, 1]]
-    assert Rule(n=1).picked(P, P, ALL) == [[0], [0]]
-    assert Rule(n=2, threshold=0.55).picked(P, P, ALL) == [[0, 2], []]
+    assert Rule(threshold=0.15).select_labels(P, P, ALL) == [[0, 2, 1], [0, 1]]
+    assert Rule(n=1).select_labels(P, P, ALL) == [[0], [0]]
+    assert Rule(n=2, threshold=0.55).select_labels(P, P, ALL) == [[0, 2], []]
 
 
 def test_each_tag_may_have_a_score_of_its_own_to_reach():
     rule = Rule(scores=np.array([np.inf, 0.0, 0.6]))
-    assert rule.picked(P, P, ALL) == [[2, 1], [1]]
+    assert rule.select_labels(P, P, ALL) == [[2, 1], [1]]
 
 
 def test_only_tags_that_are_free_are_suggested():
     free = np.array([[0, 1, 1], [1, 0, 1]], bool)
-    assert Rule(n=2).picked(P, P, free) == [[2, 1], [0, 2]]
+    assert Rule(n=2).select_labels(P, P, free) == [[2, 1], [0, 2]]
 
 
 def test_tags_that_some_neighbour_carries_are_supported():
     labels = scipy.sparse.csr_array(np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]))
     found = Neighbors(np.array([[0, 2], [3, -1], [-1, -1]]), np.zeros((3, 2)))
-    assert supported(found, labels).tolist() == [
+    assert find_supported(found, labels).tolist() == [
         [True, True, False],
         [False, False, True],
         [False, False, False],
@@ -48,7 +48,7 @@ def test_nobody_speaks_for_himself():
     found = Neighbors(
         np.array([[4, 7, 2], [1, 0, -1]]), np.array([[0.1, 0.2, 0.3], [0.1, 0.2, np.inf]])
     )
-    indices, distances = without_itself(found, np.array([7, -1]))
+    indices, distances = drop_itself(found, np.array([7, -1]))
     assert indices.tolist() == [[4, 2, -1], [1, 0, -1]]
     assert distances.tolist() == [[0.1, 0.3, np.inf], [0.1, 0.2, np.inf]]
 
@@ -57,10 +57,10 @@ def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     evidence = Evidence(
         0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3]), 0
     )
-    found = support_of(evidence, 2)
+    found = top_support(evidence, 2)
     assert found == (Support(2, 0.5), Support(0, 0.25))
     # below chance: the parts of a negative score are parts all the same
     below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0)
-    assert support_of(below, 2) == found
+    assert top_support(below, 2) == found
     nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0)
-    assert support_of(nobody, 3) == ()
+    assert top_support(nobody, 3) == ()

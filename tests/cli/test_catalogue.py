@@ -366,7 +366,7 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, cata
     with Catalogue(catalogue, write=False) as opened:
         annotator, _ = opened.model.load()
     assert not bare & {os.path.relpath(path) for path in annotator.paths_}
-    unsaid = annotator.estimator_.unsaid_
+    unsaid = annotator.estimator_.unannotated_
     assert (unsaid.n_accepted_, unsaid.n_rejected_) == (len(yes["decisions"]), len(no["decisions"]))
     red = annotator.vocabulary_.index("red")
     assert unsaid.offsets_[red] < unsaid.offset_

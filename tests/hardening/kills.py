@@ -114,7 +114,7 @@ def _add(world: World) -> None:
     with world.entered():
         annotator = load(world.model)
         last = sorted(world.photos.glob("*.jpg"))[-3:]
-        annotator.add([str(path) for path in last], [["new"], ["new"], ["red"]])
+        annotator.partial_fit([str(path) for path in last], [["new"], ["new"], ["red"]])
         annotator.save(world.model, overwrite=True)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tagkin
-from tagkin.annotator.grouping import n_in_groups
+from tagkin.annotator.grouping import count_grouped
 from tagkin.errors import InvalidInput
 from tagkin.model_selection import Links, find_groups, linked_groups, near_duplicates
 from tagkin.model_selection.folds import make_folds
@@ -45,9 +45,9 @@ def test_near_duplicates_are_those_of_all_pairs(d, as_array):
 def test_shots_of_one_event_are_a_group():
     X = bursts(50, 4, 0.01)
     np.testing.assert_array_equal(find_groups(X), np.repeat(np.arange(50), 4))
-    assert n_in_groups(find_groups(X)) == (200, 50)
+    assert count_grouped(find_groups(X)) == (200, 50)
     X = bursts(200, 1, 0)
-    assert n_in_groups(find_groups(X)) == (0, 0)
+    assert count_grouped(find_groups(X)) == (0, 0)
 
 
 @pytest.mark.parametrize("X", [np.zeros((30, 5)), np.ones((30, 5)), np.ones((1, 3))])

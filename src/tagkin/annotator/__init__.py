@@ -1,4 +1,41 @@
-"""Photographs or features and tags in, suggestions with evidence out."""
+"""Photographs or features and tags in, suggestions with evidence out.
+
+The modules, in reading order:
+
+- `annotator`: `Annotator`, for photographs
+- `feature_annotator`: `FeatureAnnotator`, for features
+- `suggestions`: the records that both return
+
+Input:
+
+- `photographs`: photographs and tags as a caller may pass them
+- `photograph_reader`: features of photographs, by a backbone and a cache
+- `locations`: paths of a model's photographs on this machine
+- `label_input`: labels as a caller may pass them
+- `grouping`, `series`: images that are held out together
+- `problem_input`: a `Problem` from the arguments of `fit`
+
+Learning:
+
+- `problem`: the `Problem`, and the `Part` of it that has held-out scores
+- `recipe`, `tuning`: the configuration of a fit, and its choice by cross-validation
+- `learning`: `learn` makes a `Model` of a `Problem`, step by step
+- `hold_out`, `fold_spaces`: held-out scores, and the spaces of the folds
+- `naming`: weights of label names
+- `decisions`: accepted and rejected suggestions
+- `model`: the `Model`, the record of what was learned
+
+Using a model:
+
+- `suggesting`: labels for images
+- `name_suggestions`: tags that no photograph has yet
+- `photo_results`: results for images as results for photographs
+- `audit`: labels that seem wrong or missing
+- `extending`: more images without a new fit
+- `quality`: measurements of suggestions
+- `describing`: models in words and numbers
+- `asking`, `live`: the next question for a reviewer, and scores that follow the answers
+"""
 
 from typing import TYPE_CHECKING
 
@@ -18,30 +55,24 @@ from tagkin.annotator.suggestions import (
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagkin.annotator.quality import MEASURES as MEASURES
-    from tagkin.annotator.quality import Measures as Measures
+    from tagkin.annotator.quality import OperatingPoint as OperatingPoint
     from tagkin.annotator.quality import Quality as Quality
-    from tagkin.annotator.quality import Reached as Reached
 
 __all__ = [
-    "MEASURES",
     "Annotator",
     "FeatureAnnotator",
     "Finding",
     "Kin",
     "LabelFinding",
     "LabelSuggestion",
-    "Measures",
+    "OperatingPoint",
     "PhotoSuggestions",
     "Quality",
-    "Reached",
     "Similar",
     "SimilarImage",
     "Support",
     "TagSuggestion",
 ]
 
-# At first use: to suggest tags takes nothing of what measures how good they are.
-__getattr__ = lazy_names(
-    __name__, dict.fromkeys(("MEASURES", "Measures", "Quality", "Reached"), "quality")
-)
+# At first use: suggesting does not need what measures quality.
+__getattr__ = lazy_names(__name__, dict.fromkeys(("OperatingPoint", "Quality"), "quality"))

@@ -3,133 +3,123 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from tagkin import storage
+from tagkin.annotator import name_suggestions as by_name
+from tagkin.annotator.describing import describe_photographs, summarize
 from tagkin.annotator.feature_annotator import FeatureAnnotator
-from tagkin.annotator.grouping import series_text
-from tagkin.annotator.label_input import Labels, read_labels
-from tagkin.annotator.learned_attributes import LearnedAttributes
-from tagkin.annotator.photographs import (
-    Photographs,
-    TagLists,
-    paths_of,
-    said_before,
-    subset,
-    tag_rows,
-    tags_now,
-)
-from tagkin.annotator.relocation import Relocation
-from tagkin.annotator.suggesting import rule_for
-from tagkin.annotator.suggestions import (
-    Finding,
-    Kin,
-    LabelSuggestion,
-    PhotoSuggestions,
-    Similar,
-    Support,
-    TagSuggestion,
-)
-from tagkin.annotator.unseen_tags import UnseenTags, Wanted
+from tagkin.annotator.locations import Locations, digest_reader
+from tagkin.annotator.photo_results import LearnedPhotographs
+from tagkin.annotator.photograph_reader import PhotographReader
+from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_tags
+from tagkin.annotator.suggesting import make_rule
+from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer
 from tagkin.arrays.records import LEFT_OUT, storable
+from tagkin.arrays.rules import FileNames, Text, Texts
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features import Extraction, FeatureCache
+from tagkin.features import Extraction, FeatureCache, extract
 from tagkin.images import Failure
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
+from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import NeighborTransfer
-from tagkin.wording import count, denoising_text
 
 if TYPE_CHECKING:
     from tagkin.annotator.quality import Quality
 
 __all__ = ["Annotator"]
 
-_KIN = 5
+_VOCABULARY = ("min_count", "aliases", "merge_plurals", "exclude", "leaf_only")
+_ESTIMATOR = ("space", "method", "denoise", "tune", "random_state")
 
 
 @storable
-class Annotator(LearnedAttributes, Relocation, UnseenTags):
-    """Learns from tagged photographs and suggests tags for others, with the kin that carry them.
+class Annotator(BaseEstimator):
+    """Learns from tagged photographs and suggests tags for others, with their kin.
 
-    It computes features of photographs, once, and hands them to a `FeatureAnnotator`.
+    Kin are the tagged photographs that support a suggestion. A backbone turns photographs into
+    features, and a `FeatureAnnotator` with the same methods learns from them.
 
     Parameters
     ----------
     backbone : str, default "efficientnet-lite0-whole"
-        What makes features of photographs: a name or a path, see `tagkin.features.get_backbone`.
+        Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
     space : SemanticSpace, optional
-        Space to use instead of the default.
     method : method by neighbours, optional
-        One of `tagkin.transfer` with evidence. Default: `KinReadout`, tuned on held-out ones.
     denoise : bool, default True
-        Whether tags may be smoothed over photographs that look alike, where that helps.
-    min_count : int, default 2
-        Tags on fewer photographs are not learned.
     tune : bool, default False
-        Choose κ and the settings of the method by cross-validation, which takes some minutes.
+    random_state : int or None, default 0
+        As in `FeatureAnnotator`.
+    min_count : int, default 2
+        Ignore tags on fewer photographs.
     cache : FeatureCache or bool, default True
         Where features are kept: True for the user's cache folder, False for nowhere.
-    random_state : int, default 0
-        Seed of everything that is drawn.
     aliases : mapping of str to str, optional
-        Tag → the tag that is learned in its place; `read_synonyms` reads them from a file.
+        Tag → the tag to learn instead; `read_synonyms` reads them from a file.
     merge_plurals : bool, default False
         Whether ``dog`` and ``dogs`` are one tag if both occur: see `Vocabulary`.
     exclude : sequence of str, optional
-        Tags that are not learned.
+        Tags to ignore.
     leaf_only : bool, default False
-        Whether ``animal|dog`` is suggested as ``dog``, where no other tag ends in it.
+        Whether ``animal|dog`` is suggested as ``dog``, if no other tag ends in it.
     names : bool, default True
-        Whether the names of tags count beside the photographs, as much as held-out photographs
-        confirm them; see `tagkin.tag_meanings`. It needs WordNet, or a backbone with a text
-        encoder. If both are missing, names do not count, and `names_note_` says why.
+        Whether the names of tags count, with weights learned on held-out photographs. This needs
+        WordNet, or a backbone with a text encoder; see `tagkin.tag_meanings` and `names_note_`.
 
     Attributes
     ----------
+    estimator_ : FeatureAnnotator
+        The annotator that learned from the features.
+    tags_, vocabulary_, space_, method_, calibrator_, held_out_, groups_, blend_
+        Its attributes. `groups_` are series of photographs.
     files_, digests_ : arrays of N str
         The photographs learned from, each once, relative to their common folder with / between
         folders, and the digests of their contents.
     paths_ : sequence of N str
-        Where these photographs are on this machine. Not stored in a model: see `relocate`.
+        Their paths on this machine. A model does not store them: see `relocate`.
     tags_from_ : str
-        `Collection.tags_from`.
-    estimator_ : FeatureAnnotator
-        What was learned from the features. The attributes from `tags_` to `blend_` are its own.
-    tags_ : list of N lists of str
-        The photographs' tags, as they were given.
-    vocabulary_ : Vocabulary
-    space_ : SemanticSpace
-    method_ : method by neighbours
-    calibrator_ : LabelCalibrator
-    held_out_ : CSR array of shape (N, D)
-        Probabilities of tags, by models that did not see the photograph.
-    blend_ : float
-        How much the tags were denoised for the space.
+        Where their tags came from, as in `Collection.tags_from`.
     names_note_ : str
         Why the names of tags do not count; empty if they do.
     failures_ : list of Failure
-        Photographs that could not be read by the last `fit` or `add`.
+        Photographs that the last `fit` or `partial_fit` could not read.
     """
 
     estimator_: FeatureAnnotator
+    files_: Annotated[Any, FileNames("N")]
+    digests_: Annotated[Any, Texts("N")]
+    root_name_: Annotated[str, Text(r"[^/\\\0]*")] = ""
     fingerprint_: str
     names_note_: str
     tags_from_: str
     failures_: Annotated[Sequence[Failure], LEFT_OUT] = ()
+    paths_: Annotated[Locations, LEFT_OUT]
+    _opened: Annotated[PhotographReader | None, LEFT_OUT] = None
+
+    tags_ = property(attrgetter("estimator_.tags_"))
+    vocabulary_ = property(attrgetter("estimator_.vocabulary_"))
+    space_ = property(attrgetter("estimator_.space_"))
+    method_ = property(attrgetter("estimator_.method_"))
+    calibrator_ = property(attrgetter("estimator_.calibrator_"))
+    held_out_ = property(attrgetter("estimator_.held_out_"))
+    groups_ = property(attrgetter("estimator_.groups_"))
+    blend_ = property(attrgetter("estimator_.blend_"))
 
     def __init__(
         self,
         backbone: str = "efficientnet-lite0-whole",
         space: SemanticSpace | None = None,
+        *,
         method: NeighborTransfer | None = None,
         denoise: bool = True,
         min_count: int = 2,
@@ -156,7 +146,33 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         self.leaf_only = leaf_only
         self.names = names
 
-    # --- learning ------------------------------------------------------------------------
+    def read_features(
+        self,
+        photographs: Photographs,
+        *,
+        progress: Progress | None = None,
+        extract: Callable[..., Extraction] = extract,
+    ) -> Extraction:
+        """Read features of photographs, from the cache if they are there.
+
+        Pass the result to other methods instead of paths. Its `failures` are unreadable
+        photographs. `extract` may be `tagkin.distributed.extract`, which works on a cluster.
+        """
+        return self._reader.read(photographs, progress, extract)
+
+    def _read(self, photographs: Photographs, progress: Progress | None) -> Extraction:
+        """Read photographs for a fitted model; they may tell where moved photographs are."""
+        extraction = self._prepare().read_any(photographs, progress)
+        self.paths_.update_from(extraction.files, extraction.digests, self.cache)
+        return extraction
+
+    @property
+    def _reader(self) -> PhotographReader:
+        """The reader of photographs; it keeps its backbone open until `backbone` changes."""
+        if self._opened is None or self._opened.name != self.backbone:
+            self._opened = PhotographReader(self.backbone)
+        self._opened.cache = self.cache
+        return self._opened
 
     def fit(
         self,
@@ -167,48 +183,42 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         accepted: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn from photographs and their tags.
+        """Learn from photographs and their tags. If it fails, the old model stays.
+
+        Untagged photographs contribute only their rejections. Copies of a photograph count once,
+        with the tags of all of them. A series (shots of one camera within minutes, near-duplicates)
+        is held out as a whole while confidences are learned; see `tagkin.annotator.series`.
 
         Parameters
         ----------
         photographs : list of paths, `Collection` or `Extraction`
         tags : list of lists of str
-            The tags of each photograph, None or an empty list where there are none; a collection
-            has its own.
-        rejected : list of lists of str, optional
-            The tags that a person rejected for each photograph. They are never suggested for it
-            again, and are a surer no than a tag that nobody mentioned: people forget tags. One
-            that a photograph carries all the same counts for nothing.
-        accepted : list of lists of str, optional
-            Which of each photograph's tags a person accepted when they were suggested. With those
-            rejected they tell how often a tag that nobody mentioned is right after all: a tag
-            that was mostly rejected is suggested with less confidence from then on.
+            The tags of each photograph, None for no tags. A collection has its own.
+        rejected, accepted : lists of lists of str, optional
+            The tags that a person rejected for each photograph, and those of its tags that a person
+            accepted as suggestions. `FeatureAnnotator.fit` says what is learned from them.
         progress : function of (what, done, all), optional
-
-        Notes
-        -----
-        Of photographs without tags what was rejected for them counts, and nothing else; those that
-        cannot be read are in `failures_`. Those of the same content are one, with the tags of all
-        of them. A series (shots of one camera within minutes, near-duplicates) is held out as a
-        whole while confidences are learned; see `tagkin.annotator.series`. If it fails, what was
-        learned before stays.
         """
-        step, estimator = progress or silent, self._estimator()
+        estimator, step, reader = self._new_estimator(), progress or silent, self._reader
         estimator.check_parameters()
-        seen, rows, (no, yes) = self._tagged(photographs, tags, step, rejected, accepted)
-        estimator.prior, note = self._usable_prior(seen.features)
-        labels, groups = self._labels_and_series(rows, seen, step)
-        alone = self._rejected_alone(photographs, tags, rejected, seen, step)
-        decided: dict[str, Any] = {"rejected": no, "rejected_alone": alone, "accepted": yes}
-        decided |= {"said": said_before(rows, yes)}
-        estimator.fit(seen.features, labels, groups=groups, progress=step, **decided)
-        self.estimator_, self.fingerprint_ = estimator, self._backbone().fingerprint
-        self.names_note_ = note
-        self._keep(seen, seen.files, seen.digests)
-        self.tags_from_ = getattr(photographs, "tags_from", "given")
-        return self
+        tagged = reader.read_tagged(photographs, tags, step, rejected, accepted)
+        extraction = tagged.extraction
+        estimator.prior, note = self._find_prior(extraction.features)
+        estimator.fit(
+            extraction.features,
+            tagged.read_labels(estimator.vocabulary),
+            groups=tagged.find_series(step),
+            rejected=tagged.rejected,
+            accepted=tagged.accepted,
+            rejected_unlabelled=reader.read_rejected(photographs, tags, rejected, extraction, step),
+            was_labelled=tagged.was_tagged,
+            progress=step,
+        )
+        self.estimator_, self.fingerprint_ = estimator, reader.backbone.fingerprint
+        self.names_note_, self.tags_from_ = note, getattr(photographs, "tags_from", "given")
+        return self._keep(extraction, extraction.files, extraction.digests)
 
-    def add(
+    def partial_fit(
         self,
         photographs: Photographs,
         tags: TagLists | None = None,
@@ -216,65 +226,55 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Add tagged photographs, perhaps with new tags, and learn nothing anew.
+        """Add tagged photographs, perhaps with new tags, without a new fit.
 
-        They are kin from now on, and new tags can be suggested at once. Photographs that are
-        known (by content) get these tags instead of those that they had, and are where they were
-        found now. Confidences of new tags are learned from the photographs that bring them, beside
-        known ones where these are few; `audit` says nothing of new photographs until the next
-        `fit`. `rejected` is as in `fit`; without it, known photographs keep theirs.
+        They are kin from now on, and new tags can be suggested at once. Photographs that are known
+        (by content) get these tags instead of their old ones, and these paths. `audit` does not
+        report on new photographs until the next `fit`. `rejected` is as in `fit`; by default, known
+        photographs keep their rejected tags.
         """
-        self._check_fitted()
-        self._check_backbone()
-        seen, rows, (refused,) = self._tagged(photographs, tags, progress or silent, rejected)
-        known = self._rows_of(seen.digests)
-        self.estimator_.partial_fit(seen.features, rows, known=known, rejected=refused)
-        fresh = np.flatnonzero(known < 0)
-        paths = [*self.paths_, *(seen.files[i] for i in fresh)]
+        reader = self._prepare()
+        tagged = reader.read_tagged(photographs, tags, progress or silent, rejected)
+        extraction = tagged.extraction
+        known = self.paths_.find_numbers(extraction.digests)
+        self.estimator_.partial_fit(
+            extraction.features, tagged.tags, known=known, rejected=tagged.rejected
+        )
+        new = np.flatnonzero(known < 0)
+        paths = [*self.paths_, *(extraction.files[i] for i in new)]
         for i in np.flatnonzero(known >= 0):
-            paths[known[i]] = seen.files[i]
-        digests = [*self.digests_, *(seen.digests[i] for i in fresh)]
-        self._keep(seen, paths, digests)
+            paths[known[i]] = extraction.files[i]
+        digests = [*self.digests_, *(extraction.digests[i] for i in new)]
+        return self._keep(extraction, paths, digests)
+
+    def _keep(self, extraction: Extraction, paths: Sequence[str], digests: Sequence[str]) -> Self:
+        """Keep the photographs learned from; a model stores names relative to their folder."""
+        remembers = self.cache is not False  # decided by the fit, whatever is set later
+        self.paths_ = Locations.of(paths, digests, remembers)
+        self.files_, self.digests_ = self.paths_.names, self.paths_.digests
+        self.root_name_ = os.path.basename(self.paths_.root or "")
+        self.failures_ = extraction.failures
         return self
 
-    def _keep(self, seen: Extraction, paths: Sequence[str], digests: Sequence[str]) -> None:
-        self.digests_ = np.array(digests, dtype=object)
-        self._place(paths)
-        self.failures_ = seen.failures
+    def _new_estimator(self) -> FeatureAnnotator:
+        options = {name: getattr(self, name) for name in _VOCABULARY}
+        shared = {name: getattr(self, name) for name in _ESTIMATOR}
+        vocabulary = Vocabulary(separator="|", merge_levels=True, **options)
+        return FeatureAnnotator(vocabulary=vocabulary, **shared)
 
-    def _estimator(self) -> FeatureAnnotator:
-        """What learns from the features, not fitted yet."""
-        vocabulary = Vocabulary(
-            self.min_count,
-            self.aliases,
-            separator="|",
-            merge_levels=True,
-            merge_plurals=self.merge_plurals,
-            exclude=self.exclude,
-            leaf_only=self.leaf_only,
-        )
-        return FeatureAnnotator(
-            self.space, self.method, self.denoise, self.tune, vocabulary, self.random_state
-        )
+    def _find_prior(self, features: np.ndarray) -> tuple[NamePrior | None, str]:
+        """Return the prior of tag names, or None and the reason."""
+        if not self.names:
+            return None, "They were not asked for (names=False)."
+        return self._reader.find_prior(features)
 
-    def _labels_and_series(self, rows: list[list[str]], seen: Extraction, step: Progress) -> Any:
-        """The tags that can be learned, and the series that are held out as a whole."""
-        from tagkin.annotator.problem import n_folds  # what suggests does not need it
-        from tagkin.annotator.series import find_series
+    def fit_vocabulary(self, tags: TagLists) -> Vocabulary:
+        """Return the vocabulary that `fit` would learn from these tags; learn nothing."""
+        from tagkin.annotator.problem_input import read_tags
 
-        step("Finding series", 0, 1)
-        series = find_series(seen.files, seen.features, n_folds(len(seen.files)))
-        return self.learnable(rows), series
-
-    def learnable(self, rows: list[list[str]]) -> Labels:
-        """What can be learned of photographs' tags, refused in words of photographs and tags."""
-        from tagkin.annotator.problem import check_enough
-
-        labels = read_labels(rows, len(rows), clone(self._estimator().vocabulary))
-        check_enough(labels.Y, "tagged photographs", "tag")
-        return labels
-
-    # --- suggesting ----------------------------------------------------------------------
+        vocabulary: Vocabulary = clone(self._new_estimator().vocabulary)
+        read_tags([list(row or ()) for row in tags], vocabulary)
+        return vocabulary
 
     def suggest(
         self,
@@ -283,127 +283,96 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         n: int | None = None,
         threshold: float | None = None,
         precision: float | None = None,
-        n_kin: int = _KIN,
+        n_kin: int = 5,
         rejected: TagLists | None = None,
         vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> list[PhotoSuggestions]:
-        """Tags for photographs, with confidences and the kin that support them.
+        """Suggest tags for photographs, with confidences and the kin that support them.
 
         Parameters
         ----------
-        photographs : path, list of paths, `Collection` or what `look` returned
-        n : int, optional
-            At most so many tags per photograph; alone, so many whatever their confidence.
-        threshold : float, optional
-            The confidence that a tag must reach; .5 unless something else is asked for.
-        precision : float, optional
-            The share of suggestions that are to be right, tag by tag and all of a tag together:
-            single ones may be less sure. A tag that cannot reach it is not suggested.
-        n_kin : int, default 5
-            Kin to name for each suggestion, at most.
+        photographs : path, list of paths, `Collection` or `Extraction`
+        n, threshold, precision, n_kin
+            As in `FeatureAnnotator.suggest`.
         rejected : list of lists of str, optional
-            Tags that a person rejected for each photograph, besides those that `fit` was told of:
-            they are not suggested.
+            Tags that a person rejected for each photograph, besides those passed to `fit`. They
+            are not suggested.
         vocabulary : sequence of str, optional
-            Further tags, which no photograph carries yet: they are suggested by their names, as
-            `suggest_by_name` does. An annotator that has learned nothing suggests these alone.
+            Further tags, to suggest by their names alone, without kin. An annotator that is not
+            fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.
+        progress : function of (what, done, all), optional
 
         Returns
         -------
         suggestions : one `PhotoSuggestions` for each photograph that could be read
-            A photograph that was learned from does not support its own tags, and the tags that it
-            carries are not suggested again.
+            The tags of a photograph are not suggested again.
         """
-        if vocabulary is not None and not hasattr(self, "estimator_"):
-            return self.suggest_by_name(
-                photographs,
-                vocabulary,
-                n=n,
-                threshold=threshold,
-                precision=precision,
-                progress=progress,
-            )
-        self._check_fitted()
-        self._check_backbone()
+        asked: dict[str, Any] = {"n": n, "threshold": threshold, "precision": precision}
+        words, rule = by_name.check_words(vocabulary), make_rule(None, **asked)
+        if words and not hasattr(self, "estimator_"):
+            return by_name.suggest_words(self._reader, photographs, words, rule, progress)
+        reader = self._prepare()
+        make_rule(self.calibrator_, **asked)  # reject bad options before reading photographs
         check_integer("n_kin", n_kin, 0)
-        rule_for(self.calibrator_, n, threshold, precision)  # refused before looking, not after
-        words = self._unseen(vocabulary)
-        carried = tags_now(photographs, self.tags_from_)
-        seen = self._met(self._readable(photographs, progress))
-        known = self._rows_of(seen.digests)
-        own = [
-            carried(file, self.tags_[k] if k >= 0 else ())
-            for file, k in zip(seen.files, known, strict=True)
+        tags_now = current_tags(photographs, self.tags_from_)
+        extraction = self._read(photographs, progress)
+        known = self.paths_.find_numbers(extraction.digests)
+        learned = LearnedPhotographs(self.paths_, self.tags_)
+        present = [
+            tags_now(file, learned.tags[k] if k >= 0 else ())
+            for file, k in zip(extraction.files, known, strict=True)
         ]
-        files = paths_of(photographs)
-        refused = dict(zip(files, tag_rows(files, rejected or [None] * len(files)), strict=True))
-        found = self.estimator_.suggest(
-            seen.features,
-            n,
-            threshold,
-            precision,
+        suggested = self.estimator_.suggest(
+            extraction.features,
+            n_kin=n_kin,
+            rejected=select_tags(photographs, rejected, extraction.files),
             known=known,
-            carried=own,
-            rejected=[refused[file] for file in seen.files],
-            n_support=n_kin,
+            present=present,
+            **asked,
         )
-        suggested = [
-            PhotoSuggestions(file, tuple(self._shown(one) for one in of_photo), tuple(tags))
-            for file, of_photo, tags in zip(seen.files, found, own, strict=True)
+        photos = [
+            learned.suggestions(*photo)
+            for photo in zip(extraction.files, suggested, present, strict=True)
         ]
-        return self._with_words(suggested, seen, words, Wanted(n, threshold, precision))
+        if not (words := by_name.new_words(words, self.vocabulary_)):
+            return photos
+        return by_name.add_words(photos, extraction.features, words, rule, reader.require_prior())
 
-    def similar(self, photographs: Photographs, n: int = 10) -> list[list[Similar]]:
-        """The tagged photographs nearest to each photograph in the space, itself left out."""
-        self._check_fitted()
-        self._check_backbone()
+    def unknown_words(self, vocabulary: Sequence[str]) -> list[str]:
+        """Return the words without a known meaning, which cannot be suggested by name."""
+        words = by_name.check_words(vocabulary)
+        return by_name.unknown_words(words, self._reader.require_prior())
+
+    def predict_proba(
+        self, photographs: Photographs, *, progress: Progress | None = None
+    ) -> np.ndarray:
+        """Return the probability of every tag for every readable photograph, shape (n, D).
+
+        The photographs count as untagged.
+        """
+        extraction = self._prepare().read_any(photographs, progress)
+        return self.estimator_.predict_proba(extraction.features)
+
+    def similar(
+        self, photographs: Photographs, n: int = 10, *, progress: Progress | None = None
+    ) -> list[list[Similar]]:
+        """Return the n tagged photographs nearest to each photograph, without itself."""
         check_integer("n", n, 1)
-        seen = self._met(self._readable(photographs, None))
-        found = self.estimator_.similar(seen.features, n, known=self._rows_of(seen.digests))
-        return [
-            [
-                Similar(self.paths_[one.image], one.similarity, tuple(self.tags_[one.image]))
-                for one in near
-            ]
-            for near in found
-        ]
-
-    def _shown(self, one: LabelSuggestion) -> TagSuggestion:
-        kin = self._kin(one.support)
-        return TagSuggestion(one.name, one.confidence, kin, one.name_share, one.readout_share)
-
-    def _kin(self, support: Sequence[Support]) -> tuple[Kin, ...]:
-        """Images that support a tag, as the photographs that they are."""
-        return tuple(
-            Kin(self.paths_[one.image], one.share, tuple(self.tags_[one.image])) for one in support
-        )
-
-    # --- judging -------------------------------------------------------------------------
+        extraction = self._read(photographs, progress)
+        known = self.paths_.find_numbers(extraction.digests)
+        nearest = self.estimator_.similar(extraction.features, n, known=known)
+        learned = LearnedPhotographs(self.paths_, self.tags_)
+        return [learned.similar(images) for images in nearest]
 
     def audit(
-        self, n: int | None = None, *, kind: str | None = None, n_kin: int = _KIN
+        self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5
     ) -> list[Finding]:
-        """Tags that seem wrong or missing on the photographs learned from, the surest first.
-
-        They are judged by models that had not seen the photograph. The confidence is the
-        probability that a person who looks finds the tag wrong, or missing: it rests on how many
-        tags are wrong and missing in this collection, as far as `errors_` could tell.
-
-        Parameters
-        ----------
-        n : int, optional
-            So many findings at most; without it, all with a confidence of .5 and more.
-        kind : "wrong" or "missing", optional
-        """
+        """Find tags that seem wrong or missing, as `FeatureAnnotator.audit` does."""
         self._check_fitted()
-        check_integer("n_kin", n_kin, 0)
-        return [
-            Finding(
-                self.paths_[one.image], one.name, one.kind, one.confidence, self._kin(one.support)
-            )
-            for one in self.estimator_.audit(n, kind, n_support=n_kin)
-        ]
+        findings = self.estimator_.audit(n, kind=kind, n_kin=n_kin)
+        learned = LearnedPhotographs(self.paths_, self.tags_)
+        return [learned.finding(finding) for finding in findings]
 
     def cross_validate(
         self,
@@ -413,16 +382,14 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Quality:
-        """How good the suggestions of an annotator like this one are, on these photographs.
-
-        Each fold is held out in turn; nothing of this annotator changes. Nothing is tuned, either.
-        """
-        step, estimator = progress or silent, self._estimator()
-        seen, rows, (refused,) = self._tagged(photographs, tags, step, rejected)
-        estimator.prior = self._usable_prior(seen.features)[0]
-        labels, groups = self._labels_and_series(rows, seen, step)
+        """Measure how good suggestions are, as `FeatureAnnotator.cross_validate` does."""
+        estimator, step = self._new_estimator(), progress or silent
+        tagged = self._reader.read_tagged(photographs, tags, step, rejected)
+        features = tagged.extraction.features
+        estimator.prior, _ = self._find_prior(features)
+        labels, series = tagged.read_labels(estimator.vocabulary), tagged.find_series(step)
         return estimator.cross_validate(
-            seen.features, labels, groups=groups, rejected=refused, progress=step
+            features, labels, groups=series, rejected=tagged.rejected, progress=step
         )
 
     def evaluate(
@@ -432,68 +399,101 @@ class Annotator(LearnedAttributes, Relocation, UnseenTags):
         *,
         progress: Progress | None = None,
     ) -> Quality:
-        """How good this annotator's suggestions are for tagged photographs that it has not seen.
+        """Measure how good suggestions are for photographs that this annotator has not seen.
 
-        Photographs that it was learned from are left out. Neighbours in visual feature space are
-        measured beside it where the photographs that it was learned from are still there: with
-        fewer of them the baseline would be weaker than it is.
+        The baseline is measured, too, if the photographs learned from still exist.
         """
-        self._check_fitted()
-        self._check_backbone()
-        seen, rows, _ = self._tagged(photographs, tags, progress or silent)
-        fresh = np.flatnonzero(self._rows_of(self._met(seen).digests) < 0)
-        if not len(fresh):
+        from tagkin.annotator.quality import measure_scores, score_visually
+
+        reader, paths = self._prepare(), self.paths_
+        tagged = reader.read_tagged(photographs, tags, progress or silent)
+        extraction = tagged.extraction
+        paths.update_from(extraction.files, extraction.digests, self.cache)
+        new = np.flatnonzero(paths.find_numbers(extraction.digests) < 0)
+        if not len(new):
             raise InvalidInput(
-                f"The model was learned from all of these {len(seen.files)} photographs. Pass "
+                f"The model was learned from all of these {len(tagged.tags)} photographs. Pass "
                 "others, or cross-validate."
             )
-        seen, rows = subset(seen, fresh), [rows[i] for i in fresh]
-        from tagkin.annotator.baseline import visual_scores
+        learned, features = reader.read(list(paths), progress), extraction.features[new]
+        known = paths.find_numbers(learned.digests)
+        return measure_scores(
+            self.vocabulary_.transform([tagged.tags[i] for i in new]),
+            self.estimator_.decision_function(features),
+            score_visually(self.method_, known, learned.features, features),
+            self.calibrator_,
+            self.vocabulary_.names_,
+        )
 
-        known = self.look(list(self.paths_), progress=progress)
-        known_rows = self._rows_of(known.digests)
-        baseline = visual_scores(self.method_, known_rows, known.features, seen.features)
-        return self.estimator_.evaluate(seen.features, rows, visual_scores=baseline)
+    def relocate(
+        self, folder: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> list[str]:
+        """Find the photographs learned from in a folder, after they were moved or renamed.
 
-    # --- keeping -------------------------------------------------------------------------
+        It looks for names, then for content, and returns the names (as in `files_`) of photographs
+        that were not found. The user's cache remembers paths, unless `cache` is False.
+        """
+        self._check_fitted()
+        with self._reader.open_cache() as cache:
+            self.paths_.search(folder, digest_reader(cache), progress)
+        self.paths_.remember(self.cache)
+        return [str(self.files_[i]) for i in self.paths_.missing()]
+
+    def adopt_folder(self, folder: str | os.PathLike[str], *, prefer: bool = False) -> None:
+        """Use a folder for the photographs learned from, if it contains missing ones.
+
+        With `prefer`, this folder replaces another folder with copies.
+        """
+        self._check_fitted()
+        if self.paths_.try_root(folder, digest_reader(None), prefer):
+            self.paths_.remember(self.cache)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write it to a folder, all of it or nothing; `tagkin.load` reads it again.
-
-        `tagkin.storage.check_folder` says before the training what would be refused here.
-        """
+        """Write it to a folder, all of it or nothing; `load` reads it again."""
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Annotator:
         """Read an annotator that `save` wrote."""
-        found = storage.load(folder)
-        if not isinstance(found, Annotator):
+        model = storage.load(folder)
+        if not isinstance(model, Annotator):
             raise StorageError(
-                f"{folder} holds a {type(found).__name__}, not an Annotator. tagkin.load reads it."
+                f"{folder} holds a {type(model).__name__}, not an Annotator. tagkin.load reads it."
             )
-        return found
+        return model
+
+    def saved_to(self, folder: Path) -> None:
+        """Remember the paths after the model was saved."""
+        self.paths_.remember(self.cache)
+
+    def opened_from(self, folder: Path) -> None:
+        """Find the photographs after the model was loaded."""
+        self.paths_ = Locations(self.files_, self.digests_)
+        self.paths_.find_root(folder, self.root_name_)
 
     def describe(self) -> list[str]:
-        """What this annotator is, in a few sentences."""
+        """Return a few sentences that describe this annotator."""
         self._check_fitted()
-        n, n_tags = self.method_.labels_.shape
-        learned = f"{count(n, 'tagged photograph')} and {count(n_tags, 'tag')}"
-        together = series_text(self.groups_)
-        return [
-            f"Learned from {learned}. Denoised: {denoising_text(self.blend_)}.",
-            *([f"Held out as a whole: {together}."] if together else ()),
-            f"Looks at photographs with {self.backbone}.",
-            *self.estimator_.describe()[2 if together else 1 :],
-        ]
+        return describe_photographs(self.estimator_.model_, self.backbone)
 
-    # --- small things --------------------------------------------------------------------
+    def summary(self) -> dict[str, Any]:
+        """Return numbers and texts that describe this annotator, for JSON."""
+        origin = {"backbone": self.backbone, "fingerprint": self.fingerprint_}
+        return summarize(self.estimator_.model_) | origin | {"description": self.describe()}
 
-    def _rows_of(self, digests: Sequence[str]) -> np.ndarray:
-        """Which photograph learned from each digest is, or −1."""
-        known = self.paths_.numbers
-        return np.array([known.get(digest, -1) for digest in digests], dtype=np.int64)
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if a stored model has no tags."""
+        if self.tags_ is None or self.vocabulary_ is None:
+            raise InvalidInput("it has no tags")
+
+    def _prepare(self) -> PhotographReader:
+        """Check that the model can be used, and return the reader of photographs."""
+        self._check_fitted()
+        self._reader.check_fingerprint(self.fingerprint_)
+        if self.estimator_.names_ is not None:
+            self.estimator_.prior = self._reader.prior  # a model is stored without it
+        return self._reader
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "estimator_"):

@@ -1,4 +1,4 @@
-"""Which question to ask next: a page of one label's images, by what it is worth."""
+"""Choose the next question for a reviewer: a page of images of one label."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from tagkin.errors import InvalidInput
 
 __all__ = ["PAGE", "STRATEGIES", "Page", "best_page", "expected_actions"]
 
-PAGE = 60  # images that a screen shows at once
+PAGE = 60  # images on a screen
 STRATEGIES = ("most-right", "learn-most")
 _STEP = 10  # a page is cut at a whole row of the grid
 _RANGE = 2  # actions that mark a run of images: a click at its start, a shift-click at its end
-_LARGE = 1.25  # power of the number of right ones: of pages that pay alike, the larger one
-_UNSURE = 20  # images of a page that is asked to learn from
+_LARGE = 1.25  # power of the number of right images, which prefers larger pages
+_UNSURE = 20  # images on a page of the strategy "learn-most"
 
 
 class Page(NamedTuple):
     """A page of images for one label."""
 
     shown: np.ndarray
-    """Which of the label's images, by position, the surest first."""
+    """Positions of the label's images on the page, most confident first."""
     expected_right: float
     expected_actions: float
     value: float
-    """By which pages of different labels are compared: the largest is asked first."""
+    """Value to compare pages of different labels; the largest is asked first."""
 
 
 def expected_actions(p: np.ndarray) -> np.ndarray:
-    """Actions that pages of the first 1, 2, …, n images are likely to take, shape (n,).
+    """Return the expected actions for pages of the first 1, 2, …, n images, shape (n,).
 
-    One key ends a page. Before it, the exceptions are clicked: the wrong ones where the rest is
-    accepted, the right ones where it is rejected; or the images from one on are marked as wrong
-    together, and exceptions on both sides.
+    One key ends a page. Before it, the reviewer clicks the exceptions: the wrong images if the
+    others are accepted, the right ones if they are rejected. Or the reviewer marks a run of images
+    as wrong together, and clicks the exceptions on both sides.
 
     Parameters
     ----------
@@ -48,17 +48,17 @@ def expected_actions(p: np.ndarray) -> np.ndarray:
 
 
 def best_page(p: np.ndarray, strategy: str = "most-right", n_decided: int = 0) -> Page | None:
-    """The page to ask of one label; None where there is nothing to ask.
+    """Return the best page of one label; None without images.
 
     Parameters
     ----------
     p : array of shape (n,)
         Probabilities of the undecided images, descending.
     strategy : "most-right" or "learn-most"
-        The most right labels per action; or the images that say most of the others: unsure ones,
-        of labels for which much is open and little decided.
+        Ask for the most right labels per action, or for the images that teach most: uncertain
+        images of labels with many undecided and few decided images.
     n_decided : int, default 0
-        How many images were decided on for this label.
+        Number of decided images of this label.
     """
     if strategy not in STRATEGIES:
         raise InvalidInput(f"strategy is one of {', '.join(STRATEGIES)}; found {strategy!r}.")

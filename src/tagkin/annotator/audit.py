@@ -2,90 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.suggesting import support_of
+from tagkin.annotator.model import Model
+from tagkin.annotator.suggesting import top_support
 from tagkin.annotator.suggestions import LabelFinding, Support
 from tagkin.arrays import check_integer, row_blocks, to_numpy
 from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
 from tagkin.errors import InvalidInput
 from tagkin.transfer import NeighborTransfer
 
-__all__ = ["doubts", "findings"]
+__all__ = ["error_probabilities", "find_errors"]
 
 
-def doubts(
+def error_probabilities(
     held_out: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How probable it is that each label there is wrong, and each label not there is missing.
+    """Return the probability that each present label is wrong, and each absent label missing.
 
     Parameters
     ----------
     held_out : CSR array of shape (N, D)
-        Probability q that a label belongs, from models that had not seen the image; 0 where it is
-        not known.
+        Probability q that a label belongs, by models that had not seen the image; 0 if unknown.
     Y : CSR array of shape (N, D)
-        The labels that are there.
+        Present labels.
     errors : LabelErrors
-        The rates a and e of wrong and of missing labels.
+        The rates a of wrong and e of missing labels.
 
     Returns
     -------
     rows, columns : int arrays of shape (m,)
         Image and label of every entry of `held_out`.
-    doubt : float64 array of shape (m,)
-        Of a label that is there, (1−q)a / ((1−q)a + q(1−e)); of one that is not,
-        qe / (qe + (1−q)(1−a)).
+    probability : float64 array of shape (m,)
+        (1−q)a / ((1−q)a + q(1−e)) for a present label, qe / (qe + (1−q)(1−a)) for an absent one.
     """
     entries = held_out.tocoo()
-    there = np.asarray(Y[entries.row, entries.col]).ravel() > 0
+    present = np.asarray(Y[entries.row, entries.col]).ravel() > 0
     q = np.clip(entries.data.astype(np.float64), 1e-30, 1 - 1e-9)
     wrong, missing = to_numpy(errors.wrong_rates_), to_numpy(errors.missing_rates_)
     rates = wrong[entries.col], missing[entries.col]
-    doubt = np.where(there, probability_wrong(q, *rates), probability_missing(q, *rates))
-    return entries.row, entries.col, doubt
+    p = np.where(present, probability_wrong(q, *rates), probability_missing(q, *rates))
+    return entries.row, entries.col, p
 
 
-def findings(
-    held_out: scipy.sparse.csr_array,
-    errors: LabelErrors,
-    method: NeighborTransfer,
-    names: Sequence[Any],
-    n: int | None,
-    kind: str | None,
-    n_support: int,
-    rejected: scipy.sparse.csr_array,
-) -> list[LabelFinding]:
-    """Labels that seem wrong or missing, the surest first: n, or all with .5 and more.
+def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> list[LabelFinding]:
+    """Find labels that seem wrong or missing, most confident first.
 
-    What was rejected (N×D) is not missing.
+    At most n, or all with a confidence of .5 and more. Rejected labels are not missing.
     """
     if kind not in (None, "wrong", "missing"):
         raise InvalidInput(f'kind must be "wrong" or "missing"; found {kind!r}.')
-    check_integer("n_support", n_support, 0)
+    check_integer("n_kin", n_kin, 0)
     if n is not None:
         check_integer("n", n, 0)
-    Y = method.labels_
-    rows, columns, doubt = doubts(held_out, Y, errors)
-    there = np.asarray(Y[rows, columns]).ravel() > 0
-    wanted = np.ones(len(rows), bool) if kind is None else there == (kind == "wrong")
-    wanted &= there | (np.asarray(rejected[rows, columns]).ravel() == 0)
+    Y, names = model.method.labels_, model.labels.classes().tolist()
+    rows, columns, p = error_probabilities(model.held_out.get(), Y, model.errors)
+    present = np.asarray(Y[rows, columns]).ravel() > 0
+    wanted = np.ones(len(rows), bool) if kind is None else present == (kind == "wrong")
+    wanted &= present | (np.asarray(model.rejected[rows, columns]).ravel() == 0)
     if n is None:
-        wanted &= doubt >= 0.5
+        wanted &= p >= 0.5
     chosen = np.flatnonzero(wanted)
-    chosen = chosen[np.argsort(-doubt[chosen], kind="stable")][:n]
-    missing = np.where(there[chosen], -1, columns[chosen])
-    support = _support(method, rows[chosen].astype(np.int64), missing, n_support)
+    chosen = chosen[np.argsort(-p[chosen], kind="stable")][:n]
+    missing = np.where(present[chosen], -1, columns[chosen])
+    support = _find_support(model.method, rows[chosen].astype(np.int64), missing, n_kin)
     return [
         LabelFinding(
             int(rows[k]),
             names[columns[k]],
-            "wrong" if there[k] else "missing",
-            float(doubt[k]),
+            "wrong" if present[k] else "missing",
+            float(p[k]),
             int(columns[k]),
             images,
         )
@@ -93,20 +83,21 @@ def findings(
     ]
 
 
-def _support(
-    method: NeighborTransfer, rows: np.ndarray, columns: np.ndarray, n_support: int
+def _find_support(
+    method: NeighborTransfer, rows: np.ndarray, columns: np.ndarray, n_kin: int
 ) -> Iterator[tuple[Support, ...]]:
-    """Which images support a label of images learned from; without one (−1), which are nearest."""
+    """Yield the images that support a label of an image, or the nearest images for label −1."""
     index: Any = method.index_
     # methods that choose neighbours label by label choose from all
     k = min(getattr(method, "n_neighbors", index.n_points_), index.n_points_ - 1)
     for block in row_blocks(len(rows), 64 * k):
-        found = index.kneighbors_of(rows[block], k)
-        asked = [[int(column)] if column >= 0 else [] for column in columns[block]]
-        evidence = method.explain_neighbors(found.indices, found.distances, asked)
-        for near, of_label in zip(to_numpy(found.indices)[:, :n_support], evidence, strict=True):
+        neighbors = index.kneighbors_of(rows[block], k)
+        labels = [[int(column)] if column >= 0 else [] for column in columns[block]]
+        evidence = method.explain_neighbors(neighbors.indices, neighbors.distances, labels)
+        nearest = to_numpy(neighbors.indices)[:, :n_kin]
+        for images, of_label in zip(nearest, evidence, strict=True):
             if of_label:
-                yield support_of(of_label[0], n_support)
+                yield top_support(of_label[0], n_kin)
             else:
-                share = 1 / max(len(near), 1)
-                yield tuple(Support(int(j), share) for j in near if j >= 0)
+                share = 1 / max(len(images), 1)
+                yield tuple(Support(int(j), share) for j in images if j >= 0)

@@ -1,183 +1,183 @@
-"""Further images and labels for what was learned already, without a new fit."""
+"""Add images and labels to a model without a new fit."""
 
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.grouping import groups_of
+from tagkin.annotator.grouping import find_groups
 from tagkin.annotator.label_input import (
     Labels,
+    check_tag_lists,
     holds_tags,
-    listed,
-    rejections,
-    rows_of,
-    with_rows,
-    without,
+    rejection_matrix,
+    replace_rows,
+    subtract_labels,
+    take_rows,
 )
-from tagkin.annotator.naming import LearnedNames
+from tagkin.annotator.model import Model
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, checked_names, widened
-from tagkin.calibration import LabelCalibrator
+from tagkin.arrays.records import Later
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
+from tagkin.tag_meanings import NamePrior
 
-if TYPE_CHECKING:
-    from tagkin.annotator.feature_annotator import FeatureAnnotator
+__all__ = ["extend"]
 
-__all__ = ["Extended", "extended"]
-
-_LOOKED_AT = 4000  # added images that confidences of new labels are learned from, at most
-_ENOUGH = 50  # images, fewer of which do not tell how rare a new label is
-_LISTED = 400
-_MATES = 20  # images of an image's own group that are looked past
+_MOST_SCORED = 4000  # added images that calibrate new labels, at most
+_ENOUGH = 50  # images; fewer do not tell how rare a new label is
+_LISTED = 400  # neighbours, for methods that choose them label by label
+_MATES = 20  # images of an image's own group that are passed over
 
 
-class Extended(NamedTuple):
-    """What takes the place of an estimator's own; N images and D labels, old and new."""
-
-    labels: Labels
-    method: Any
-    calibrator: LabelCalibrator
-    held_out: scipy.sparse.csr_array
-    """Of shape (N, D); nothing for new images and new labels."""
-    rejected: scipy.sparse.csr_array
-    """Of shape (N, D)."""
-    names: LearnedNames | None
-
-
-def extended(
-    estimator: FeatureAnnotator, X: Array, y: Any, known: np.ndarray, rejected: Any
-) -> Extended:
-    """An estimator's parts with further images; the estimator itself stays as it is.
+def extend(
+    model: Model,
+    X: Array,
+    y: Any,
+    known: np.ndarray,
+    *,
+    rejected: Any = None,
+    prior: NamePrior | None = None,
+) -> Model:
+    """Return a model with further images; the old model does not change.
 
     Parameters
     ----------
-    estimator : FeatureAnnotator
-        Fitted.
+    model : Model
     X : array of shape (n, d)
     y : labels of shape (n, D), or n lists of tags
     known : int array of shape (n,)
-        Which image learned from each of them is, −1 where it is new.
+        Number of the image among those learned from, or −1 for a new image.
     rejected : labels of shape (n, D), n lists of tags, or None
-        Labels that are rejected for these images; with None, known ones keep what was rejected.
+        Rejected labels of these images; with None, known images keep theirs.
+    prior : NamePrior or None
+        Scores label names, if the model uses them.
     """
-    n = X.shape[0]
-    if estimator.vocabulary_ is not None:
-        labels = _more_tags(estimator, y, n, known)
-    else:
-        labels = _more_columns(estimator, y, n, known)
-    fresh = np.flatnonzero(known < 0)
-    method: Any = deepcopy(estimator.method_)
-    n_known = method.labels_.shape[0]
-    if len(fresh):
-        method.partial_fit(estimator.space_.transform(X[fresh]), labels.Y[n_known:])
-    elif labels.Y.shape[1] > method.n_labels_:
+    n, n_before = X.shape[0], model.n_images
+    read = _extend_columns if model.vocabulary is None else _extend_tags
+    labels = read(model, y, n, known)
+    shape, new = labels.Y.shape, X[np.flatnonzero(known < 0)]
+    method: Any = deepcopy(model.method)
+    if len(new):
+        method.partial_fit(model.embed(new), labels.Y[n_before:])
+    elif shape[1] > method.n_labels_:
         raise InvalidInput(
             "New tags on images that are known already need a new fit: run fit again."
         )
-    held_out = estimator.held_out_.copy()
-    held_out.resize(labels.Y.shape)
-    before = estimator.rejected_.copy()
-    before.resize(n_known, labels.Y.shape[1])
-    given = rows_of(before, known) if rejected is None else rejections(rejected, n, labels)
-    refused = without(with_rows(before, given, known), labels.Y)
-    if method.takes_rejected:
-        method.relabel(labels.Y, rejected=refused)
+    held_out, rejected_before = model.held_out.get().copy(), model.rejected.copy()
+    held_out.resize(shape)
+    rejected_before.resize(n_before, shape[1])
+    if rejected is None:
+        rejected_now = take_rows(rejected_before, known)
     else:
-        method.relabel(labels.Y)
-    names = estimator.names_
-    if names is not None:
-        names = names.extended(estimator.prior, labels.classes())
-    calibrator = deepcopy(estimator.calibrator_)
+        rejected_now = rejection_matrix(rejected, n, labels)
+    rejections = subtract_labels(replace_rows(rejected_before, rejected_now, known), labels.Y)
+    method.relabel(labels.Y, **({"rejected": rejections} if method.takes_rejected else {}))
+    unannotated = model.unannotated
+    extended = replace(
+        model,
+        method=method,
+        held_out=Later.known(held_out),
+        rejected=rejections,
+        groups=np.append(model.groups, model.groups.max() + 1 + np.arange(len(new))),
+        names=None if model.names is None else model.names.extend(prior, labels.classes()),
+        unannotated=None if unannotated is None else unannotated.extended(shape[1]),
+        vocabulary=labels.vocabulary,
+        column_names=labels.names,
+        tags=labels.tags,
+    )
+    return replace(extended, calibrator=_extend_calibrator(extended, new, prior))
+
+
+def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Any:
+    """Return a calibrator with new labels, from the scores of the new images if there are any."""
+    calibrator, labels = deepcopy(model.calibrator), model.method.labels_
     n_old = calibrator.n_labels_
-    unheard = names is not None and estimator.prior is None  # scores would lack what names say
-    if labels.Y.shape[1] == n_old or not len(fresh) or unheard:
-        calibrator.extend(labels.Y.shape[1])
+    lacks_prior = model.names is not None and prior is None  # scores would lack the names
+    if labels.shape[1] == n_old or not len(new) or lacks_prior:
+        calibrator.extend(labels.shape[1])
     else:
-        scores, truth, groups = _looked_at(estimator, method, X[fresh], labels.Y, names)
-        calibrator.extend(labels.Y.shape[1], scores[:, n_old:], truth[:, n_old:], groups)
-    return Extended(labels, method, calibrator, held_out, refused, names)
+        scores, truth, groups = _calibration_data(model, new, prior)
+        calibrator.extend(labels.shape[1], scores[:, n_old:], truth[:, n_old:], groups)
+    return calibrator
 
 
-def _looked_at(
-    estimator: FeatureAnnotator,
-    method: Any,
-    added: Array,
-    Y: scipy.sparse.csr_array,
-    names: LearnedNames | None,
+def _calibration_data(
+    model: Model, new: Array, prior: NamePrior | None
 ) -> tuple[np.ndarray, scipy.sparse.csr_array, np.ndarray]:
-    """Scores (n×D) of images that confidences of new labels are learned from, labels, and groups.
+    """Return scores (n×D), labels (n×D) and groups (n,) to calibrate new labels with.
 
-    The images are those that were `added` last, and some that were known before. Whoever gives a
-    new label to a few images has chosen them for it, and they do not tell how rare it is. So images
-    that were known before are beside them, as long as they are few, and where half of them or more
-    carry one label: then so many that a fifth does.
+    The images are the `new` ones, and some that were known before. A person who gives a new label
+    to a few images has chosen them for it, so they do not tell how rare it is. Known images join
+    them if the new ones are few, or if half of them or more have one label: then so many that a
+    fifth has it.
 
-    Scores come from the images' neighbours, without the image itself and its near-duplicates.
-    Labels that are new are on added images only, so that their scores are lower than those of the
-    others; it is from these scores that it can be known how much.
+    Scores come from an image's neighbours, without the image itself and its near-duplicates. Only
+    new images have new labels, so their scores are lower than those of other labels; these scores
+    tell by how much.
     """
-    n, n_known = added.shape[0], Y.shape[0] - added.shape[0]
-    n_old = estimator.calibrator_.n_labels_
+    method, Y, n_old = model.method, model.method.labels_, model.calibrator.n_labels_
+    n, n_before = new.shape[0], Y.shape[0] - new.shape[0]
     rng = np.random.default_rng(0)
-    some = rng.permutation(n)[:_LOOKED_AT]
-    most = int(Y[n_known + some][:, n_old:].sum(axis=0).max())
-    landmarks = estimator.space_.landmarks_
+    sample = rng.permutation(n)[:_MOST_SCORED]
+    most = int(Y[n_before + sample][:, n_old:].sum(axis=0).max())
+    landmarks = model.space.landmarks_
     known = np.zeros(0, dtype=np.intp)
     if landmarks.indices is not None:
-        n_wanted = max(_ENOUGH, 5 * most if 2 * most >= len(some) else 0)
-        known = rng.permutation(len(landmarks.indices))[: max(0, n_wanted - len(some))]
-    own = groups_of(added, None, n_folds=3)
-    group = np.concatenate([-1 - np.arange(n_known), own])
+        n_wanted = max(_ENOUGH, 5 * most if 2 * most >= len(sample) else 0)
+        known = rng.permutation(len(landmarks.indices))[: max(0, n_wanted - len(sample))]
+    group = np.concatenate([-1 - np.arange(n_before), find_groups(new, None, n_folds=3)])
     # methods that choose neighbours label by label choose from some hundreds here
     k = getattr(method, "n_neighbors", _LISTED)
     parts, numbers = [], []
     for X, rows in (
-        (added[some], n_known + some),
+        (new[sample], n_before + sample),
         (landmarks.points[known], to_numpy(landmarks.indices)[known] if len(known) else known),
     ):
         if not len(rows):
             continue
-        found = method.nearest(estimator.space_.transform(X), k + _MATES)
-        others = (found.indices >= 0) & (group[found.indices] != group[rows][:, None])
-        scores = to_numpy(method.score_neighbors(*compressed(found, others, k)))
-        if names is not None:
-            scores = names.combined(estimator.prior, X, scores)
+        nearest = method.nearest(model.embed(X), k + _MATES)
+        others = (nearest.indices >= 0) & (group[nearest.indices] != group[rows][:, None])
+        scores = to_numpy(method.score_neighbors(*compressed(nearest, others, k)))
+        if model.names is not None:
+            scores = model.names.combine(prior, X, scores)
         parts.append(scores)
         numbers.append(rows)
-    looked_at = np.concatenate(numbers)
-    return np.concatenate(parts), Y[looked_at], group[looked_at]
+    scored = np.concatenate(numbers)
+    return np.concatenate(parts), Y[scored], group[scored]
 
 
-def _more_tags(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:
-    """All images' lists of tags, the vocabulary of all, and what it makes of them."""
+def _extend_tags(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
+    """Return the lists of tags of all images, with an extended vocabulary."""
     if hasattr(y, "shape") and not holds_tags(y):
         raise InvalidInput(
-            "Found a label matrix where lists of tags were fitted. Pass one list of tags per image."
+            "Found a label matrix, but lists of tags were fitted. Pass one list of tags per image."
         )
-    rows, before = listed(y, n), estimator.tags_ or []
+    rows, before = check_tag_lists(y, n), model.tags or []
     tags = [*before, *(rows[i] for i in np.flatnonzero(known < 0))]
     for i in np.flatnonzero(known >= 0):
         tags[known[i]] = rows[i]
-    # of tags that an image carried before it was counted already
+    # the vocabulary has counted the tags that an image had before
     old = [before[k] if k >= 0 else () for k in known]
-    news = [[t for t in row if t not in had] for row, had in zip(rows, old, strict=True)]
-    assert estimator.vocabulary_ is not None
-    vocabulary = deepcopy(estimator.vocabulary_).extend(news)
+    added = [[t for t in row if t not in had] for row, had in zip(rows, old, strict=True)]
+    vocabulary = deepcopy(model.vocabulary)
+    assert vocabulary is not None
+    vocabulary.extend(added)
     return Labels(vocabulary.transform(tags), None, vocabulary, tags)
 
 
-def _more_columns(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray) -> Labels:
-    """The label matrix of all images, with the columns of new labels at the end."""
-    added, before = as_labels(y, n), estimator.method_.labels_
+def _extend_columns(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
+    """Return the label matrix of all images, with the columns of new labels at the end."""
+    added, before = as_labels(y, n), model.method.labels_
     if added.shape[1] < before.shape[1]:
         raise InvalidInput(
-            f"Found {added.shape[1]} labels where {before.shape[1]} are known. Pass all columns, "
-            "with those of new labels at the end."
+            f"Found {added.shape[1]} labels, but {before.shape[1]} are known. Pass all columns, "
+            "with new labels at the end."
         )
-    names = checked_names(estimator.column_names_, y, added.shape[1])
-    return Labels(with_rows(widened(before, added.shape[1]), added, known), names)
+    names = checked_names(model.column_names, y, added.shape[1])
+    return Labels(replace_rows(widened(before, added.shape[1]), added, known), names)

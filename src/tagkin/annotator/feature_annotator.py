@@ -1,110 +1,107 @@
-"""The annotator for features: it learns from labelled images, and suggests labels for others."""
+"""The annotator for features: it learns from labelled images and suggests labels for others."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from tagkin import storage
-from tagkin.annotator.audit import findings
-from tagkin.annotator.deciding import Decisions
-from tagkin.annotator.feature_scores import FeatureScores
-from tagkin.annotator.grouping import groups_of, holdable, series_text
-from tagkin.annotator.label_input import (
-    Labels,
-    read_labels,
-    rejections,
-    without,
+from tagkin.annotator.audit import find_errors
+from tagkin.annotator.describing import describe_model
+from tagkin.annotator.label_input import label_matrix, read_labels, rejection_matrix, take_rows
+from tagkin.annotator.model import Model
+from tagkin.annotator.suggesting import (
+    Images,
+    check_known,
+    explain_labels,
+    find_similar,
+    make_rule,
+    suggest_labels,
 )
-from tagkin.annotator.naming import LearnedNames, Naming
-from tagkin.annotator.suggesting import rule_for, suggestions_of
-from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion
-from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
-from tagkin.arrays.records import Later, storable
-from tagkin.calibration import LabelCalibrator
+from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
+from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
+from tagkin.arrays.labels import TakesLabelMatrix
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
+from tagkin.evaluation import mean_average_precision
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
-from tagkin.transfer import NeighborTransfer
-from tagkin.wording import count, denoising_text
+from tagkin.transfer import Evidence, NeighborTransfer
 
-if TYPE_CHECKING:  # what learns and measures is imported where that is done
-    from tagkin.annotator import quality
+if TYPE_CHECKING:  # imported when needed: suggesting takes none of it
     from tagkin.annotator.problem import Problem
+    from tagkin.annotator.quality import Quality
     from tagkin.annotator.recipe import Recipe
 
 __all__ = ["FeatureAnnotator"]
 
-_SUPPORT = 5
-
 
 @storable
-class FeatureAnnotator(FeatureScores):
+class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     """Learns from features of labelled images and suggests labels for others, with confidences.
 
-    `Annotator` is this estimator with a backbone in front. Labels, denoised as far as held-out
-    labels say that it helps, make a semantic space; neighbours there pass on the labels that they
-    carry. Confidences are learned on images that were held out.
+    Labels make a semantic space, denoised if held-out images say that it helps. Neighbours there
+    pass on their labels. Confidences are learned on held-out images. `Annotator` has the same
+    methods for photographs.
 
     Parameters
     ----------
     space : SemanticSpace, optional
-        Another space than the usual one.
+        Space to use instead of the default.
     method : method by neighbours, optional
-        One of `tagkin.transfer` with evidence. Usually `KinReadout`, whose number of neighbours (at
-        most `n_neighbors`), temperature and weights are learned on held-out images, and with it κ
-        of the usual space. Given a space and a method, both are taken as they are but for weights.
+        Method of `tagkin.transfer` with evidence. Default: `KinReadout`. Held-out images choose its
+        number of neighbours (at most `n_neighbors`), its temperature and its weights, and κ of the
+        default space. If both a space and a method are passed, only the weights are chosen.
     denoise : bool, default True
-        Whether labels may be smoothed over images that look alike, where that helps.
+        Whether labels may be smoothed over images that look alike, if that helps.
     tune : bool, default False
         Choose κ and the settings of the method by cross-validation, which takes some minutes.
     vocabulary : Vocabulary, optional
-        How lists of tags become labels; ``Vocabulary(min_count=2)`` unless another is given. A
-        label matrix needs none.
+        Turns lists of tags into labels. Default: ``Vocabulary(min_count=2)``. A label matrix needs
+        none.
     random_state : int or None, default 0
-        Seed of everything that is drawn.
+        Random seed.
     prior : NamePrior, optional
-        Scores images by the names of labels; see `tagkin.tag_meanings.ClassPrior`. It counts as
-        much as held-out images confirm it. A model is saved without it: set it again after
-        loading.
+        Scores images by the names of labels; see `tagkin.tag_meanings.ClassPrior`. Its weight is
+        learned on held-out images. A model is saved without it: set it again after loading.
 
     Attributes
     ----------
+    model_ : Model
+        The record of everything learned. The attributes below are its fields.
     classes_ : array of shape (D,)
         The labels: tags, the columns of a DataFrame, or the columns' numbers.
-    vocabulary_ : Vocabulary or None
-        Fitted on lists of tags; None where a label matrix was given.
-    tags_ : list of N lists of str, or None
-        These lists.
-    column_names_ : array of shape (D,) or None
-        The columns of the DataFrame that was given.
+    vocabulary_, tags_, column_names_
+        Vocabulary (or None), N lists of tags (or None), and the columns of a DataFrame (or None).
     space_ : SemanticSpace
     method_ : method by neighbours
-        Its ``labels_`` (N×D) are those of the images learned from.
+        Its ``labels_`` (N×D) are the labels of the images learned from.
     calibrator_ : LabelCalibrator
     held_out_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
         How often labels are wrong and missing, for `audit`.
     blend_ : float
-        How much the labels were denoised for the space.
+        Share of propagated labels in the labels that the space was learned from.
     rejected_ : CSR array of shape (N, D)
-        Labels that were rejected for the images learned from.
-    unsaid_ : UnannotatedLabels or None
-        How often labels that nobody said are right, where a person accepted and rejected some.
+        Rejected labels of the images learned from.
+    unannotated_ : UnannotatedLabels or None
+        How often unannotated labels are right, if a person accepted and rejected some.
     groups_ : int array of shape (N,)
-        The group that each image was held out with, by number.
+        Group that each image was held out with.
     names_ : LearnedNames or None
-        What the names of the labels mean, and how much that counts.
+        Meanings and weights of the label names.
 
     Examples
     --------
@@ -121,10 +118,38 @@ class FeatureAnnotator(FeatureScores):
     (['snow'], ['snow'])
     """
 
+    model_: Model
+    n_features_in_: Annotated[int, Size("d").or_absent()]
+    feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
+
+    vocabulary_ = property(attrgetter("model_.vocabulary"))
+    tags_ = property(attrgetter("model_.tags"))
+    column_names_ = property(attrgetter("model_.column_names"))
+    space_ = property(attrgetter("model_.space"))
+    method_ = property(attrgetter("model_.method"))
+    calibrator_ = property(attrgetter("model_.calibrator"))
+    errors_ = property(attrgetter("model_.errors"))
+    blend_ = property(attrgetter("model_.blend"))
+    rejected_ = property(attrgetter("model_.rejected"))
+    unannotated_ = property(attrgetter("model_.unannotated"))
+    groups_ = property(attrgetter("model_.groups"))
+    names_ = property(attrgetter("model_.names"))
+
+    @property
+    def held_out_(self) -> scipy.sparse.csr_array:
+        """Probabilities that labels belong, by models that had not seen the image."""
+        return self.model_.held_out.get()
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, shape (D,): tags, columns of the DataFrame, or the columns' numbers."""
+        return self.model_.labels.classes()
+
     def __init__(
         self,
         space: SemanticSpace | None = None,
         method: NeighborTransfer | None = None,
+        *,
         denoise: bool = True,
         tune: bool = False,
         vocabulary: Vocabulary | None = None,
@@ -144,285 +169,270 @@ class FeatureAnnotator(FeatureScores):
     def fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Any,
         *,
         groups: Array | None = None,
         rejected: Any = None,
         accepted: Any = None,
-        rejected_alone: tuple[Array, Any] | None = None,
-        said: Array | None = None,
+        rejected_unlabelled: tuple[Array, Any] | None = None,
+        was_labelled: Any = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn from features X and labels y of N images.
+        """Learn from images and their labels. If it fails, the old model stays.
 
         Parameters
         ----------
         X : array of shape (N, d)
-        y : array, sparse matrix or DataFrame of shape (N, D), or list of N lists of tags
-            1 where an image carries a label, else 0. An image without any label counts as one that
-            carries none: leave out those that nobody has labelled.
+            Features of the images.
+        y : labels of shape (N, D), or list of N lists of tags
+            1 if an image has a label, else 0. An image without labels counts as labelled, with none
+            of them: leave out images that nobody has labelled.
         groups : array of shape (N,), optional
-            Images of one group (a burst, an event) are held out together, and do not count as
-            each other's neighbours where weights are learned. Without it, near-duplicates among
-            the features are groups; ``np.arange(N)`` makes every image one of its own.
+            Images of one group (a burst, an event) are held out together, and are not neighbours
+            of each other while weights are learned. Default: near-duplicates among the features.
+            ``np.arange(N)`` makes every image a group of its own.
         rejected : labels of shape (N, D), or list of N lists of tags, optional
-            What a person said that an image does not show. It is never suggested for the image
-            again, and is a surer no than a label that nobody mentioned: people forget labels. Of
-            a label that the image carries all the same it counts for nothing.
+            Labels that a person rejected for an image. They are never suggested for it again, and
+            are stronger evidence than absent labels: people forget labels. A rejection of a label
+            that the image has is ignored.
         accepted : labels of shape (N, D), or list of N lists of tags, optional
-            Which of the labels a person accepted that nobody had said before. Together with what
-            was rejected they tell how often an unsaid label is right after all, label by label;
-            confidences count it. Without it unsaid labels count as often right as said ones.
-        rejected_alone : (features of shape (M, d), labels or lists of tags), optional
-            Further images, which nobody has labelled, and what a person said that they do not
-            show. That counts in the same way; nothing else is learned from them.
-        said : bool array of shape (N,), optional
-            Which images carried labels before any was accepted; all, unless it is given.
+            The labels that a person accepted as suggestions. With the rejected labels they tell how
+            often an unannotated label is right, and confidences account for it. By default it is
+            right as often as an annotated label.
+        rejected_unlabelled : (features of shape (M, d), labels or lists of tags), optional
+            Unlabelled images and the labels that a person rejected for them. These images
+            contribute only their rejections.
+        was_labelled : bool array of shape (N,), optional
+            Which images had labels before any was accepted. Default: all.
         progress : function of (what, done, all), optional
 
         Notes
         -----
-        If it fails, what was learned before stays.
-
-        Weights and confidences are learned from scores of held-out images, one for every image and
-        every label. Where memory does not hold so many, a part of the images is held out, with
-        scores for the labels on most images. Rarer labels then have what is usual among those,
-        nothing is denoised, and `audit` is about that part.
+        Weights and confidences are learned from held-out scores of every image and every label. If
+        memory does not hold so many, a part of the images is held out, with scores for the labels
+        on most images. Rarer labels then get the usual weights and confidences, nothing is
+        denoised, and `audit` is about that part.
         """
         from tagkin.annotator.learning import learn
-        from tagkin.annotator.problem import check_enough
+        from tagkin.annotator.problem_input import read_decisions
         from tagkin.annotator.tuning import tune
 
         step, recipe = progress or silent, self._recipe()
-        features, labels = self._read(X, y)
-        check_enough(labels.Y)
-        problem, found = self._problem(features, labels, groups, rejected)
-        refused = problem.rejected
+        problem = self._read_problem(X, y, groups, rejected)
+        problem = read_decisions(problem, accepted, rejected_unlabelled, was_labelled)
         if self.tune:
             recipe = tune(problem, recipe, step)
-        decided = accepted, refused, rejected_alone, said
-        decisions = self._decisions(*decided, labels, features.shape[1])
-        learned = learn(replace(problem, decisions=decisions), recipe, progress=step)
+        model = learn(problem, recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
-        self.space_, self.blend_, self.errors_ = learned.space, learned.blend, learned.errors
-        self.groups_, self.unsaid_ = found, learned.unsaid
-        if refused is None:
-            refused = scipy.sparse.csr_array(labels.Y.shape, dtype=np.float32)
-        kept = learned.method, learned.calibrator, learned.held_out, refused, learned.names
-        return self._keep(labels, *kept)
+        self.model_ = model
+        return self
 
     def partial_fit(
         self, X: Array, y: Any = None, *, known: Array | None = None, rejected: Any = None
     ) -> Self:
-        """Add images, perhaps with new labels, and learn nothing anew.
+        """Add images, perhaps with new labels, without a new fit.
 
         They are neighbours from now on, and new labels can be suggested at once. Confidences of
-        new labels are learned from the images that bring them, and `audit` says nothing of new
-        images until the next `fit`. Without a fit before, this is one.
+        new labels are learned from the images that bring them, and `audit` does not report on new
+        images until the next `fit`. If nothing was fitted before, this is `fit`.
 
         Parameters
         ----------
         X : array of shape (n, d)
         y : labels of shape (n, D), or n lists of tags
-            As they were fitted. A matrix has all columns known so far, and those of new labels
-            after them.
+            As in `fit`. A matrix has all known columns, then new labels.
         known : int array of shape (n,), optional
-            Which image learned from each is, −1 where it is new. Those that are known get these
-            labels instead of those that they had.
+            Number of the image among those learned from, or −1 for a new image. The labels of
+            known images are replaced. Default: all are new.
         rejected : labels of shape (n, D), or n lists of tags, optional
-            As in `fit`. Without it, images that are known keep what was rejected for them.
+            As in `fit`. By default, known images keep their rejected labels.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected)
-        from tagkin.annotator.extending import extended
+        from tagkin.annotator.extending import extend
 
-        features = self._checked(X)
-        numbers = self._known(known, features.shape[0])
-        self._keep(*extended(self, features, y, numbers, rejected))
-        if self.unsaid_ is not None:
-            self.unsaid_ = self.unsaid_.extended(self.method_.n_labels_)
-        n_more = self.method_.labels_.shape[0] - len(self.groups_)
-        fresh = self.groups_.max() + 1 + np.arange(n_more)
-        self.groups_ = np.concatenate([self.groups_, fresh])
+        features = self._check_features(X)
+        numbers = check_known(known, features.shape[0], self.model_)
+        self.model_ = extend(self.model_, features, y, numbers, rejected=rejected, prior=self.prior)
         return self
 
-    def _keep(
-        self,
-        labels: Labels,
-        method: Any,
-        calibrator: LabelCalibrator,
-        held_out: scipy.sparse.csr_array,
-        rejected: scipy.sparse.csr_array,
-        names: LearnedNames | None,
-    ) -> Self:
-        """Replace what was learned, when all of it has succeeded."""
-        self.names_ = names
-        self.vocabulary_, self.tags_ = labels.vocabulary, labels.tags
-        self.column_names_ = labels.names
-        self.method_, self.calibrator_ = method, calibrator
-        self._held_out = Later.known(held_out)
-        self.rejected_ = rejected
-        return self
+    def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
+        from tagkin.annotator.problem_input import read_problem
 
-    def _read(self, X: Array, y: Any) -> tuple[Any, Labels]:
         features = check_features(X, min_rows=2)
         vocabulary = Vocabulary(2) if self.vocabulary is None else clone(self.vocabulary)
-        return features, read_labels(y, features.shape[0], vocabulary)
-
-    def _problem(
-        self, features: Any, labels: Labels, groups: Array | None, rejected: Any
-    ) -> tuple[Problem, np.ndarray]:
-        """What there is to learn from, and the group of each image (N,)."""
-        from tagkin.annotator.problem import Problem, n_folds
-
-        found = groups_of(features, groups, n_folds(features.shape[0]))
-        refused, naming = self._rejected(rejected, labels), self._naming(labels)
-        problem = Problem(
-            features, labels.Y, holdable(found), refused, naming, seed=self.random_state
-        )
-        return problem, found
-
-    def _rejected(self, rejected: Any, labels: Labels) -> scipy.sparse.csr_array | None:
-        """What was rejected for the images (N×D), less what they carry; None where nothing was."""
-        if rejected is None:
-            return None
-        found = without(rejections(rejected, labels.Y.shape[0], labels), labels.Y)
-        return found if found.nnz else None
-
-    @staticmethod
-    def _decisions(
-        accepted: Any,
-        rejected: scipy.sparse.csr_array | None,
-        alone: tuple[Array, Any] | None,
-        said: Array | None,
-        labels: Labels,
-        n_features: int,
-    ) -> Decisions | None:
-        """What was decided; of what was accepted, labels that the images carry."""
-        if accepted is None:
-            return None
-        yes = scipy.sparse.csr_array(
-            rejections(accepted, labels.Y.shape[0], labels).multiply(labels.Y)
-        )
-        before = None if said is None else np.asarray(to_numpy(said), dtype=bool)
-        if before is not None and before.shape != (labels.Y.shape[0],):
-            raise InvalidInput(
-                f"said has the shape {before.shape}; expected one value for each of the "
-                f"{labels.Y.shape[0]} images."
-            )
-        if alone is None:
-            return Decisions(yes, rejected, said=before)
-        features = check_features(alone[0], name="rejected_alone")
-        if features.shape[1] != n_features:
-            raise InvalidInput(
-                f"The images of rejected_alone have {features.shape[1]} features, and X has "
-                f"{n_features}."
-            )
-        no = rejections(alone[1], features.shape[0], labels)
-        return Decisions(yes, rejected, features, no, before)
+        labels, seed = read_labels(y, features.shape[0], vocabulary), self.random_state
+        return read_problem(features, labels, groups, rejected, prior=self.prior, seed=seed)
 
     def check_parameters(self) -> None:
-        """Raise `InvalidInput` for parameters that no fit could use."""
-        self._recipe()
+        """Reject parameters that no fit can use."""
+        from tagkin.annotator.recipe import check_settings
 
-    def check_stored(self) -> None:
-        """Raise `InvalidInput` if a stored model does not fit together."""
-        if self.method_.index_ is None:
-            raise InvalidInput("its method has no neighbours")
-        if self.errors_.n_labels_ > self.method_.n_labels_:
-            raise InvalidInput(f"it has rates of {self.errors_.n_labels_:,} labels, too many")
-
-    def _naming(self, labels: Labels) -> Naming | None:
-        """What the names of labels may mean; the numbers of columns are no names."""
-        named = labels.vocabulary is not None or labels.names is not None
-        return Naming.of(self.prior, labels.classes() if named else None)
+        check_settings(self.space, self.method)
 
     def _recipe(self) -> Recipe:
         from tagkin.annotator.recipe import usual_recipe
 
         return usual_recipe(self.space, self.method, self.denoise, self.random_state)
 
-    # --- using ---------------------------------------------------------------------------
+    # --- scores --------------------------------------------------------------------------
+
+    def decision_function(self, X: Array) -> np.ndarray:
+        """Return the score of every label for every image, shape (n, D).
+
+        `predict_proba` returns calibrated probabilities.
+        """
+        features = self._check_features(X)
+        return self.model_.score(features, self.prior)
+
+    def predict_proba(self, X: Array) -> np.ndarray:
+        """Return the probability of every label for every image, shape (n, D).
+
+        Rows need not add up to 1. The images count as unlabelled.
+        """
+        scores = self.decision_function(X)
+        return self.model_.probabilities(scores)
+
+    def predict(self, X: Array, threshold: float | Array = 0.5) -> np.ndarray:
+        """Return 1 if a label's probability reaches the threshold, else 0; int array (n, D).
+
+        The threshold is a probability for all labels, or one for each label (D,).
+        """
+        least = np.asarray(to_numpy(threshold), dtype=float)
+        if least.ndim > 1 or not ((least >= 0) & (least <= 1)).all():
+            raise InvalidInput(f"threshold is a probability, from 0 to 1; found {threshold!r}.")
+        return (self.predict_proba(X) >= least).astype(np.int64)
+
+    def score(self, X: Array, y: Any) -> float:
+        """Return the mean average precision (MAP) of the scores for X (n×d), given the labels y.
+
+        The mean is over the labels of these images.
+        """
+        scores = self.decision_function(X)
+        Y = label_matrix(y, len(scores), self.model_.labels)
+        if not Y.nnz:
+            learned = self.classes_.tolist()
+            raise InvalidInput(
+                f"None of the {len(scores)} images has a label that was learned, so there is "
+                f"nothing to score. Learned: {', '.join(map(str, learned[:5]))}"
+                f"{', …' if len(learned) > 5 else ''}."
+            )
+        return mean_average_precision(Y, scores)
+
+    # --- suggesting ----------------------------------------------------------------------
 
     def suggest(
         self,
         X: Array,
+        *,
         n: int | None = None,
         threshold: float | None = None,
         precision: float | None = None,
-        *,
-        known: Array | None = None,
-        carried: Any = None,
+        n_kin: int = 5,
         rejected: Any = None,
-        n_support: int = _SUPPORT,
+        known: Array | None = None,
+        present: Any = None,
     ) -> list[list[LabelSuggestion]]:
-        """Labels for images, with confidences and the images that support them.
+        """Suggest labels for images, with confidences and the images that support them.
 
         Parameters
         ----------
         X : array of shape (n, d)
         n : int, optional
-            At most so many labels per image; alone, so many whatever their confidence.
+            Most labels per image. Alone, it sets no least confidence.
         threshold : float, optional
-            The confidence that a label must reach; .5 unless something else is asked for.
+            Least confidence. Default: .5, unless `n` or `precision` is passed.
         precision : float, optional
-            The share of suggestions that are to be right, label by label and all of a label
-            together: single ones may be less sure. A label that cannot reach it is not suggested.
-        known : int array of shape (n,), optional
-            Which image learned from each is, −1 where it is new. It does not support its own
-            labels.
-        carried : labels of shape (n, D), or n lists of tags, optional
-            What the images carry already: it is not suggested again. Of images that are known it
-            is what was learned, unless it is given.
+            Share of correct suggestions, for all suggestions of a label together: single ones may
+            be less confident. A label that cannot reach it is not suggested.
+        n_kin : int, default 5
+            Most supporting images to return for each suggestion.
         rejected : labels of shape (n, D), or n lists of tags, optional
-            What a person said that the images do not show, besides what was rejected in `fit`: it
-            is not suggested, either.
-        n_support : int, default 5
-            Images to name for each suggestion, at most.
+            Labels that a person rejected for the images, besides those passed to `fit`. They are
+            not suggested.
+        known : int array of shape (n,), optional
+            Number of the image among those learned from, or −1 for a new image. An image does not
+            support its own labels. Default: all are new.
+        present : labels of shape (n, D), or n lists of tags, optional
+            Labels that the images already have. They are not suggested. Default: the labels of
+            known images, none of new images.
 
         Returns
         -------
-        suggestions : list of n lists of LabelSuggestion, the surest first
-            A label that none of the neighbours carries is not suggested, unless its name speaks
-            for it.
+        suggestions : list of n lists of LabelSuggestion, most confident first
+            A label without support is suggested only if its name supports it.
         """
         self._check_fitted()
-        check_integer("n_support", n_support, 0)
-        rule = rule_for(self.calibrator_, n, threshold, precision)
-        features = self._checked(X)
-        numbers = self._known(known, features.shape[0])
-        unwanted = self._unwanted(carried, rejected, numbers)
-        said = self._labelled(carried, numbers)
-        result: list[list[LabelSuggestion]] = []
-        per_image = 64 * (self.method_.n_labels_ + 256)
-        for rows in row_blocks(features.shape[0], per_image, features):
-            result += suggestions_of(
-                self, features[rows], numbers[rows], unwanted[rows], said[rows], rule, n_support
-            )
-        return result
+        check_integer("n_kin", n_kin, 0)
+        model = self.model_
+        rule = make_rule(model.calibrator, n, threshold, precision)
+        features = self._check_features(X)
+        numbers, n_images = check_known(known, features.shape[0], self.model_), features.shape[0]
+        was_labelled = numbers >= 0
+        if present is None:
+            own = take_rows(model.method.labels_, numbers)
+        else:
+            own = label_matrix(present, n_images, model.labels)
+            was_labelled |= np.diff(own.indptr) > 0
+        unwanted = own + take_rows(model.rejected, numbers)
+        if rejected is not None:
+            unwanted = unwanted + rejection_matrix(rejected, n_images, model.labels)
+        images = Images(features, numbers, scipy.sparse.csr_array(unwanted), was_labelled)
+        return suggest_labels(model, images, rule, n_kin, self.prior)
+
+    def similar(
+        self, X: Array, n: int = 10, *, known: Array | None = None
+    ) -> list[list[SimilarImage]]:
+        """Return the n images learned from that are nearest to each image, without itself.
+
+        `known` is as in `suggest`.
+        """
+        check_integer("n", n, 1)
+        features = self._check_features(X)
+        numbers, model = check_known(known, features.shape[0], self.model_), self.model_
+        return find_similar(model.method, model.embed(features), numbers, n)
+
+    def explain(self, X: Array, labels: Any, *, known: Array | None = None) -> list[list[Evidence]]:
+        """Return the images that support each label, and each image's part of the score.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        labels : one list of labels for all images, or a list for each
+            Names of `classes_`, columns of the label matrix, or results of `suggest`.
+        known : int array of shape (n,), optional
+            As in `suggest`.
+
+        Returns
+        -------
+        evidence : for each image, one `tagkin.transfer.Evidence` per label
+        """
+        features, model = self._check_features(X), self.model_
+        numbers = check_known(known, features.shape[0], self.model_)
+        return explain_labels(model, features, labels, numbers)
 
     # --- judging -------------------------------------------------------------------------
 
     def audit(
-        self, n: int | None = None, kind: str | None = None, *, n_support: int = _SUPPORT
+        self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5
     ) -> list[LabelFinding]:
-        """Labels that seem wrong or missing on the images learned from, the surest first.
+        """Find labels that seem wrong or missing on the images learned from.
 
-        They are judged by models that had not seen the image. The confidence is the probability
-        that a person who looks finds the label wrong, or missing: it rests on how many labels are
-        wrong and missing here, as far as `errors_` could tell.
+        Models that had not seen the image judge its labels. The confidence is the probability that
+        a person who looks finds the label wrong, or missing. It depends on how many labels are
+        wrong and missing in this collection, which `errors_` estimates.
 
         Parameters
         ----------
         n : int, optional
-            So many findings at most; without it, all with a confidence of .5 and more.
+            Most findings, most confident first. Default: all with a confidence of .5 and more.
         kind : "wrong" or "missing", optional
+            Default: both.
+        n_kin : int, default 5
+            Most supporting images to return for each finding.
         """
         self._check_fitted()
-        names = self.classes_.tolist()
-        return findings(
-            self.held_out_, self.errors_, self.method_, names, n, kind, n_support, self.rejected_
-        )
+        return find_errors(self.model_, n, kind, n_kin)
 
     def cross_validate(
         self,
@@ -432,33 +442,26 @@ class FeatureAnnotator(FeatureScores):
         groups: Array | None = None,
         rejected: Any = None,
         progress: Progress | None = None,
-    ) -> quality.Quality:
-        """How good the suggestions of an estimator like this one are, on these images.
+    ) -> Quality:
+        """Measure how good suggestions are on these images, by holding out each fold in turn.
 
-        Each fold is held out in turn; nothing of this estimator changes. Nothing is tuned, either.
+        This estimator does not change, and nothing is tuned.
         """
-        from tagkin.annotator import quality
+        from tagkin.annotator.quality import cross_validate
 
-        features, labels = self._read(X, y)
-        problem, _ = self._problem(features, labels, groups, rejected)
-        names, step = list(labels.classes()), progress or silent
-        return quality.cross_validate(problem, self._recipe(), names, step)
+        problem = self._read_problem(X, y, groups, rejected)
+        return cross_validate(problem, self._recipe(), progress or silent)
 
-    def evaluate(self, X: Array, y: Any, *, visual_scores: Any = None) -> quality.Quality:
-        """How good this estimator's suggestions are for labelled images that it has not seen.
+    def evaluate(self, X: Array, y: Any) -> Quality:
+        """Measure how good this estimator's suggestions are for new labelled images.
 
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        y : labels of shape (n, D), or n lists of tags
-        visual_scores : array of shape (n, D), optional
-            Scores of a baseline to be measured beside it: neighbours in visual feature space.
+        X are features (n×d), y labels (n×D) or n lists of tags.
         """
-        from tagkin.annotator import quality
+        from tagkin.annotator.quality import measure_scores
 
-        scores = self.decision_function(X)
-        Y = self._labels_of(y, len(scores))
-        return quality.held_out(Y, scores, visual_scores, self.calibrator_, list(self.classes_))
+        scores, model = self.decision_function(X), self.model_
+        Y, names = label_matrix(y, len(scores), model.labels), list(self.classes_)
+        return measure_scores(Y, scores, None, model.calibrator, names)
 
     # --- keeping -------------------------------------------------------------------------
 
@@ -468,18 +471,22 @@ class FeatureAnnotator(FeatureScores):
         return storage.save(self, folder, overwrite=overwrite)
 
     def describe(self) -> list[str]:
-        """What this estimator is, in a few sentences."""
+        """Return a few sentences that describe this estimator."""
         self._check_fitted()
-        n, n_labels = self.method_.labels_.shape
-        learned = f"{count(n, 'labelled image')} and {count(n_labels, 'label')}"
-        together = series_text(self.groups_, "image", "groups")
-        return [
-            f"Learned from {learned}. Denoised: {denoising_text(self.blend_)}.",
-            *([f"Held out together: {together}."] if together else ()),
-            *(() if self.vocabulary_ is None else self.vocabulary_.describe()[1:]),
-            *self.space_.describe(),
-            *self.method_.describe(),
-            *(() if self.names_ is None else self.names_.describe()),
-            *self.calibrator_.describe(),
-            *(() if self.unsaid_ is None else self.unsaid_.describe()),
-        ]
+        return describe_model(self.model_)
+
+    # --- checks --------------------------------------------------------------------------
+
+    def _check_features(self, X: Array) -> Array:
+        """Return features of new images as an array; reject another number of them than fitted."""
+        self._check_fitted()
+        features = check_features(X)
+        check_same_features(self, X)
+        return features
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("This FeatureAnnotator is not fitted yet. Call fit(X, y) first.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")

@@ -1,4 +1,4 @@
-"""Spaces of each fold, solved from one set of sums, and the κ that serves best."""
+"""Spaces of each fold, solved from one set of sums, and the choice of κ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.annotator.label_input import without
+from tagkin.annotator.label_input import subtract_labels
 from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import run_tasks
@@ -22,18 +22,18 @@ __all__ = ["FoldFit", "FoldSpaces", "evenly_spaced", "fit_space", "hill_climb", 
 
 T = TypeVar("T")
 
-_AT_ONCE = 20_000  # images, at most, of which folds are learned from at once: it takes memory
-_MANY = 2000  # images, from which on one fold says enough about κ
-_TRIED = 12_000  # images that a read-out is learned from to compare values of κ, at most
-# Landmarks of a fold's space, as a share of those of the space of all images: it has two thirds of
-# the images, and to solve for it takes less than half the time. Held-out images rank nearly as
-# well, so that confidences are as good; with half of them those were a point too low.
+_AT_ONCE = 20_000  # images; with more, parallel folds would take too much memory
+_MANY = 2000  # images; from here on, one fold says enough about κ
+_TRIED = 12_000  # images for the read-out that compares values of κ, at most
+# Landmarks of a fold's space, as a share of those of the whole space: a fold has two thirds of the
+# images, and its solution takes less than half the time. Held-out images rank nearly as well, and
+# confidences are as good; with a share of one half they were a point too low.
 _LANDMARKS = 0.75
-# Fewer landmarks regularise by themselves: the larger of two values of κ loses so much of its
-# precision beside the smaller one (.2 to .5 % with half of them, on COCO and Flickr8k).
+# Fewer landmarks regularise, too: the larger of two values of κ loses this share of its precision
+# against the smaller one (.2 to .5 % with half of the landmarks, on COCO and Flickr8k).
 _LOST = 0.0015
-# Around the usual κ precision bends down by 4 % and more from a value to the next (COCO, Flickr8k,
-# 3,000 to 10,000 images): if the larger of the first two is below the smaller by less than this,
+# Around the default κ, precision falls by 4 % and more from a value to the next (COCO, Flickr8k,
+# 3,000 to 10,000 images). If the larger of the first two values is worse by less than this share,
 # no smaller one is better.
 _LEVEL = 0.015
 
@@ -46,8 +46,8 @@ def run_folds(tasks: Sequence[Callable[[], T]], n_images: int) -> Generator[T]:
 def fit_space(problem: Problem, recipe: Recipe) -> tuple[Any, Any]:
     """Fit a space on all images, and embed them; None and the features if the recipe has no space.
 
-    Denoised labels make the space, less those that were rejected. Neighbours pass on the labels
-    that they carry, so no suggestion rests on a label that a person cannot see there.
+    Denoised labels, without rejected ones, make the space. Neighbours pass on their own labels, so
+    every suggestion rests on labels that a person can see.
     """
     if recipe.space is None:
         return None, problem.X
@@ -57,9 +57,9 @@ def fit_space(problem: Problem, recipe: Recipe) -> tuple[Any, Any]:
 
 
 def _denoise(problem: Problem, denoiser: TagDenoiser) -> Any:
-    """Denoise labels (N×D); labels that were rejected do not come back."""
+    """Denoise labels (N×D), without adding rejected labels."""
     labels = clone(denoiser).fit_transform(problem.X, problem.Y, groups=problem.groups)
-    return without(labels, problem.rejected)
+    return subtract_labels(labels, problem.rejected)
 
 
 class FoldFit(NamedTuple):
@@ -81,8 +81,8 @@ class FoldSpaces:
         X, space = problem.X, recipe.space
         if space is not None and recipe.denoiser is None:
             parts = [fold.held_out for fold in self.folds]
-            rest = np.setdiff1d(np.arange(len(X)), np.concatenate(parts))
-            parts += [rest] if len(rest) else []
+            others = np.setdiff1d(np.arange(len(X)), np.concatenate(parts))
+            parts += [others] if len(others) else []
             self.sums = LeaveOutSpaces(space, X, problem.Y, parts).compute_sums()
         elif recipe.denoiser is not None:
             columns = np.arange(problem.Y.shape[1])
@@ -92,27 +92,27 @@ class FoldSpaces:
     def embed(self, number: int, kappa: float | None, most: int | None = None) -> FoldFit:
         """Embed a fold's images in the space fitted on its known images with this κ.
 
-        With `most`, at most `most` known and half as many held-out images are embedded. Features
-        stand for embeddings if too few labels allow a space.
+        With `most`, at most `most` known and half as many held-out images are embedded. If there
+        are too few labels for a space, features are returned instead of embeddings.
         """
         known, held_out = self.rows(number, most)
         X, space = self.problem.X, self.recipe.space
         if space is None:
             return FoldFit(X[known], X[held_out])
-        wanted = {} if kappa is None else {"regularization": kappa}
+        options = {} if kappa is None else {"regularization": kappa}
         try:
             if self.sums is not None:
                 n_landmarks = max(1, int(_LANDMARKS * space.n_landmarks))
-                fitted = self.sums.without(number, n_landmarks, **wanted)
+                fitted = self.sums.without(number, n_landmarks, **options)
                 return FoldFit(*self.sums.embeddings(fitted, (known, held_out)))
-            fitted = clone(space).set_params(**wanted)
+            fitted = clone(space).set_params(**options)
             fitted.fit(X[self.folds[number].known], self.denoised[number])
             return FoldFit(fitted.transform(X[known]), fitted.transform(X[held_out]))
         except InvalidInput:
             return FoldFit(X[known], X[held_out])
 
     def embed_everything(self, kappa: float | None) -> tuple[Any, Any]:
-        """The space of all images and their embeddings, if there are sums; else None for both."""
+        """Return the space of all images and their embeddings; None for both without sums."""
         if self.sums is None:
             return None, None
         space = self.sums.whole(**({} if kappa is None else {"regularization": kappa}))
@@ -124,7 +124,7 @@ class FoldSpaces:
     def choose_kappa(self) -> tuple[float | None, dict[int, FoldFit]]:
         """Choose the κ with the best read-out MAP; None without a space, or without a choice.
 
-        Also the folds that were fitted as a whole with this κ, by number.
+        Also return the folds that were fitted as a whole with this κ, by number.
         """
         space, values = self.recipe.space, self.recipe.regularizations
         if space is None or not values:
@@ -150,9 +150,9 @@ class FoldSpaces:
         return kappa, fits[kappa]
 
     def _rank_readout(self, kappa: float) -> tuple[float, dict[int, FoldFit]]:
-        """MAP of a read-out on held-out images, and the folds that it was fitted on as a whole.
+        """Return the MAP of a read-out on held-out images, and the folds fitted as a whole.
 
-        Of all folds if images are few, else of the first.
+        It tries all folds if images are few, else the first.
         """
         precisions, fits = [], {}
         for number in range(len(self.folds)) if len(self.problem.X) < _MANY else [0]:
@@ -168,7 +168,7 @@ class FoldSpaces:
         return float(np.mean(precisions)) if precisions else 0.0, fits
 
     def rows(self, number: int, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Known and held-out images of a fold, evenly spaced if there are more than `most`."""
+        """Return known and held-out images of a fold, evenly spaced if more than `most`."""
         known, held_out = self.folds[number]
         if most is None:
             return known, held_out
@@ -184,23 +184,23 @@ def hill_climb(
 ) -> float:
     """Return the best of ascending values, climbing from the one nearest to `start`.
 
-    `rank` returns how good some of them are. A larger value is as good as a smaller one that is
+    `rank` returns the quality of values. A larger value counts as equal to a smaller one that is
     better by the share `lost`. Values smaller than the first are not tried if the next larger one
     is worse by less than the share `level`: the top is between the two.
     """
     at = 0
     if len(values) > 1:
         at = int(np.argmin(np.abs(np.log(values) - np.log(start))))
-    known = dict(enumerate(rank(values[at : at + 2]), at))  # both are always asked for
+    known = dict(enumerate(rank(values[at : at + 2]), at))  # both are always needed
     best = known[at]
     for direction in (1, -1):
         moved = False
-        while 0 <= (there := at + direction) < len(values):
-            if there not in known:
-                (known[there],) = rank([values[there]])
-            if known[there] <= best * (1 - direction * lost):
+        while 0 <= (next_ := at + direction) < len(values):
+            if next_ not in known:
+                (known[next_],) = rank([values[next_]])
+            if known[next_] <= best * (1 - direction * lost):
                 break
-            at, best, moved = there, max(best, known[there]), True
+            at, best, moved = next_, max(best, known[next_]), True
         if moved or known.get(at + 1, -np.inf) > best * (1 - level):
             break
     return values[at]

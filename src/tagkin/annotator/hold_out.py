@@ -1,6 +1,6 @@
-"""Held-out scores: what images score by models that have not seen them.
+"""Score held-out images by models that have not seen them.
 
-For a `KinReadout` this chooses κ of the space, the number of neighbours that vote and their
+For a `KinReadout`, held-out scores choose κ of the space, the number of voting neighbours and their
 temperature, and the mixture of votes and read-out.
 """
 
@@ -31,35 +31,34 @@ from tagkin.transfer.mixture import Mixture, fit_mixture
 __all__ = ["NUMBERS", "TEMPERATURES", "Trial", "Voting", "fit_method", "hold_out"]
 
 TEMPERATURES = (5.0, 10.0, 20.0)
-NUMBERS = (1 / 4, 1 / 2)  # fewer neighbours, as shares of a method's `n_neighbors`
-_GAINED = 0.002  # share of MAP by which other votes than the usual ones have to be better
-_VOTES_TRIED = 6000  # held-out images by which votes are compared, at most
-ONE_FOLD = 20_000  # images, from which on the votes of one fold are compared
-_RARE = 50  # images of a label that say half of what they could of those without any vote
-_MIXED = 20_000  # images that a mixture is learned from, at most
-_PARTS = 3  # parts of the held-out images, if folds hold out only some of all images
+NUMBERS = (1 / 4, 1 / 2)  # smaller numbers of neighbours, as shares of `n_neighbors`
+_GAINED = 0.002  # share of MAP that other votes must gain to replace the usual ones
+_VOTES_TRIED = 6000  # held-out images to compare votes on, at most
+ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
+_RARE = 50  # images of a label at which missing votes count half
+_MIXED = 20_000  # images to learn a mixture from, at most
+_PARTS = 3  # parts of the held-out images, if folds hold out only some images
 
 
 class Trial(NamedTuple):
-    """Held-out scores of a recipe, and what they chose."""
+    """Held-out scores of a recipe, and the settings they chose."""
 
     recipe: Recipe
-    """With the κ and the votes that were chosen."""
+    """The recipe with the chosen κ and votes."""
     scores: np.ndarray
-    """Scores (n×C) of the images that are held out, by models that had not seen them."""
+    """Scores (n×C) of the held-out images, by models that had not seen them."""
     mixture: Mixture | None = None
-    """What votes and read-out of a `KinReadout` count for."""
+    """Weights of votes and read-out of a `KinReadout`."""
     even: np.ndarray | None = None
     """Logits (n×C) with equal weights for votes and read-out, for the audit."""
     whole: tuple[Any, Any, Any] = (None, None, None)
-    """The space of all images, their embeddings (N×m) and the read-out of these, as far as they
-    were fitted."""
+    """The space of all images, their embeddings (N×m) and their read-out; None if not fitted."""
 
 
 def hold_out(
     problem: Problem, recipe: Recipe, part: Part, fold_done: Callable[[], None] = lambda: None
 ) -> Trial:
-    """Hold out each fold in turn, and score its images by a model of all others."""
+    """Hold out each fold in turn, and score its images by a model of all other images."""
     if isinstance(recipe.method, KinReadout):
         return _hold_out_readout(problem, recipe, part, fold_done)
     scores = np.empty((len(part.rows), part.labels(problem.Y).shape[1]), dtype=np.float32)
@@ -72,7 +71,7 @@ def hold_out(
 
 
 def _score_fold(known: Problem, recipe: Recipe, fold: Fold, X: Any) -> np.ndarray:
-    """Score a fold's held-out images; without a space if too few labels allow one."""
+    """Score a fold's held-out images, without a space if there are too few labels for it."""
     try:
         space, embeddings = fit_space(known, recipe)
         method = fit_method(recipe.method, embeddings, known)
@@ -83,19 +82,19 @@ def _score_fold(known: Problem, recipe: Recipe, fold: Fold, X: Any) -> np.ndarra
 
 
 def fit_method(method: Any, embeddings: Any, problem: Problem, readout: Any = None) -> Any:
-    """Fit a method on embeddings (N×m); a `readout` of them that was fitted before is taken."""
-    method, known = clone(method), {}
+    """Fit a method on embeddings (N×m); a `readout` that was fitted on them is used."""
+    method, options = clone(method), {}
     if problem.rejected is not None and method.takes_rejected:
-        known["rejected"] = problem.rejected
+        options["rejected"] = problem.rejected
     if readout is not None:
-        known["readout"] = readout
-    return method.fit(embeddings, problem.Y, groups=problem.groups, **known)
+        options["readout"] = readout
+    return method.fit(embeddings, problem.Y, groups=problem.groups, **options)
 
 
 def _hold_out_readout(
     problem: Problem, recipe: Recipe, part: Part, fold_done: Callable[[], None]
 ) -> Trial:
-    """Choose κ by how well a read-out ranks, the votes by how well they do, then the mixture.
+    """Choose κ by the MAP of a read-out, then votes by their own MAP, then the mixture.
 
     All spaces come from one set of sums over the images.
     """
@@ -113,12 +112,12 @@ def _hold_out_readout(
 
     def fit_all() -> tuple[Any, Any, Any]:
         space, embeddings = spaces.embed_everything(kappa)
-        if space is None or part.columns is not None:  # then it has other labels than the method
+        if space is None or part.columns is not None:  # the method has other labels
             return space, embeddings, None
         readout = recipe.method.new_readout()
         return space, embeddings, readout.fit(embeddings, problem.Y, rejected=problem.rejected)
 
-    # folds that nothing is fitted of come first; everything comes last, since nothing waits for it
+    # folds without a fit come first; everything comes last, because nothing waits for it
     order = sorted(range(len(part.folds)), key=fits.__contains__)
     tasks: list[Callable[[], Any]] = [*(partial(fit_fold, number) for number in order), fit_all]
     votes, readout = (np.empty(truth.shape, dtype=np.float32) for _ in range(2))
@@ -146,14 +145,14 @@ def _hold_out_readout(
 
 
 class Voting(NamedTuple):
-    """How neighbours vote: the parameters of a `KinReadout` that say it."""
+    """Parameters of a `KinReadout` that say how neighbours vote."""
 
     n_neighbors: int
     temperature: float
 
     @classmethod
     def of(cls, method: KinReadout) -> Voting:
-        """The parameters of a method."""
+        """Return the parameters of a method."""
         return cls(method.n_neighbors, method.temperature)
 
 
@@ -165,7 +164,7 @@ class _VoteFit(NamedTuple):
     readout: np.ndarray
     """Logits (n×C) of the read-out."""
     level: np.ndarray
-    """Logits (C,) by which labels are rarer among the known images than among all."""
+    """Logits (C,) by which labels are rarer among known images than among all."""
 
     @classmethod
     def of(cls, method: Any, fit: FoldFit, labels: Any, rejected: Any, level: np.ndarray) -> Any:
@@ -176,14 +175,14 @@ class _VoteFit(NamedTuple):
         return cls(method, _find_neighbors(method, fit.held_out), logits, level)
 
     def votes(self, voting: Voting, rows: Any = slice(None)) -> np.ndarray:
-        """Logits (n×C) of the votes, or those of some images."""
+        """Return the logits (n×C) of the votes for all held-out images, or for some rows."""
         method = copy(self.method).set_params(**voting._asdict())
         scores = to_numpy(method.score_neighbors(*(part[rows] for part in self.neighbors)))
         return np.asarray(scores + self.level)
 
 
 def _find_neighbors(method: Any, new: Any) -> Neighbors:
-    """Find neighbours of new images (n×m), up to rounding, which changes votes by no more."""
+    """Find neighbours of new images (n×m), up to rounding, which hardly changes votes."""
     index = method.index_
     if isinstance(index, ExactNeighbors):
         return index.kneighbors(new, min(method.n_neighbors, index.n_points_), by_pairs=False)
@@ -195,19 +194,19 @@ def _choose_voting(
 ) -> Voting:
     """Choose the votes that rank the held-out images of some folds best.
 
-    First the temperature with all neighbours, then how many of them vote; other than usual only if
-    that is better by more than chance makes it. Votes are compared without the read-out: with it
-    they differ too little for so many images to tell.
+    First choose the temperature with all neighbours, then the number of neighbours. The usual
+    values stay unless others gain more than chance. Votes are compared without the read-out: with
+    it they differ too little to measure.
     """
     most = -(-_VOTES_TRIED // len(fits))
     images = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
-    right = scipy.sparse.vstack([y[rows] for y, rows in zip(truth, images, strict=True)])
+    labels = scipy.sparse.vstack([y[rows] for y, rows in zip(truth, images, strict=True)])
     n_known = fits[0].method.labels_.shape[0]
 
     @cache
     def rank(voting: Voting) -> float:
         scores = [fit.votes(voting, rows) for fit, rows in zip(fits, images, strict=True)]
-        return float(mean_average_precision(right, np.concatenate(scores)))
+        return float(mean_average_precision(labels, np.concatenate(scores)))
 
     def choose(candidates: Sequence[Voting], usual: Voting) -> Voting:
         tasks = [partial(rank, voting) for voting in candidates]
@@ -218,22 +217,22 @@ def _choose_voting(
     temperatures = sorted({*TEMPERATURES, usual.temperature})
     sharp = choose([usual._replace(temperature=t) for t in temperatures], usual)
     numbers = [max(1, round(share * usual.n_neighbors)) for share in NUMBERS]
-    # if there are no more images than that, all of them vote, and all that may come
+    # a number above that of the images would let all vote, and all images added later
     fewer = [sharp._replace(n_neighbors=n) for n in numbers if n < n_known]
     return choose([*fewer, sharp], sharp)
 
 
 def _mix_evenly(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array) -> np.ndarray:
-    """Logits (n×C) of votes and read-out, half and half; Y (N×C) are the labels of all images.
+    """Mix logits (n×C) of votes and read-out half and half; Y (N×C) are the labels of all images.
 
-    A mixture learned from labels of which some are wrong fits those, too, if nothing else supports
-    a label. Of wrong labels on 10,000 COCO images, 1 in 20, it found 57.1 (average precision) and
-    halves 58.0.
+    A mixture learned from labels fits wrong labels, too, if nothing else supports them. On 10,000
+    COCO images with 1 wrong label in 20, its average precision in finding them was 57.1; that of
+    halves was 58.0.
 
-    That no neighbour votes for a label says as much against it as the m images with it can show:
-    were none of them without a vote, the next one still would be in about one of m cases. Votes
-    lie below the label's share of the images by log(1 + m²/(m + 50)) at most. With a floor that is
-    the same for all labels, those on few images look wrong wherever no neighbour has them.
+    If no neighbour votes for a label, that is evidence against it, limited by its m images: even if
+    all of them have votes, about one in m new images has none. So votes lie below the label's share
+    of the images by log(1 + m²/(m + 50)) at most. With the same floor for all labels, rare labels
+    would look wrong wherever no neighbour has them.
     """
     level, m = _level(Y), count_images(Y)
     floor = level - np.log1p(m * m / (m + _RARE)).astype(level.dtype)
@@ -247,7 +246,8 @@ def _cross_fit_mixture(
     votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array, folds: Sequence[Fold]
 ) -> tuple[Mixture, np.ndarray]:
     """Fit the mixture of all images, and score each by a mixture that had not seen it."""
-    by_label = [np.ascontiguousarray(part.T) for part in (votes, readout)]  # as a mixture wants it
+    # by label, the layout that fits fastest
+    by_label = [np.ascontiguousarray(part.T) for part in (votes, readout)]
 
     def fit(rows: np.ndarray, start: Mixture | None = None) -> Mixture:
         rows = evenly_spaced(rows, _MIXED)
@@ -265,10 +265,10 @@ def _cross_fit_mixture(
 
 
 def _level(Y: scipy.sparse.csr_array) -> np.ndarray:
-    """Logit of each label's share of the images, shape (C,).
+    """Return the logit of each label's share of the images, shape (C,).
 
     While an image of a rare label is held out, the label has fewer images than in other folds, and
-    lower scores. Compared across folds, its own images would come last for that alone.
+    lower scores. Without this correction, its own images would rank last across folds.
     """
     share = (count_images(Y) + 0.5) / (Y.shape[0] + 1)
     return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float32)

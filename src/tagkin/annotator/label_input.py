@@ -1,4 +1,4 @@
-"""The labels of images as a caller may give them: a matrix, a DataFrame, or lists of tags."""
+"""Labels as a caller may pass them: a matrix, a DataFrame, or lists of tags."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tagkin.labels import Vocabulary
 
 __all__ = [
     "Labels",
+    "check_tag_lists",
     "holds_tags",
-    "indicator_of",
-    "listed",
+    "label_matrix",
     "read_labels",
-    "rejections",
-    "rows_of",
-    "with_rows",
-    "without",
+    "rejection_matrix",
+    "replace_rows",
+    "subtract_labels",
+    "take_rows",
 ]
 
 
@@ -31,36 +31,36 @@ class Labels(NamedTuple):
     """The labels of N images."""
 
     Y: scipy.sparse.csr_array
-    """Of shape (N, D), float32: 1 where an image carries a label."""
+    """Label matrix of shape (N, D), float32: 1 if an image has a label."""
     names: np.ndarray | None = None
-    """The columns of a DataFrame, (D,)."""
+    """Column names of a DataFrame, shape (D,)."""
     vocabulary: Vocabulary | None = None
-    """What made Y of lists of tags, fitted on them."""
+    """Vocabulary that was fitted on lists of tags and made Y of them."""
     tags: list[list[str]] | None = None
-    """Those lists."""
+    """The lists of tags."""
 
     def classes(self) -> np.ndarray:
-        """What the labels are called, shape (D,): tags, columns, or the columns' numbers."""
+        """Return the names of the labels, shape (D,): tags, columns, or column numbers."""
         if self.vocabulary is not None:
             return np.array(self.vocabulary.names_, dtype=object)
         return np.arange(self.Y.shape[1]) if self.names is None else self.names
 
 
 def read_labels(y: Any, n_images: int, vocabulary: Vocabulary) -> Labels:
-    """Labels (N×D), dense, sparse or a DataFrame, or N lists of tags, which fit the vocabulary.
+    """Read a label matrix (N×D) or N lists of tags, which fit the vocabulary.
 
-    What is read already stays as it is.
+    `Labels` are returned unchanged.
     """
     if isinstance(y, Labels):
         return y
     if not holds_tags(y):
         return Labels(as_labels(y, n_images), label_names(y))
-    tags = listed(y, n_images)
+    tags = check_tag_lists(y, n_images)
     return Labels(vocabulary.fit_transform(tags), None, vocabulary, tags)
 
 
-def listed(y: Any, n_images: int) -> list[list[str]]:
-    """The tags of each image as a list of its own, empty where there are none."""
+def check_tag_lists(y: Any, n_images: int) -> list[list[str]]:
+    """Return the tags of each image as a list; None means no tags."""
     rows = list(y)
     if len(rows) != n_images:
         raise InvalidInput(f"Found {n_images} rows of features and {len(rows)} lists of tags.")
@@ -78,85 +78,85 @@ def _as_list(row: Any) -> list[str]:
     return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
-def indicator_of(y: Any, n_images: int, known: Labels) -> scipy.sparse.csr_array:
-    """Labels of n images, of those D that are known, as a matrix (n×D).
+def label_matrix(y: Any, n_images: int, learned: Labels) -> scipy.sparse.csr_array:
+    """Return the learned labels of n images as a matrix (n×D).
 
-    The columns of a DataFrame are to have the names of those labels.
+    The columns of a DataFrame must have the names of the learned labels.
     """
-    vocabulary, n_labels = known.vocabulary, known.Y.shape[1]
+    vocabulary, n_labels = learned.vocabulary, learned.Y.shape[1]
     if vocabulary is not None and (holds_tags(y) or not hasattr(y, "shape")):
-        found = vocabulary.transform(listed(y, n_images))
+        matrix = vocabulary.transform(check_tag_lists(y, n_images))
     else:
-        found = as_labels(y, n_images)
-        if hasattr(y, "columns") and (vocabulary is not None or known.names is not None):
-            check_names(known.classes(), y)
-    if found.shape != (n_images, n_labels):
+        matrix = as_labels(y, n_images)
+        if hasattr(y, "columns") and (vocabulary is not None or learned.names is not None):
+            check_names(learned.classes(), y)
+    if matrix.shape != (n_images, n_labels):
         raise InvalidInput(
-            f"Found labels of shape {found.shape}; expected {n_images} rows, one for each image, "
+            f"Found labels of shape {matrix.shape}; expected {n_images} rows, one for each image, "
             f"and {n_labels} columns, one for each label that was learned."
         )
-    return found
+    return matrix
 
 
-def rejections(rejected: Any, n_images: int, labels: Labels) -> scipy.sparse.csr_array:
-    """What was rejected for n images, as a matrix (n×D): of tags, none that they imply.
+def rejection_matrix(rejected: Any, n_images: int, learned: Labels) -> scipy.sparse.csr_array:
+    """Return the rejected labels of n images as a matrix (n×D).
 
-    Who says that a dog is not a dog has not said that it is no animal.
+    Rejected tags imply no parents: whoever rejects "animal|dog" may still see an animal.
     """
-    vocabulary = copy(labels.vocabulary)
+    vocabulary = copy(learned.vocabulary)
     if vocabulary is not None:
         vocabulary.imply_parents = False
-    return indicator_of(rejected, n_images, labels._replace(vocabulary=vocabulary))
+    return label_matrix(rejected, n_images, learned._replace(vocabulary=vocabulary))
 
 
-def without(
+def subtract_labels(
     labels: scipy.sparse.csr_array, others: scipy.sparse.csr_array | None
 ) -> scipy.sparse.csr_array:
-    """Labels (N×D) less those that are in another matrix (N×D), too."""
+    """Return labels (N×D) without those that another matrix (N×D) has, too."""
     if others is None or not others.nnz:
         return labels
-    kept = scipy.sparse.csr_array(labels - labels.multiply(others > 0))
-    kept.eliminate_zeros()
-    return kept
+    difference = scipy.sparse.csr_array(labels - labels.multiply(others > 0))
+    difference.eliminate_zeros()
+    return difference
 
 
-def rows_of(matrix: scipy.sparse.csr_array, known: np.ndarray) -> scipy.sparse.csr_array:
-    """The rows of a matrix (N×D) with the numbers `known` (n,), empty ones where they are −1."""
-    seen = known >= 0
-    found = matrix[known[seen]]
+def take_rows(matrix: scipy.sparse.csr_array, known: np.ndarray) -> scipy.sparse.csr_array:
+    """Return the rows `known` (n,) of a matrix (N×D); a row is empty if its number is −1."""
+    is_known = known >= 0
+    rows = matrix[known[is_known]]
     lengths = np.zeros(len(known), dtype=np.int64)
-    lengths[seen] = np.diff(found.indptr)
+    lengths[is_known] = np.diff(rows.indptr)
     ends = np.append(0, np.cumsum(lengths))
     return scipy.sparse.csr_array(
-        (found.data, found.indices, ends), shape=(len(known), matrix.shape[1])
+        (rows.data, rows.indices, ends), shape=(len(known), matrix.shape[1])
     )
 
 
-def with_rows(
+def replace_rows(
     matrix: scipy.sparse.csr_array, rows: scipy.sparse.csr_array, known: np.ndarray
 ) -> scipy.sparse.csr_array:
-    """A matrix (N×D) with rows (n×D) in the place of those `known` (n,), and at the end for −1."""
-    order, seen = np.arange(matrix.shape[0]), known >= 0
-    order[known[seen]] = matrix.shape[0] + np.flatnonzero(seen)
+    """Put rows (n×D) in the place of rows `known` (n,) of a matrix (N×D); append those of −1."""
+    order, is_known = np.arange(matrix.shape[0]), known >= 0
+    order[known[is_known]] = matrix.shape[0] + np.flatnonzero(is_known)
     both = scipy.sparse.vstack([matrix, rows], format="csr")
-    return both[np.append(order, matrix.shape[0] + np.flatnonzero(~seen))]
+    return both[np.append(order, matrix.shape[0] + np.flatnonzero(~is_known))]
 
 
 def holds_tags(y: Any) -> bool:
-    """Whether y is lists of tags, None for an image without, and no matrix."""
+    """Whether y is lists of tags, with None for an image without tags, and not a matrix."""
     if scipy.sparse.issparse(y) or is_torch_array(y) or hasattr(y, "columns"):
         return False
     if isinstance(y, np.ndarray) and y.dtype.kind not in "OU":
         return False
     if not isinstance(y, Iterable) or isinstance(y, (str, bytes)):
         return False
-    found = any(
+    has_text = any(
         row is None
         or isinstance(row, str)
         or (_is_list(row) and any(isinstance(tag, str) for tag in row))
         for row in y
     )
-    return found or all(isinstance(row, (list, tuple)) and not row for row in y)
+    return has_text or all(isinstance(row, (list, tuple)) and not row for row in y)
 
 
 def _is_list(row: Any) -> bool:

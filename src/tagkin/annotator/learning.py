@@ -1,12 +1,14 @@
-"""Learning: from a problem to a space, a method and honest confidences.
+"""Learning: from a problem to a model.
 
-`learn` does it in this order: choose what has held-out scores, choose how to denoise, hold images
-out (`hold_out`), choose the best trial, weigh names, calibrate, judge labels, fit on everything.
+`learn` works in this order: choose the images and labels with held-out scores, choose the
+denoising, hold images out (`hold_out`), choose the best trial, weigh names, calibrate, judge
+labels, fit on everything.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,45 +17,26 @@ from sklearn.base import clone
 
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.hold_out import Trial, fit_method, hold_out
-from tagkin.annotator.naming import LearnedNames
+from tagkin.annotator.label_input import Labels
+from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import blas_threads_for, row_blocks
-from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels, with_other_labels
+from tagkin.arrays.records import Later
+from tagkin.calibration import LabelCalibrator, LabelErrors, with_other_labels
 from tagkin.evaluation import mean_average_precision
 from tagkin.progress import Counted, Progress, silent
-from tagkin.space import IndicatorView, SemanticSpace
-from tagkin.transfer import NeighborTransfer
+from tagkin.space import IndicatorView
 
-__all__ = ["Learned", "learn"]
+__all__ = ["learn"]
 
 _MISSING_KEPT = 10  # absent labels of each image whose probability is kept for the audit
 _LEAST = 1e-30  # least probability that is kept; no probability that occurs is below
 
 
-@dataclass(frozen=True)
-class Learned:
-    """The result of learning from N images with D labels."""
-
-    space: SemanticSpace
-    method: NeighborTransfer
-    calibrator: LabelCalibrator
-    blend: float
-    """Share of propagated tags in the labels that the space was learned from."""
-    errors: LabelErrors
-    """How often labels are wrong, and how often missing."""
-    held_out: scipy.sparse.csr_array
-    """Probability (N×D) that the labels of an image belong there, and the most probable of its
-    absent labels, from models that had not seen it."""
-    names: LearnedNames | None = None
-    """How much the names of the labels count, if a prior was given."""
-    unsaid: UnannotatedLabels | None = None
-    """How often unsaid labels are right, if a person accepted and rejected some."""
-
-
 def learn(
     problem: Problem, recipe: Recipe, *, part: Part | None = None, progress: Progress = silent
-) -> Learned:
+) -> Model:
     """Learn a space, a method and confidences.
 
     `part` are the images and labels that have held-out scores. Default: as many as fit into memory.
@@ -64,8 +47,7 @@ def learn(
         recipes = choose_denoising(problem, fit_recipe(recipe, part), part)
         fold_done = Counted(progress, "Learning", len(recipes) * len(part.folds) + 1)
         trials = [hold_out(problem, candidate, part, fold_done) for candidate in recipes]
-        truth = part.truth(problem.Y)
-        best = trials[0]
+        truth, best = part.truth(problem.Y), trials[0]
         if len(trials) > 1:
             best = max(trials, key=lambda trial: mean_average_precision(truth, trial.scores))
         scores, names = best.scores, None
@@ -78,17 +60,31 @@ def learn(
         logits = audit_logits(best, scores, calibrator, named=names is not None)
         errors, held_out = judge_labels(logits, truth, part.groups(problem.groups))
         space, method = fit_everything(problem, best, part)
-        unsaid = None
+        n, denoiser = problem.Y.shape[0], best.recipe.denoiser
+        labels = problem.labels or Labels(problem.Y)
+        model = Model(
+            space,
+            method,
+            calibrator,
+            errors,
+            Later.known(held_out),
+            problem.rejections,
+            np.arange(n) if problem.groups is None else problem.groups,
+            0.0 if denoiser is None else float(denoiser.blend),
+            names,
+            vocabulary=labels.vocabulary,
+            column_names=labels.names,
+            tags=labels.tags,
+        )
         if problem.decisions is not None:
             decisions = problem.decisions
             if part.columns is not None:
-                decisions = decisions.taken(part.rows, part.columns)
-            unsaid = decisions.unsaid(calibrator, scores, space, method, problem.naming, names)
+                decisions = decisions.select(part.rows, part.columns)
+            score = score_part(model, problem, part)
+            unannotated = decisions.fit_unannotated(calibrator, scores, score)
+            model = replace(model, unannotated=unannotated)
         fold_done()
-    denoiser = best.recipe.denoiser
-    blend = 0.0 if denoiser is None else float(denoiser.blend)
-    learned = Learned(space, method, calibrator, blend, errors, held_out, names, unsaid)
-    return learned if part.columns is None else expand(learned, part, problem.Y.shape)
+    return model if part.columns is None else expand(model, part)
 
 
 def fit_recipe(recipe: Recipe, part: Part) -> Recipe:
@@ -105,7 +101,7 @@ def fit_recipe(recipe: Recipe, part: Part) -> Recipe:
 
 
 def choose_denoising(problem: Problem, recipe: Recipe, part: Part) -> list[Recipe]:
-    """The recipe without denoising, and with what the denoiser chooses for these images, if any."""
+    """Return the recipe without denoising, and with the denoiser's choice for these images."""
     plain = replace(recipe, denoiser=None)
     if recipe.space is None or recipe.denoiser is None:
         return [plain]
@@ -136,7 +132,7 @@ def fit_everything(problem: Problem, trial: Trial, part: Part) -> tuple[Any, Any
 def audit_logits(
     trial: Trial, scores: np.ndarray, calibrator: LabelCalibrator, *, named: bool
 ) -> np.ndarray:
-    """Held-out log-odds (n×C) by which labels are judged; `named` scores count names."""
+    """Return the held-out log-odds (n×C) that judge labels; `named` scores include names."""
     if named:
         return scores
     if trial.even is not None:
@@ -155,33 +151,48 @@ def judge_labels(
     logits = with_other_labels(logits, Y, groups)
     errors = LabelErrors().fit(logits, Y)
     n, n_labels = logits.shape
-    kept = min(_MISSING_KEPT, n_labels)
+    n_missing = min(_MISSING_KEPT, n_labels)
     parts = []
     for rows in row_blocks(n, 64 * n_labels):
         P = errors.predict_proba(logits[rows])
-        there = Y[rows].toarray() > 0
-        absent = np.where(there, -1.0, P)
-        best = np.argpartition(-absent, kept - 1, axis=1)[:, :kept]
-        noted = there.copy()
-        np.put_along_axis(noted, best, True, axis=1)
+        present = Y[rows].toarray() > 0
+        absent = np.where(present, -1.0, P)
+        best = np.argpartition(-absent, n_missing - 1, axis=1)[:, :n_missing]
+        stored = present.copy()
+        np.put_along_axis(stored, best, True, axis=1)
         # a probability of zero would not be stored
-        probabilities = np.where(noted, np.maximum(P, _LEAST), 0).astype(np.float32)
+        probabilities = np.where(stored, np.maximum(P, _LEAST), 0).astype(np.float32)
         parts.append(scipy.sparse.csr_array(probabilities))
     return errors, scipy.sparse.vstack(parts, format="csr")
 
 
-def expand(learned: Learned, part: Part, shape: tuple[int, int]) -> Learned:
-    """Expand to N images and D labels; a label without scores gets what is usual of the others."""
-    columns, n_labels = part.columns, shape[1]
+def score_part(model: Model, problem: Problem, part: Part) -> Callable[[Any], np.ndarray]:
+    """Return a function that scores features (M×d) for the labels (C,) of the part."""
+    prior = None if problem.naming is None else problem.naming.prior
+    if part.columns is None:
+        return lambda X: model.score(X, prior)
+
+    def score(X: Any) -> np.ndarray:
+        # in blocks, because memory does not hold the scores of all labels
+        blocks = row_blocks(len(X), 64 * problem.Y.shape[1])
+        return np.concatenate([model.score(X[rows], prior)[:, part.columns] for rows in blocks])
+
+    return score
+
+
+def expand(model: Model, part: Part) -> Model:
+    """Expand to N images and D labels; labels without scores get what is usual of the others."""
+    columns, (n, n_labels) = part.columns, model.method.labels_.shape
     assert columns is not None
-    n_noted = np.zeros(shape[0], dtype=learned.held_out.indptr.dtype)
-    n_noted[part.rows] = np.diff(learned.held_out.indptr)
-    ends = np.append(0, np.cumsum(n_noted))
-    noted = learned.held_out.data, columns[learned.held_out.indices], ends
+    held_out = model.held_out.get()
+    n_stored = np.zeros(n, dtype=held_out.indptr.dtype)
+    n_stored[part.rows] = np.diff(held_out.indptr)
+    entries = held_out.data, columns[held_out.indices], np.append(0, np.cumsum(n_stored))
+    unannotated = model.unannotated
     return replace(
-        learned,
-        calibrator=learned.calibrator.spread(columns, n_labels),
-        errors=learned.errors.spread(columns, n_labels),
-        held_out=scipy.sparse.csr_array(noted, shape=shape),
-        unsaid=None if learned.unsaid is None else learned.unsaid.spread(columns, n_labels),
+        model,
+        calibrator=model.calibrator.spread(columns, n_labels),
+        errors=model.errors.spread(columns, n_labels),
+        held_out=Later.known(scipy.sparse.csr_array(entries, shape=(n, n_labels))),
+        unannotated=None if unannotated is None else unannotated.spread(columns, n_labels),
     )

@@ -1,4 +1,4 @@
-"""Scores that follow decisions, on top of what an annotator has learned."""
+"""Scores of an annotator that follow decisions at once."""
 
 from __future__ import annotations
 
@@ -13,45 +13,46 @@ from tagkin.transfer.live import LiveScores
 __all__ = ["LiveScores", "live_scores", "principal_components"]
 
 _COMPONENTS = 256
-_SAMPLE = 20_000  # images that directions are estimated from, at most
-_SUPPORT = 2000  # images learned from that stand for all of them, at most
-_NOTHING = 1e-12  # share of the largest eigenvalue that rounding leaves where there is none
-_TEMPERATURE = 10.0  # where the method has none
+_SAMPLE = 20_000  # images to estimate directions from, at most
+_SUPPORT = 2000  # sample of the images learned from, at most
+_NOTHING = 1e-12  # share of the largest eigenvalue below which an eigenvalue is rounding error
+_TEMPERATURE = 10.0  # for methods without a temperature
 
 
 def live_scores(
     estimator: Any, features: Array, candidates: scipy.sparse.sparray, **parameters: float
 ) -> LiveScores:
-    """What an annotator suggests for images, ready to follow decisions.
+    """Return scores of suggested labels that can follow decisions.
 
     Parameters
     ----------
     estimator : FeatureAnnotator
         Fitted.
     features : array of shape (N, d)
-        Of the images that are decided on.
+        Features of the images to decide on.
     candidates : sparse array of shape (N, D)
-        Probabilities of the labels that each image may get; columns need not be the estimator's.
+        Probabilities of the labels that each image may get; columns may differ from the
+        estimator's.
     **parameters
-        Of `LiveScores`.
+        Parameters of `LiveScores`.
     """
     embeddings = to_numpy(estimator.space_.transform(features))
     method = estimator.method_
     temperature = float(getattr(method, "temperature", _TEMPERATURE))
     if hasattr(method.index_, "points_"):
         support = _support(embeddings, to_numpy(method.index_.points_), temperature)
-    else:  # an index that keeps its points to itself
+    else:  # the index has no points
         distances = to_numpy(method.kneighbors(embeddings).distances)
         support = np.exp(-temperature * distances).sum(axis=1)
     visual = principal_components(to_numpy(features))
-    given = {"temperature": temperature} | parameters
-    return LiveScores(candidates, embeddings, visual, support, **given)
+    parameters = {"temperature": temperature} | parameters
+    return LiveScores(candidates, embeddings, visual, support, **parameters)
 
 
 def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.ndarray:
-    """Images by the leading directions of their features, shape (N, r), float32.
+    """Project images on the leading directions of their features, shape (N, r), float32.
 
-    Features are of unit length before they are centred, and so that the mean of ‖φ‖² is 1 after.
+    Features are scaled to unit length, centred, and scaled so the mean of ‖φ‖² is 1.
     """
     n, d = X.shape
     unit = np.empty((n, d), dtype=np.float32)
@@ -61,9 +62,9 @@ def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.n
         unit[rows] = block / np.where(norms > 0, norms, 1)
     unit -= unit.mean(axis=0)
     sample = unit[:: max(1, -(-n // _SAMPLE))]
-    with blas_threads(1):  # a second one gains little, and next to a fit both would wait
+    with blas_threads(1):  # a second thread gains little, and both would wait during a fit
         leading = _directions(sample)[:, :n_components]
-    # which way a direction points is arbitrary, and not the same on all processors
+    # the sign of a direction is arbitrary and differs between processors
     largest = np.argmax(np.abs(leading), axis=0)
     leading = leading * np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1, 1)
     projected = unit @ leading.astype(np.float32)
@@ -72,26 +73,26 @@ def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.n
 
 
 def _directions(sample: np.ndarray) -> np.ndarray:
-    """Orthonormal directions (d×r) of centred rows (n×d), by how much the rows spread there."""
+    """Return orthonormal directions (d×r) of centred rows (n×d), largest variance first."""
     n, d = sample.shape
     if n >= d:
         return np.linalg.eigh((sample.T @ sample).astype(np.float64))[1][:, ::-1]
-    # few rows: their own products are the smaller matrix, with the same eigenvalues
+    # with few rows, their products are the smaller matrix, with the same eigenvalues
     exact = sample.astype(np.float64)
     values, vectors = np.linalg.eigh(exact @ exact.T)
-    there = values > _NOTHING * values.max(initial=0)
-    return (exact.T @ (vectors[:, there] / np.sqrt(values[there])))[:, ::-1]
+    positive = values > _NOTHING * values.max(initial=0)
+    return (exact.T @ (vectors[:, positive] / np.sqrt(values[positive])))[:, ::-1]
 
 
 def _support(embeddings: np.ndarray, learned: np.ndarray, temperature: float) -> np.ndarray:
-    """Σ exp(τ (cos − 1)) over the images learned from (by a sample of them), shape (N,)."""
+    """Estimate Σ exp(τ (cos − 1)) over the images learned from by a sample, shape (N,)."""
     step = max(1, -(-len(learned) // _SUPPORT))
-    some = _unit(learned[::step])
+    sample = _unit(learned[::step])
     total = np.empty(len(embeddings))
-    for rows in row_blocks(len(embeddings), 16 * len(some), embeddings):
-        cosines = _unit(embeddings[rows]) @ some.T
+    for rows in row_blocks(len(embeddings), 16 * len(sample), embeddings):
+        cosines = _unit(embeddings[rows]) @ sample.T
         total[rows] = np.exp(temperature * (cosines - 1)).sum(axis=1, dtype=np.float64)
-    return total * (len(learned) / len(some))
+    return total * (len(learned) / len(sample))
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

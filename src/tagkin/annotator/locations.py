@@ -1,8 +1,8 @@
-"""Where the photographs of a model are. The model knows names; folders belong to a machine.
+"""Where the photographs of a model are on this machine.
 
-A model is handed on and photographs are moved. So a model stores the names of its photographs
-relative to the folder that they have in common, and of that folder its last name alone. Where
-the folder is, is kept in the user's cache, and found again by content when it has moved.
+People move photographs and pass on models. So a model stores the names of its photographs relative
+to their common folder, and only the last name of that folder. The user's cache remembers the
+folder's path, and its photographs are found again by content after a move.
 """
 
 from __future__ import annotations
@@ -15,54 +15,55 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
+
 from tagkin.collection import find_photographs
 from tagkin.errors import StorageError, UnreadableImage
-from tagkin.features import FeatureCache, default_cache_folder
+from tagkin.features import FeatureCache, ReadOnlyCache, default_cache_folder
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import content_digest, read_bytes
 from tagkin.progress import Progress
 
-__all__ = ["Locations", "digest_reader", "rooted"]
+__all__ = ["Locations", "digest_reader", "split_root"]
 
-# Whether a folder is the one: so many names are asked for, and so many contents read.
-_ASKED_FOR, _READ = 100, 3
+_NAMES, _CONTENTS = 100, 3  # names looked up and contents read to recognise a folder
 
 
-def rooted(paths: Iterable[str | os.PathLike[str]]) -> tuple[str | None, list[str]]:
-    """The folder that files have in common, and their names in it with / between folders.
+def split_root(paths: Iterable[str | os.PathLike[str]]) -> tuple[str | None, list[str]]:
+    """Return the common folder of files, and their names in it with / between folders.
 
-    Where they have none in common (drives of Windows), the names are whole paths.
+    Without a common folder (drives of Windows), the names are whole paths.
     """
     whole = [os.path.abspath(path) for path in paths]
     try:
         root = os.path.commonpath([os.path.dirname(path) for path in whole])
     except ValueError:  # no path at all, or several drives
         return None, [PurePath(path).as_posix() for path in whole]
-    within = len(os.path.join(root, ""))  # with the separator, which the root of all has itself
+    within = len(os.path.join(root, ""))  # with the separator, which the root of a drive has itself
     return root, [path[within:].replace(os.sep, "/") for path in whole]
 
 
 class Locations(Sequence[str]):
-    """Paths of N photographs, as far as it is known where they are.
+    """Paths of N photographs; only names if their folder is unknown.
 
     Parameters
     ----------
     names : sequence of N str
         Relative to the root, with / between folders.
     digests : sequence of N str
-        SHA-256 of the content of each.
+        SHA-256 of each photograph's content.
     root : str, optional
-        The folder that they are in. Without it, a path is the name alone.
+        Folder of the photographs. Without it, a path is the name alone.
     moved : dict of int to str, optional
-        Whole paths of photographs, by their number, that are not under their name in the root.
+        Whole paths, by number, of photographs that are elsewhere.
     remembers : bool
-        Whether `remember` keeps anything.
+        Whether `remember` writes anything.
     """
 
     def __init__(
         self,
-        names: Sequence[str],
-        digests: Sequence[str],
+        names: Any,
+        digests: Any,
         root: str | None = None,
         moved: dict[int, str] | None = None,
         remembers: bool = True,
@@ -71,9 +72,16 @@ class Locations(Sequence[str]):
         self.moved = dict(moved or {})
         self.remembers = remembers
 
+    @classmethod
+    def of(cls, paths: Sequence[str], digests: Sequence[str], remembers: bool) -> Locations:
+        """Return the locations of photographs with these paths."""
+        root, names = split_root(paths)
+        files, contents = np.array(names, dtype=object), np.array(digests, dtype=object)
+        return cls(files, contents, root, remembers=remembers)
+
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The number of each photograph, by its digest."""
+        """Number of each photograph, by its digest."""
         return {digest: i for i, digest in enumerate(self.digests)}
 
     def __len__(self) -> int:
@@ -93,27 +101,38 @@ class Locations(Sequence[str]):
         return name if root is None else os.path.join(root, *name.split("/"))
 
     def missing(self) -> list[int]:
-        """Numbers of the photographs that are not there."""
-        return [i for i, path in enumerate(self) if not _is_there(path)]
+        """Return the numbers of photographs that do not exist."""
+        return [i for i, path in enumerate(self) if not _exists(path)]
+
+    def find_numbers(self, digests: Sequence[str]) -> np.ndarray:
+        """Return the number of the photograph with each digest, or −1, shape (n,)."""
+        return np.array([self.numbers.get(digest, -1) for digest in digests], dtype=np.int64)
 
     # --- after a move --------------------------------------------------------------------
 
-    def meet(self, files: Sequence[str], digests: Sequence[str]) -> bool:
-        """Learn from photographs that were looked at where lost ones are; whether any was."""
+    def update_from(
+        self, files: Sequence[str], digests: Sequence[str], cache: FeatureCache | bool = False
+    ) -> bool:
+        """Update lost paths from photographs just read; True if any was found.
+
+        Changes are remembered, as `remember` does with the `cache`.
+        """
         numbers = self.numbers
         lost = []
         for file, digest in zip(files, digests, strict=True):
             i = numbers.get(digest)
-            if i is not None and not _is_there(self[i]):
+            if i is not None and not _exists(self[i]):
                 lost.append((i, os.path.abspath(file)))
         for i, path in lost:
-            if _is_there(self[i]):
-                continue  # found with the root of another
+            if _exists(self[i]):
+                continue  # another photograph has given the root
             ending = os.path.join(os.sep, *str(self.names[i]).split("/"))
             if path.endswith(ending):
                 self.root = path.removesuffix(ending) or os.sep
             else:
                 self.moved[i] = path
+        if lost:
+            self.remember(cache)
         return bool(lost)
 
     def search(
@@ -122,14 +141,14 @@ class Locations(Sequence[str]):
         digest_of: Callable[[str], str | None],
         progress: Progress | None = None,
     ) -> None:
-        """Look for the photographs under a folder: by name in it, the rest by content.
+        """Look for the photographs under a folder, by name, then by content.
 
-        Names are believed where one of a few has the right content, or where all are there:
+        Names are trusted if one of a few photographs has the right content, or if all exist:
         content changes when a program writes tags into a photograph.
         """
         whole = os.path.abspath(folder)
         if self._is_root(whole, digest_of) or (
-            len(self) and all(_is_there(self._under(whole, i)) for i in range(len(self)))
+            len(self) and all(_exists(self._under(whole, i)) for i in range(len(self)))
         ):
             self.root, self.moved = whole, {}
         lost = {str(self.digests[i]): i for i in self.missing()}
@@ -144,10 +163,10 @@ class Locations(Sequence[str]):
             digest, root = digest_of(file), self.root
             if digest not in lost:
                 continue
-            self.meet([file], [str(digest)])
+            self.update_from([file], [str(digest)])
             del lost[str(digest)]
-            if self.root != root:  # one tells where others are
-                lost = {key: i for key, i in lost.items() if not _is_there(self[i])}
+            if self.root != root:  # others may be in the new root, too
+                lost = {key: i for key, i in lost.items() if not _exists(self[i])}
             if not lost:
                 break
 
@@ -157,11 +176,10 @@ class Locations(Sequence[str]):
         digest_of: Callable[[str], str | None],
         prefer: bool = False,
     ) -> bool:
-        """Take a folder for the root if it has the photographs that are missing now.
+        """Use a folder as the root if it has the missing photographs; True if it is used.
 
-        They are looked for by name, and the content of a few is read: cheap enough for every
-        folder that a command is given anyway. With `prefer`, also where none is missing but all
-        are elsewhere, in a copy.
+        This looks up names and reads the content of a few, which is cheap enough for every folder
+        that a command gets. With `prefer`, a folder with copies replaces the present root, too.
         """
         whole = os.path.abspath(folder)
         wanted = self.missing() or (prefer and self.root != whole)
@@ -171,48 +189,52 @@ class Locations(Sequence[str]):
         return True
 
     def _is_root(self, folder: str, digest_of: Callable[[str], str | None]) -> bool:
-        """Whether one of a few photographs that have these names there has the right content."""
-        some = range(0, len(self), max(1, len(self) // _ASKED_FOR))
-        there = [i for i in some if _is_there(self._under(folder, i))]
-        return any(digest_of(self._under(folder, i)) == self.digests[i] for i in there[:_READ])
+        """Whether one of a few photographs in the folder has the right name and content."""
+        sample = range(0, len(self), max(1, len(self) // _NAMES))
+        present = [i for i in sample if _exists(self._under(folder, i))]
+        return any(
+            digest_of(self._under(folder, i)) == self.digests[i] for i in present[:_CONTENTS]
+        )
 
     # --- from one run to the next --------------------------------------------------------
 
     def find_root(self, model: Path, root_name: str) -> None:
-        """Where the photographs are, for a model that was just opened.
+        """Find the photographs of a model that was just opened.
 
-        Beside the model or around it, by content, so that both can be moved together; or where
-        they were last, where more of them still are.
+        They may be next to the model, recognised by content, because people move both together. If
+        more of them are in the remembered folder, that is used.
         """
-        root, moved = self._remembered()
-        most = -1 if root is None else self._n_there(root)
+        root, moved = self._recall()
+        most = -1 if root is None else self._count_existing(root)
         digest_of = digest_reader(None)
-        beside = model.absolute().parent
-        for folder in dict.fromkeys([str(beside / root_name), str(beside)]):
-            n_there = self._n_there(folder)
-            if n_there >= max(most, 1) and self._is_root(folder, digest_of):
+        parent = model.absolute().parent
+        for folder in dict.fromkeys([str(parent / root_name), str(parent)]):
+            if self._count_existing(folder) >= max(most, 1) and self._is_root(folder, digest_of):
                 root, moved = folder, {}
                 break
         self.root, self.moved = root, moved
 
-    def _n_there(self, folder: str) -> int:
-        """How many of some photographs are under their names in a folder."""
-        some = range(0, len(self), max(1, len(self) // _ASKED_FOR))
-        return sum(_is_there(self._under(folder, i)) for i in some)
+    def _count_existing(self, folder: str) -> int:
+        """Count the photographs of a sample that are in a folder, by name."""
+        sample = range(0, len(self), max(1, len(self) // _NAMES))
+        return sum(_exists(self._under(folder, i)) for i in sample)
 
-    def _remembered(self) -> tuple[str | None, dict[int, str]]:
-        """The root that was kept in the user's cache, else the present one; what lies elsewhere."""
+    def _recall(self) -> tuple[str | None, dict[int, str]]:
+        """Return root and moved paths from the user's cache, else the present ones."""
         try:
-            kept = json.loads(self._memory().read_text(encoding="utf-8"))
-            root, moved = kept["root"], {int(i): str(path) for i, path in kept["moved"].items()}
+            stored = json.loads(self._memory().read_text(encoding="utf-8"))
+            root, moved = stored["root"], {int(i): str(path) for i, path in stored["moved"].items()}
         except (OSError, StorageError, ValueError, KeyError, TypeError, AttributeError):
-            return self.root, self.moved  # nothing is remembered, or nothing that can be used
+            return self.root, self.moved  # the cache has nothing usable
         usable = isinstance(root, str) and max(moved, default=0) < len(self)
         return (root, moved) if usable else (self.root, self.moved)
 
-    def remember(self) -> None:
-        """Keep where the photographs are in the user's cache, for the next run on this machine."""
-        if not self.remembers:
+    def remember(self, cache: FeatureCache | bool) -> None:
+        """Write the paths to the user's cache folder, for the next run on this machine.
+
+        `cache` is where the features are kept. If it may not be written to, this does nothing.
+        """
+        if not self.remembers or cache is False or isinstance(cache, ReadOnlyCache):
             return
         text = json.dumps({"root": self.root, "moved": self.moved})
         try:
@@ -220,7 +242,7 @@ class Locations(Sequence[str]):
             make_private_folder(path.parent)
             write_whole(path, text.encode(), private=True)
         except (OSError, StorageError):
-            return  # a convenience: without it the folder has to be named
+            return  # without it, the user passes the folder
 
     def _memory(self) -> Path:
         content = "\0".join([*map(str, self.names), *map(str, self.digests)])
@@ -229,7 +251,7 @@ class Locations(Sequence[str]):
 
 
 def digest_reader(cache: FeatureCache | None) -> Callable[[str], str | None]:
-    """A function that tells the digest of a file's content, or None where it cannot be read."""
+    """Return a function that returns the digest of a file's content, or None if unreadable."""
 
     def digest_of(file: str) -> str | None:
         try:
@@ -247,8 +269,8 @@ def digest_reader(cache: FeatureCache | None) -> Callable[[str], str | None]:
     return digest_of
 
 
-def _is_there(path: str) -> bool:
+def _exists(path: str) -> bool:
     try:
         return os.path.exists(path)
-    except ValueError:  # a name that no file can have
+    except ValueError:  # no file can have this name
         return False

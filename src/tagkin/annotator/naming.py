@@ -1,4 +1,4 @@
-"""Combine what the names of labels say with learned scores."""
+"""Combine label-name priors with learned scores."""
 
 from __future__ import annotations
 
@@ -25,65 +25,65 @@ _COUNTS = 0.05  # a weight that changes something
 @storable
 @dataclass(frozen=True)
 class LearnedNames:
-    """What the names of D labels mean, and how much that counts."""
+    """Meanings of D label names, and their weights."""
 
     table: NameTable
     weights: NameWeights
 
-    def combined(self, prior: NamePrior | None, X: Array, scores: np.ndarray) -> np.ndarray:
-        """Log-odds (n×D) from learned scores (n×D) and the names, for features X (n×d)."""
+    def combine(self, prior: NamePrior | None, X: Array, scores: np.ndarray) -> np.ndarray:
+        """Return log-odds (n×D) from learned scores (n×D) and the names, for features X (n×d)."""
         return self.weights.combine(scores, self.prior_scores(prior, X))
 
     def prior_scores(self, prior: NamePrior | None, X: Array) -> np.ndarray:
-        """What the names say (n×D) of images with features X (n×d)."""
+        """Return scores (n×D) of the label names for features X (n×d)."""
         if prior is None:
             raise InvalidInput(
-                "This model counts the names of labels, for which it needs what scored them when "
-                "it was learned. Set prior, as in ClassPrior(get_backbone().classifier)."
+                "This model uses the names of labels, and a model is saved without its prior. Set "
+                "prior, for example to ClassPrior(get_backbone().classifier)."
             )
         return _scores(prior, X, self.table)
 
     @property
     def n_counted(self) -> int:
-        """Labels whose names count."""
+        """Number of labels whose names have a weight."""
         return int((self.weights.weights_ >= _COUNTS).sum())
 
     def describe(self) -> list[str]:
-        """How many labels have names that count, in a sentence."""
+        """Return a sentence that says how many names have a weight."""
         unknown = int((self.table.kinds == 0).sum())
         return [
-            f"The names of {self.n_counted:,} of {count(len(self.table), 'label')} count beside "
-            f"the images; {unknown:,} of the names are unknown."
+            f"The names of {self.n_counted:,} of {count(len(self.table), 'label')} count, "
+            f"too; {unknown:,} of the names are unknown."
         ]
 
-    def extended(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:
-        """For labels of these names, the first of which are known already."""
+    def extend(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:
+        """Return a copy for labels of these names (D,), the first of which are known already."""
         more = [str(name) for name in names[len(self.table) :]]
         if not more:
             return self
-        new = _unknown(self.table, len(more))
+        new = _unknown_names(self.table, len(more))
         if prior is not None:
-            with suppress(MissingExtra):  # the model was learned where the lexicon is
+            with suppress(MissingExtra):  # the lexicon may be on another machine only
                 new = prior.meanings(more).table()
         return LearnedNames(self.table.stacked(new), self.weights.extended(new.kinds))
 
 
 @dataclass(frozen=True)
 class Naming:
-    """What D labels may mean to a prior, before it is known how much that counts."""
+    """Possible meanings of D label names, before their weights are known."""
 
     prior: NamePrior
     meanings: Meanings
 
     @classmethod
     def of(cls, prior: NamePrior | None, names: np.ndarray | None) -> Naming | None:
-        """None where there is no prior, or labels have no names."""
+        """Look up the names; None without a prior or names."""
         if prior is None or names is None:
             return None
         return cls(prior, prior.meanings([str(name) for name in names]))
 
     def look_up_meanings(self, X: Array, Y: scipy.sparse.csr_array) -> NameTable:
-        """Look up what the names mean, given images X (N×d) and labels Y (N×D)."""
+        """Choose the meaning of each name, given images X (N×d) and labels Y (N×D)."""
         return self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
 
     def fit_weights(
@@ -96,7 +96,7 @@ class Naming:
     ) -> tuple[LearnedNames, np.ndarray]:
         """Fit name weights on held-out scores (n×C), and combine both.
 
-        The scores are those of some images `rows` (n,) and labels `columns` (C,), ascending, or of
+        The scores are of the images `rows` (n,) and labels `columns` (C,), both ascending. Default:
         all. Names of other labels get the weights expected of their kinds.
         """
         table = self.look_up_meanings(X, Y)
@@ -122,8 +122,8 @@ class Naming:
     ) -> np.ndarray:
         """Combine held-out scores (N×D) with names whose weights come from `others` alone.
 
-        Of the rest only what does not change the order of a label's images is used: intercepts,
-        scales, and which sense a name has.
+        The other rows determine only intercepts, scales and the sense of each name, which do not
+        change the order of a label's images.
         """
         table = self.look_up_meanings(X, Y)
         by_name = _scores(self.prior, X, table)
@@ -133,7 +133,7 @@ class Naming:
 
 
 def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.ndarray:
-    """Probabilities (n×D), float32, that labels are right, from their names alone."""
+    """Return probabilities (n×D), float32, of labels from their names alone."""
     table = prior.meanings(names).table()
     P = np.empty((X.shape[0], len(table)), dtype=np.float32)
     for rows in _blocks(X, table):
@@ -142,15 +142,15 @@ def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.
 
 
 def _scores(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
-    """Scores (n×D), float32, by the names of labels."""
+    """Return scores (n×D), float32, of label names."""
     Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
     try:
         for rows in _blocks(X, table):
             Z[rows] = prior.scores(to_numpy(X[rows]), table.rows)
     except ValueError as error:  # products of shapes that do not fit
         raise InvalidInput(
-            f"The names of labels were learned with {table.rows.shape[1]} classes, and what scores "
-            f"them here, {prior!r}, has others. Use that of the same backbone, or fit again."
+            f"The names of labels were learned with {table.rows.shape[1]} classes, and the prior "
+            f"{prior!r} has other classes. Use the prior of the same backbone, or fit again."
         ) from error
     return Z
 
@@ -159,8 +159,8 @@ def _blocks(X: Array, table: NameTable) -> Any:
     return row_blocks(X.shape[0], 16 * (len(table) + table.rows.shape[1]))
 
 
-def _unknown(table: NameTable, n: int) -> NameTable:
-    """Labels of which nothing is known, beside those of the table."""
+def _unknown_names(table: NameTable, n: int) -> NameTable:
+    """Return n names without a meaning, in the format of the table."""
     rows = scipy.sparse.csr_array((n, table.rows.shape[1]), dtype=np.float32)
     fitting = rows if scipy.sparse.issparse(table.rows) else rows.toarray()
     return NameTable(fitting, np.zeros(n, dtype=np.int8), np.ones(n))

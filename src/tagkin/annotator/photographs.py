@@ -1,4 +1,4 @@
-"""Photographs as a caller may name them, and as they were seen."""
+"""Photographs and tags as a caller may pass them."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from tagkin.images import Failure
 __all__ = [
     "Photographs",
     "TagLists",
-    "all_unreadable",
-    "merged",
-    "paths_of",
-    "said_before",
-    "subset",
-    "tag_rows",
-    "tags_now",
+    "check_tags",
+    "current_tags",
+    "explain_failures",
+    "list_paths",
+    "merge_copies",
+    "select_tags",
+    "take_photographs",
 ]
 
 Path: TypeAlias = "str | os.PathLike[str]"
 Photographs: TypeAlias = "Path | Iterable[Path] | Collection | Extraction"
-"""A path, several, a `Collection`, or the `Extraction` of photographs that were looked at."""
+"""A path, several paths, a `Collection`, or an `Extraction`."""
 TagLists: TypeAlias = "Sequence[Iterable[str] | None]"
-"""The tags of each photograph, None where there are none."""
+"""The tags of each photograph; None means no tags."""
 
 
-def paths_of(photographs: Photographs) -> list[str]:
-    """Where the photographs are."""
+def list_paths(photographs: Photographs) -> list[str]:
+    """Return the paths of photographs."""
     if isinstance(photographs, (str, os.PathLike)):
         return [os.fspath(photographs)]
     if isinstance(photographs, (Collection, Extraction)):
@@ -42,23 +42,23 @@ def paths_of(photographs: Photographs) -> list[str]:
     return [os.fspath(file) for file in photographs]
 
 
-def subset(seen: Extraction, rows: Sequence[int] | np.ndarray) -> Extraction:
-    """Some of the photographs."""
+def take_photographs(extraction: Extraction, rows: Sequence[int] | np.ndarray) -> Extraction:
+    """Return some of the photographs."""
     return replace(
-        seen,
-        files=[seen.files[i] for i in rows],
-        features=seen.features[np.asarray(rows, dtype=np.int64)],
-        digests=[seen.digests[i] for i in rows],
+        extraction,
+        files=[extraction.files[i] for i in rows],
+        features=extraction.features[np.asarray(rows, dtype=np.int64)],
+        digests=[extraction.digests[i] for i in rows],
     )
 
 
-def tags_now(
+def current_tags(
     photographs: Photographs, learned_from: str
 ) -> Callable[[str, Sequence[str]], list[str]]:
-    """A function of a photograph and its tags when it was learned from: those that it carries now.
+    """Return a function of a photograph and its learned tags that returns its current tags.
 
-    A collection has the tags as they are now, and what is not there any more was deleted; unless
-    the tags that were learned came from somewhere that was not looked at for the collection.
+    A collection knows the current tags; other tags were deleted. But learned tags remain if they
+    came from a source that the collection did not read.
     """
     if not isinstance(photographs, Collection):
         return lambda file, learned: list(learned)
@@ -68,16 +68,16 @@ def tags_now(
     return lambda file, learned: list(dict.fromkeys([*now[file], *learned]))
 
 
-def tag_rows(files: Sequence[str], tags: Any) -> list[list[str]]:
-    """The tags of each photograph as a list; blank ones are none."""
+def check_tags(files: Sequence[str], tags: Any) -> list[list[str]]:
+    """Return the tags of each photograph as a list, without blank tags."""
     if tags is None:
         raise InvalidInput("Pass the tags of the photographs: one list of tags each.")
     if len(files) != len(tags):
         raise InvalidInput(f"Found {len(files)} photographs and {len(tags)} lists of tags.")
-    return [_tags_of(file, row) for file, row in zip(files, tags, strict=True)]
+    return [_check_row(file, row) for file, row in zip(files, tags, strict=True)]
 
 
-def _tags_of(file: str, row: Any) -> list[str]:
+def _check_row(file: str, row: Any) -> list[str]:
     if row is None:
         return []
     if not isinstance(row, list) and (
@@ -86,54 +86,50 @@ def _tags_of(file: str, row: Any) -> list[str]:
         raise InvalidInput(
             f"The tags of {file} are {row!r}; expected a list of tags, or None for no tags."
         )
-    found = list(row)
-    for tag in found:
+    tags = list(row)
+    for tag in tags:
         if not isinstance(tag, str):
             raise InvalidInput(
                 f"The tags of {file} hold {tag!r} ({type(tag).__name__}); a tag is a text."
             )
-    # of a hierarchy without a level nothing is left, either
-    return [tag for tag in found if tag.replace("|", " ").strip()]
+    return [tag for tag in tags if tag.replace("|", " ").strip()]  # "|" has no level, either
 
 
-def said_before(
-    tags: Sequence[Sequence[str]], accepted: Sequence[Sequence[str]] | None
-) -> list[bool] | None:
-    """Which photographs carried tags before some of them were accepted; None where none were."""
-    if accepted is None:
-        return None
-    return [bool(set(row) - set(taken)) for row, taken in zip(tags, accepted, strict=True)]
+def select_tags(
+    photographs: Photographs, tags: TagLists | None, files: Sequence[str]
+) -> list[list[str]]:
+    """Return the tags of some files of the photographs; None means no tags."""
+    paths = list_paths(photographs)
+    rows = check_tags(paths, tags or [None] * len(paths))
+    tags_of = dict(zip(paths, rows, strict=True))
+    return [tags_of[file] for file in files]
 
 
-def merged(
-    seen: Extraction, files: Sequence[str], tags: Sequence[Sequence[str]]
+def merge_copies(
+    extraction: Extraction, files: Sequence[str], tags: Sequence[Sequence[str]]
 ) -> tuple[Extraction, list[list[str]]]:
-    """Photographs of the same content as one, the first, with the tags of all of them.
+    """Return the first photograph of each content, with the tags of all its copies.
 
-    Parameters
-    ----------
-    seen : Extraction
-        Those that could be read.
-    files, tags : sequences of one length
-        The photographs that were to be read, and the tags of each.
+    `files` are the photographs to read, and `tags` their tags; `extraction` may lack some of them.
     """
     tags_of: dict[str, list[str]] = {}
     for file, row in zip(files, tags, strict=True):
         tags_of.setdefault(file, []).extend(row)
-    together: dict[str, list[str]] = {}
+    merged: dict[str, list[str]] = {}
     first = []
-    for i, (file, digest) in enumerate(zip(seen.files, seen.digests, strict=True)):
-        if digest not in together:
+    for i, (file, digest) in enumerate(zip(extraction.files, extraction.digests, strict=True)):
+        if digest not in merged:
             first.append(i)
-        together.setdefault(digest, []).extend(tags_of[file])
-    return subset(seen, first), [list(dict.fromkeys(row)) for row in together.values()]
+        merged.setdefault(digest, []).extend(tags_of[file])
+    unique = [list(dict.fromkeys(row)) for row in merged.values()]
+    return take_photographs(extraction, first), unique
 
 
-def all_unreadable(failures: Sequence[Failure]) -> str:
-    """What to say where no photograph could be read."""
+def explain_failures(failures: Sequence[Failure]) -> str:
+    """Say why no photograph could be read."""
     if not failures:
-        return "No photograph was named. Pass one at least."
-    first = "; ".join(f"{one.file}: {one.reason}" for one in failures[:3])
+        return "No photograph was named. Pass at least one."
+    first = "; ".join(f"{failure.file}: {failure.reason}" for failure in failures[:3])
     if len(failures) == 1:
         return f"The photograph could not be read. {first}"
     return f"None of the {len(failures)} photographs could be read. {first}"

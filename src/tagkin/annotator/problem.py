@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.deciding import Decisions
+from tagkin.annotator.decisions import Decisions
+from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import memory_at_hand
@@ -25,11 +26,11 @@ __all__ = [
     "sample_for_tuning",
 ]
 
-FEWEST = 6  # images: with fewer nothing could be held out to learn confidences from
-_MANY = 2000  # images, from which on three folds leave enough to learn from
+FEWEST = 6  # images: with fewer, none could be held out to learn confidences from
+_MANY = 2000  # images; from here on, three folds leave enough to learn from
 _PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
-_SHARE = 4  # part of the memory that held-out scores may take if not all of them fit
-_MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores, then: more teach little
+_SHARE = 4  # held-out scores take this part of the memory if not all of them fit
+_MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case: more teach little
 MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
 _FEWEST_LABELS = 64
 _PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: several, in a fifth
@@ -37,27 +38,29 @@ _PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: seve
 
 @dataclass(frozen=True)
 class Problem:
-    """Features and labels of N images, and what else is known of them."""
+    """Features and labels of N images, with groups, rejections, names and decisions."""
 
     X: Any
     """Features of shape (N, d)."""
     Y: scipy.sparse.csr_array
     """Labels of shape (N, D)."""
     groups: np.ndarray | None = None
-    """Group of each image, shape (N,). Images of one group are held out together, and are no
-    neighbours of each other where weights are learned."""
+    """Group of each image, shape (N,); None if every image is a group of its own. Images of one
+    group are held out together, and are not neighbours of each other while weights are learned."""
     rejected: scipy.sparse.csr_array | None = None
-    """Labels that were rejected, shape (N, D). To the calibrator they are a no like an unsaid
-    label, not more: counted twice, they made confidences too low, by .05 on Flickr8k where the
-    best three suggestions per image had been reviewed."""
+    """Rejected labels, shape (N, D). The calibrator treats them like any absent label: counted
+    twice, they made confidences too low, by .05 on Flickr8k if a person had reviewed the best
+    three suggestions per image."""
     naming: Naming | None = None
-    """What the names of the labels mean."""
+    """Possible meanings of the label names."""
     decisions: Decisions | None = None
-    """Decisions that tell how often unsaid labels are right."""
+    """Decisions that tell how often unannotated labels are right."""
     seed: int | None = 0
+    labels: Labels | None = None
+    """Names of the labels, and the lists of tags that they were read from."""
 
     def take(self, rows: np.ndarray, columns: np.ndarray) -> Problem:
-        """Features, labels, groups and rejections of some images (n,) and labels (C,)."""
+        """Return features, labels, groups and rejections of some images (n,) and labels (C,)."""
         groups = self.groups
         return Problem(
             self.X[rows],
@@ -68,14 +71,21 @@ class Problem:
         )
 
     def split(self, n_parts: int) -> list[Fold]:
-        """Folds that hold out every image once, as many as `n_parts` or, if fewer, groups."""
+        """Return `n_parts` folds, or one per group if groups are fewer."""
         if self.groups is not None:
             n_parts = max(2, min(n_parts, len(np.unique(self.groups))))
         return make_folds(self.Y.shape[0], self.Y, n_parts, self.groups, self.seed)
 
     @property
+    def rejections(self) -> scipy.sparse.csr_array:
+        """Rejected labels, shape (N, D); empty if there are none."""
+        if self.rejected is not None:
+            return self.rejected
+        return scipy.sparse.csr_array(self.Y.shape, dtype=np.float32)
+
+    @property
     def largest_product(self) -> int:
-        """Multiplications in any product while learning, at most: few images need one thread."""
+        """Most multiplications in a matrix product while learning; few images need one thread."""
         (n, d), n_labels = self.X.shape, self.Y.shape[1]
         return n * max(n, n_labels) * max(n, d, n_labels)
 
@@ -83,7 +93,7 @@ class Problem:
 def check_enough(
     Y: scipy.sparse.csr_array, images: str = "labelled images", label: str = "label"
 ) -> None:
-    """Reject labels that nothing can be learned from; `images` and `label` name them in errors."""
+    """Reject labels that cannot be learned from; `images` and `label` name them in errors."""
     n, n_labels = Y.shape
     if n_labels == 0:
         raise InvalidInput(
@@ -96,18 +106,18 @@ def check_enough(
             f"Found {n} {images}; at least {FEWEST} are needed to learn from. Pass more {images}."
         )
     if Y.nnz == 0:
-        raise InvalidInput(f"None of the {n} images carries a {label}. Pass {images}.")
+        raise InvalidInput(f"None of the {n} images has a {label}. Pass {images}.")
     if Y.nnz == n * n_labels:
         raise InvalidInput(
-            f"All {n} {images} carry the same {label}s, so that nothing tells where a {label} "
-            f"does not belong. Pass {images} of something else, too, or lower ",
+            f"All {n} {images} have the same {label}s, so nothing can be learned from them. Pass "
+            f"{images} of something else, too, or lower ",
             Parameter("min_count"),
             ".",
         )
 
 
 def n_folds(n_images: int) -> int:
-    """Number of folds for so many images."""
+    """Return the number of folds."""
     return 3 if n_images >= _MANY else min(5, n_images // 2)
 
 
@@ -119,14 +129,13 @@ class Part:
     20,000 labels. With less memory
 
     - one part of the images is held out, once, by a model that learned from all others;
-    - scores are held for the labels on most images: weights and confidences of rarer labels are
-      what is usual among those;
+    - only labels on most images have scores; rarer labels get the usual weights and confidences;
     - the space is learned from the labels on most images, and nothing is denoised;
     - `audit` reports on those images and labels.
 
-    Of very many labels most are on hardly any image, and each alone teaches next to nothing. So
-    scores are held for at most 16,384 labels, whatever the memory. Neighbours and their labels are
-    all images and all labels, which are sparse: every label can be suggested.
+    At most 16,384 labels have scores, whatever the memory: if there are more, most are on hardly
+    any image, and each teaches next to nothing. Every label can be suggested all the same, because
+    neighbours have all labels, which are sparse.
     """
 
     folds: list[Fold]
@@ -139,7 +148,7 @@ class Part:
 
     @classmethod
     def whole(cls, problem: Problem) -> Part:
-        """All images and all labels."""
+        """Return all images and all labels."""
         n = problem.Y.shape[0]
         return cls(problem.split(n_folds(n)), np.arange(n), None)
 
@@ -147,7 +156,7 @@ class Part:
     def sample(
         cls, problem: Problem, n_images: int, columns: np.ndarray, n_dimensions: int
     ) -> Part:
-        """All images in turn, or at most `n_images` once; no group is on both sides."""
+        """Hold out all images in turn, or at most `n_images` once; no group is on both sides."""
         n = problem.Y.shape[0]
         if n_images >= n:
             return replace(cls.whole(problem), columns=columns, n_dimensions=n_dimensions)
@@ -157,24 +166,24 @@ class Part:
         return cls([Fold(known, rows)], rows, columns, n_dimensions)
 
     def labels(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Labels (N×C) with scores, of all images."""
+        """Return the labels (N×C) with scores, of all images."""
         return Y if self.columns is None else Y[:, self.columns]
 
     def truth(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Labels (n×C) of the images that are held out."""
+        """Return the labels (n×C) of the images that are held out."""
         return Y if self.columns is None else Y[self.rows][:, self.columns]
 
     def groups(self, groups: np.ndarray | None) -> np.ndarray | None:
-        """Groups (n,) of the images that are held out."""
+        """Return the groups (n,) of the images that are held out."""
         if groups is None or self.columns is None:
             return groups
         return np.unique(groups[self.rows], return_inverse=True)[1]
 
 
 def choose_part(problem: Problem, memory: int | None = None) -> Part:
-    """Choose the images and labels to hold scores of.
+    """Choose the images and labels that have held-out scores.
 
-    `memory` is a number of bytes. Default: the memory that this process may have.
+    `memory` is in bytes. Default: the memory available to this process.
     """
     n_images, columns, n_dimensions = _fit_memory(problem.Y, memory)
     if columns is None:
@@ -183,7 +192,7 @@ def choose_part(problem: Problem, memory: int | None = None) -> Part:
 
 
 def sample_for_tuning(problem: Problem, memory: int | None = None) -> Problem:
-    """A random part of a problem whose scores fit into memory, or all of it."""
+    """Return a problem whose scores fit into memory: all of it, or a random part."""
     n_images, columns, _ = _fit_memory(problem.Y, memory)
     if columns is None:
         return replace(problem, naming=None, decisions=None)
@@ -194,26 +203,25 @@ def sample_for_tuning(problem: Problem, memory: int | None = None) -> Problem:
 def _fit_memory(
     Y: scipy.sparse.csr_array, memory: int | None
 ) -> tuple[int, np.ndarray | None, int]:
-    """Images, labels (None for all of all) and dimensions of a space that memory holds."""
+    """Return how many images, which labels (None for all of all) and how many dimensions fit."""
     n, n_labels = Y.shape
     memory = memory_at_hand() if memory is None else memory
-    n_images, kept, n_dimensions = n, min(n_labels, MOST_OWN), _MOST_LABELS
-    if memory is not None and _PER_SCORE * n * kept > memory:
+    n_images, n_scored, n_dimensions = n, min(n_labels, MOST_OWN), _MOST_LABELS
+    if memory is not None and _PER_SCORE * n * n_scored > memory:
         n_scores = memory // (_PER_SCORE * _SHARE)
         n_images = max(FEWEST, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))
-        kept = max(1, min(n_labels, _MOST_LABELS, n_scores // n_images))
+        n_scored = max(1, min(n_labels, _MOST_LABELS, n_scores // n_images))
         n_dimensions = max(_FEWEST_LABELS, min(_MOST_LABELS, memory // (_PER_DIMENSION * n)))
-    if (n_images, kept) == (n, n_labels):
+    if (n_images, n_scored) == (n, n_labels):
         return n, None, n_dimensions
     order = np.argsort(-count_images(Y), kind="stable")
-    return n_images, np.sort(order[:kept]), n_dimensions
+    return n_images, np.sort(order[:n_scored]), n_dimensions
 
 
 def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
-    """Reject, before the work, labels (N×D) whose held-out scores memory would not hold.
+    """Reject labels (N×D) whose held-out scores do not fit into memory.
 
-    For measurements, which need a score of every image for every label. `memory` as in
-    `choose_part`.
+    Measurements need a score of every image for every label. `memory` is as in `choose_part`.
     """
     memory = memory_at_hand() if memory is None else memory
     n, n_labels = Y.shape
@@ -223,16 +231,16 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
     counts = np.sort(count_images(Y))[::-1]
     fits = max(1, min(n_labels - 1, memory // (2 * _PER_SCORE * n)))
     least = int(counts[fits]) + 1
-    kept = np.count_nonzero(counts >= least)
+    n_left = np.count_nonzero(counts >= least)
     raise InvalidInput(
         f"Scores of {n:,} images for {n_labels:,} labels take about {needed / 2**30:,.0f} GiB of "
-        f"memory, and there are {memory / 2**30:,.0f}. Leave out labels that are on fewer than "
+        f"memory, and {memory / 2**30:,.0f} are available. Leave out labels on fewer than "
         f"{least:,} images (",
         Parameter("min_count", least),
-        f"): {kept:,} remain.",
+        f"): {n_left:,} remain.",
     )
 
 
 def count_images(Y: scipy.sparse.csr_array) -> np.ndarray:
-    """Number of images that carry each label, shape (D,)."""
+    """Count the images with each label, shape (D,)."""
     return np.bincount(Y.tocsr().indices, minlength=Y.shape[1])

@@ -1,44 +1,55 @@
-"""How good suggestions are: measured on photographs whose tags were held out."""
+"""Measure how good suggestions are, on photographs whose tags were held out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.grouping import series_text
-from tagkin.annotator.hold_out import hold_out
+from tagkin.annotator.grouping import describe_groups
+from tagkin.annotator.hold_out import fit_method, hold_out
+from tagkin.annotator.label_input import Labels
 from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe
+from tagkin.arrays import to_numpy
 from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
 from tagkin.progress import Counted, Progress, silent
 from tagkin.wording import count
 
-__all__ = ["MEASURES", "Measures", "Quality", "Reached", "cross_validate", "held_out"]
+__all__ = [
+    "MEASURES",
+    "Measures",
+    "OperatingPoint",
+    "Quality",
+    "cross_validate",
+    "measure_scores",
+    "score_visually",
+]
 
-WANTED = (0.5, 0.7, 0.8, 0.9)
+_PRECISIONS = (0.5, 0.7, 0.8, 0.9)  # to report operating points for
+_MOST = 0.99  # share of the photographs learned from that a fair baseline needs
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Figures that are a mean over the same things, as people are shown them."""
+    """Metrics that are a mean over the same things, with the names that people see."""
 
     title: str
     note: str
-    """What to know before reading them."""
+    """Advice for reading them."""
     names: dict[str, str]
-    """Key in what `tagkin.evaluate` returns -> name, in the order in which they are shown."""
+    """Name of each key of `tagkin.evaluate`, in display order."""
 
 
 MEASURES = (
     Measures(
         "Per photograph, with the 5 best tags",
-        "What you meet photograph by photograph. One that carries 2 tags reaches a precision of "
-        "40 % at most.",
+        "The average photograph. One with 2 tags reaches a precision of 40 % at most.",
         {
             "image_precision": "Right of the 5 (precision)",
             "image_recall": "Found of its tags (recall)",
@@ -48,7 +59,7 @@ MEASURES = (
     ),
     Measures(
         "Mean over tags, as in the paper",
-        "Every tag counts alike, however rare; one that is never among the 5 best counts as 0.",
+        "Every tag counts the same, however rare. One that is never among the 5 best counts as 0.",
         {
             "MAP": "Its photographs ranked first (MAP)",
             "macro_precision": "Macro precision at 5",
@@ -59,12 +70,12 @@ MEASURES = (
 
 
 @dataclass(frozen=True)
-class Reached:
-    """What a threshold for a wanted precision gives."""
+class OperatingPoint:
+    """Suggestions at the thresholds for a wanted precision."""
 
     wanted: float
     precision: float
-    """Share of right suggestions; NaN where there is none."""
+    """Share of right suggestions; NaN without suggestions."""
     recall: float
     """Share of the tags that are suggested."""
     n_suggestions: int
@@ -77,19 +88,19 @@ class Reached:
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """What suggestions are worth on n photographs with D tags.
+    """Quality of the suggestions for n photographs with D tags.
 
     Attributes
     ----------
     how : str
         How it was measured, in words.
     semantic, visual : dict of str to float
-        What `tagkin.evaluate` says of the model, and of the same method in visual feature space
-        (empty where that is not known); `MEASURES` has their names.
-    reached : list of Reached
-        What the thresholds for wanted precisions give.
+        Metrics of `tagkin.evaluate` for the model, and for the same method in visual feature space
+        (empty if unknown).
+    operating_points : list of OperatingPoint
+        Suggestions at the thresholds for wanted precisions.
     labels : LabelReport
-        Tag by tag, where suggestions are those with a confidence of .5 and more.
+        Metrics of each tag, for suggestions with a confidence of .5 and more.
     truth : CSR array of shape (n, D)
     confidences : float32 array of shape (n, D)
     """
@@ -97,36 +108,34 @@ class Quality:
     how: str
     semantic: dict[str, float]
     visual: dict[str, float]
-    reached: list[Reached]
+    operating_points: list[OperatingPoint]
     labels: LabelReport
     truth: scipy.sparse.csr_array
     confidences: np.ndarray
 
     @property
     def tags_per_photograph(self) -> float:
-        """Known tags that a photograph carries, on average."""
+        """Mean number of known tags on a photograph."""
         return self.truth.nnz / self.truth.shape[0]
 
     @property
-    def by_default(self) -> Reached:
-        """What suggestions give if nothing is asked for: those with a confidence of .5 and more."""
-        return _reached(0.5, self.truth, self.confidences >= 0.5)
+    def by_default(self) -> OperatingPoint:
+        """Suggestions by default, with a confidence of .5 and more."""
+        return _operating_point(0.5, self.truth, self.confidences >= 0.5)
 
     @property
     def reliability(self) -> ReliabilityCurve:
-        """How many suggestions are right, against how sure they are."""
+        """Share of right suggestions, by confidence."""
         return reliability_curve(self.truth, self.confidences, 10)
 
 
-def cross_validate(
-    problem: Problem, recipe: Recipe, names: Sequence[str], step: Progress = silent
-) -> Quality:
-    """Hold out each fold of the photographs in turn; those of one group together.
+def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) -> Quality:
+    """Hold out each fold of the photographs in turn; photographs of one group together.
 
-    How to denoise is chosen in each fold anew. Whether to, how much the names of tags count, and
-    the confidences, are learned for one half of the photographs from the scores of the other half,
-    so that they, too, are measured on photographs that they have not seen. Where the halves decide
-    otherwise, scores of both ways stand in one ranking.
+    The denoising is chosen in each fold. Whether to denoise, the weights of tag names and the
+    confidences are learned for each half of the photographs from the scores of the other half, so
+    they, too, are measured on photographs they have not seen. If the halves choose differently,
+    one ranking mixes scores with and without denoising.
     """
     X, Y, groups, naming = problem.X, problem.Y, problem.groups, problem.naming
     check_enough(Y)
@@ -135,88 +144,115 @@ def cross_validate(
     recipes = [plain] if recipe.denoiser is None else [plain, recipe]
     part = Part.whole(problem)
     fold_done = Counted(step, "Cross-validating", (len(recipes) + 1) * len(part.folds))
-    *tried, visual_scores = (
+    *trials, visual_scores = (
         hold_out(problem, candidate, part, fold_done).scores for candidate in (*recipes, visual)
     )
     halves = split_into_halves(len(visual_scores), groups, problem.seed)
-    scores, judges = np.empty_like(visual_scores), []
+    scores, calibrators = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
-        best, truth = tried[0], Y[others]
-        if truth.nnz:  # a half of few labelled photographs may carry none
-            best = max(tried, key=lambda trial: mean_average_precision(truth, trial[others]))
+        best, truth = trials[0], Y[others]
+        if truth.nnz:  # a half of few photographs may have no tags
+            best = max(trials, key=lambda trial: mean_average_precision(truth, trial[others]))
         if naming is not None:
             best = naming.cross_fit_weights(X, Y, best, others)
         scores[rows] = best[rows]
-        judges.append((rows, LabelCalibrator().fit(best[others], truth)))
-    judged = count(len(scores), "tagged photograph")
-    how = f"{len(part.folds)}-fold cross-validation on {judged}"
-    if series := series_text(groups):
+        calibrators.append((rows, LabelCalibrator().fit(best[others], truth)))
+    n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
+    how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
+    if series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
-    return _measured(how, Y, scores, visual_scores, judges, names)
+    return _measure(how, Y, scores, visual_scores, calibrators, list(labels.classes()))
 
 
 def split_into_halves(
     n: int, groups: np.ndarray | None, random_state: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two parts of n photographs, of about one size and at random, with no group in both."""
+    """Split n photographs at random into two parts of about one size, with no group in both."""
     codes = np.arange(n) if groups is None else groups
     order = np.random.default_rng(random_state).permutation(codes.max() + 1)
     rank = np.argsort(order)[codes]
-    ended = np.cumsum(np.bincount(rank))  # photographs up to the end of each group
-    first = rank <= np.abs(ended[:-1] - n / 2).argmin()
+    ends = np.cumsum(np.bincount(rank))  # photographs up to the end of each group
+    first = rank <= np.abs(ends[:-1] - n / 2).argmin()
     return np.flatnonzero(first), np.flatnonzero(~first)
 
 
-def held_out(
+def measure_scores(
     Y: scipy.sparse.csr_array,
     scores: np.ndarray,
     visual_scores: np.ndarray | None,
     calibrator: LabelCalibrator,
     names: Sequence[str],
 ) -> Quality:
-    """The quality of a model's scores (n×D) for photographs that it was not learned from."""
+    """Measure a model's scores (n×D) for photographs that it was not learned from."""
     how = f"{count(len(scores), 'tagged photograph')} that the model had not seen"
-    return _measured(how, Y, scores, visual_scores, [(np.arange(len(scores)), calibrator)], names)
+    return _measure(how, Y, scores, visual_scores, [(np.arange(len(scores)), calibrator)], names)
 
 
-def _measured(
+def _measure(
     how: str,
     truth: scipy.sparse.csr_array,
     scores: np.ndarray,
     visual_scores: np.ndarray | None,
-    judges: list[tuple[np.ndarray, LabelCalibrator]],
+    calibrators: list[tuple[np.ndarray, LabelCalibrator]],
     names: Sequence[str],
 ) -> Quality:
-    """Figures of scores (n×D); each judge makes confidences of the rows that it is given."""
+    """Measure scores (n×D); each calibrator makes the confidences of its rows."""
     if truth.nnz == 0:
         raise InvalidInput(
-            "None of these photographs carries a tag that the model knows: there is nothing to "
+            "None of these photographs has a tag that the model knows, so there is nothing to "
             "compare suggestions with."
         )
     confidences = np.empty(scores.shape, dtype=np.float32)
-    given = np.zeros((len(WANTED), *scores.shape), dtype=bool)
-    for rows, judge in judges:
-        confidences[rows] = judge.predict_proba(scores[rows])
-        for k, wanted in enumerate(WANTED):
-            given[k, rows] = scores[rows] >= judge.min_scores(wanted)
+    suggested = np.zeros((len(_PRECISIONS), *scores.shape), dtype=bool)
+    for rows, calibrator in calibrators:
+        confidences[rows] = calibrator.predict_proba(scores[rows])
+        for k, wanted in enumerate(_PRECISIONS):
+            suggested[k, rows] = scores[rows] >= calibrator.min_scores(wanted)
+    points = zip(_PRECISIONS, suggested, strict=True)
     return Quality(
         how,
         evaluate(truth, scores),
         {} if visual_scores is None else evaluate(truth, visual_scores),
-        [_reached(wanted, truth, some) for wanted, some in zip(WANTED, given, strict=True)],
+        [_operating_point(wanted, truth, pairs) for wanted, pairs in points],
         label_report(truth, confidences, names=list(names), min_scores=0.5),
         truth,
         confidences,
     )
 
 
-def _reached(wanted: float, truth: scipy.sparse.csr_array, given: np.ndarray) -> Reached:
-    right, n = int(truth.multiply(given).sum()), int(given.sum())
-    return Reached(
+def _operating_point(
+    wanted: float, truth: scipy.sparse.csr_array, suggested: np.ndarray
+) -> OperatingPoint:
+    n_right, n = int(truth.multiply(suggested).sum()), int(suggested.sum())
+    return OperatingPoint(
         wanted,
-        right / n if n else float("nan"),
-        right / truth.nnz,
+        n_right / n if n else float("nan"),
+        n_right / truth.nnz,
         n,
-        n / len(given),
-        float((~given.any(axis=1)).mean()),
+        n / len(suggested),
+        float((~suggested.any(axis=1)).mean()),
     )
+
+
+def score_visually(method: Any, known: np.ndarray, X: Any, new: Any) -> np.ndarray | None:
+    """Score new images (n×D) by the same method in visual feature space, as a baseline.
+
+    Returns None if too few of the images learned from could be read: the baseline would be weaker
+    than it should be.
+
+    Parameters
+    ----------
+    method : fitted method by neighbours
+        The method that is measured. Its labels (N×D) are those of the images learned from.
+    known : int array of shape (k,)
+        Number of each image that could be read among those learned from, or −1.
+    X : array of shape (k, d)
+        Features of the images that could be read.
+    new : array of shape (n, d)
+        Features of the new images.
+    """
+    rows = np.flatnonzero(known >= 0)
+    if len(rows) < _MOST * method.labels_.shape[0]:
+        return None
+    problem = Problem(X[rows], method.labels_[known[rows]])
+    return to_numpy(fit_method(method, problem.X, problem).decision_function(new))

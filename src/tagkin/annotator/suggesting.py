@@ -1,204 +1,257 @@
-"""Which labels to suggest for images, and the images learned from that support them."""
+"""Choose labels to suggest for images, and the images learned from that support them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.model import Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
-from tagkin.arrays import Array, check_integer, to_numpy
+from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
+from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence
-
-if TYPE_CHECKING:
-    from tagkin.annotator.feature_annotator import FeatureAnnotator
+from tagkin.transfer.evidence import label_lists
 
 __all__ = [
+    "Images",
     "Rule",
-    "rule_for",
-    "scored",
-    "similar_to",
-    "suggestions_of",
-    "support_of",
-    "supported",
-    "without_itself",
+    "check_known",
+    "drop_itself",
+    "explain_labels",
+    "find_similar",
+    "find_supported",
+    "make_rule",
+    "score_neighbors",
+    "suggest_labels",
+    "top_support",
 ]
 
 
-def suggestions_of(
-    estimator: FeatureAnnotator,
-    features: Array,
-    known: np.ndarray,
-    unwanted: scipy.sparse.csr_array,
-    said: np.ndarray,
-    rule: Rule,
-    n_support: int,
-) -> list[list[LabelSuggestion]]:
-    """Suggestions for some images, few enough to be in memory with all labels.
+class Images(NamedTuple):
+    """n images to suggest labels for."""
 
-    Parameters
-    ----------
-    estimator : FeatureAnnotator
-        Fitted.
-    features : array of shape (n, d)
-    known : int array of shape (n,)
-        Which image learned from each is, or −1; it does not support a label of its own.
-    unwanted : CSR array of shape (n, D)
-        Labels that are not suggested.
-    said : bool array of shape (n,)
-        Images that somebody has labelled.
-    rule : Rule
-        What a label must reach.
-    n_support : int
-        Images to name for each suggestion, at most.
-    """
-    method, names = estimator.method_, estimator.classes_.tolist()
-    embeddings = estimator.space_.transform(features)
-    found, scores = scored(method, embeddings, known)
-    free, shares = supported(found, method.labels_), np.zeros(scores.shape)
-    if counted := estimator.names_:
-        by_name = counted.prior_scores(estimator.prior, features)
-        shares = counted.weights.name_shares(scores, by_name)
-        scores = counted.weights.combine(scores, by_name)
-        free |= shares > 0
-    P = estimator.probabilities(scores, said)
-    free[unwanted.nonzero()] = False
-    evidence = method.explain_neighbors(*found, rule.picked(scores, P, free), embeddings)
+    features: Array
+    """Features of shape (n, d)."""
+    known: np.ndarray
+    """Number of the image among those learned from, or −1, shape (n,)."""
+    unwanted: scipy.sparse.csr_array
+    """Labels not to suggest, shape (n, D): present or rejected labels."""
+    was_labelled: np.ndarray
+    """Whether a person has labelled the image, shape (n,)."""
+
+
+def suggest_labels(
+    model: Model, images: Images, rule: Rule, n_kin: int, prior: NamePrior | None
+) -> list[list[LabelSuggestion]]:
+    """Suggest the labels that satisfy a rule, each with at most `n_kin` supporting images."""
+    suggestions: list[list[LabelSuggestion]] = []
+    n_labels = model.method.n_labels_
+    for rows in row_blocks(len(images.known), 64 * (n_labels + 256), images.features):
+        block = Images(*(part[rows] for part in images))
+        suggestions += _suggest_block(model, block, rule, n_kin, prior)
+    return suggestions
+
+
+def _suggest_block(
+    model: Model, images: Images, rule: Rule, n_kin: int, prior: NamePrior | None
+) -> list[list[LabelSuggestion]]:
+    """Suggest labels for few enough images to hold all their labels in memory."""
+    method, names = model.method, model.labels.classes().tolist()
+    embeddings = model.embed(images.features)
+    neighbors, scores = score_neighbors(method, embeddings, images.known)
+    allowed, name_shares = find_supported(neighbors, method.labels_), np.zeros(scores.shape)
+    if model.names is not None:
+        by_name = model.names.prior_scores(prior, images.features)
+        name_shares = model.names.weights.name_shares(scores, by_name)
+        scores = model.names.weights.combine(scores, by_name)
+        allowed |= name_shares > 0
+    P = model.probabilities(scores, images.was_labelled)
+    allowed[images.unwanted.nonzero()] = False
+    columns = rule.select_labels(scores, P, allowed)
+    evidence = method.explain_neighbors(*neighbors, columns, embeddings)
     return [
         [
             LabelSuggestion(
                 names[e.label],
                 float(P[i, e.label]),
                 e.label,
-                support_of(e, n_support),
-                *_other_shares(e, float(shares[i, e.label])),
+                top_support(e, n_kin),
+                *_other_shares(e, float(name_shares[i, e.label])),
             )
             for e in of_image
-            if len(e.indices) or shares[i, e.label] > 0
+            if len(e.indices) or name_shares[i, e.label] > 0
         ]
         for i, of_image in enumerate(evidence)
     ]
 
 
-def scored(method: Any, embeddings: Array, known: np.ndarray) -> tuple[Neighbors, np.ndarray]:
-    """Neighbours (n×k) of images, of which none is the image itself, and scores (n×D) by them."""
-    found = without_itself(method.kneighbors(embeddings), known)
-    return found, to_numpy(method.score_neighbors(*found, embeddings))
+def score_neighbors(
+    method: Any, embeddings: Array, known: np.ndarray
+) -> tuple[Neighbors, np.ndarray]:
+    """Find neighbours (n×k) of images, without the image itself, and their scores (n×D)."""
+    neighbors = drop_itself(method.kneighbors(embeddings), known)
+    return neighbors, to_numpy(method.score_neighbors(*neighbors, embeddings))
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a label must reach to be suggested."""
+    """Condition for a label to be suggested."""
 
     n: int | None = None
-    """At most so many labels per image."""
+    """Most labels per image."""
     threshold: float = 0.0
-    """Confidence, from 0 to 1."""
+    """Least confidence, from 0 to 1."""
     scores: np.ndarray | float = -np.inf
-    """Score, for each label (D,)."""
+    """Least score of each label, shape (D,)."""
 
     def __post_init__(self) -> None:
         if self.n is not None:
             check_integer("n", self.n, 1)
-        number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
-        if not number or not 0 <= self.threshold <= 1:
+        is_number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
+        if not is_number or not 0 <= self.threshold <= 1:
             raise InvalidInput(f"threshold must be a number from 0 to 1; found {self.threshold!r}.")
 
-    def picked(self, scores: np.ndarray, P: np.ndarray, free: np.ndarray) -> list[list[int]]:
-        """Columns of the labels to suggest for each image, the surest first.
+    def select_labels(
+        self, scores: np.ndarray, P: np.ndarray, allowed: np.ndarray
+    ) -> list[list[int]]:
+        """Return the columns of the labels to suggest for each image, most confident first.
 
         Parameters
         ----------
         scores, P : arrays of shape (n, D)
             Scores and confidences.
-        free : bool array of shape (n, D)
+        allowed : bool array of shape (n, D)
             Labels that may be suggested.
         """
-        possible = (scores >= self.scores) & (self.threshold <= P) & free
-        picked = []
-        for row, fine in zip(P, possible, strict=True):
-            columns = np.flatnonzero(fine)
+        possible = (scores >= self.scores) & (self.threshold <= P) & allowed
+        selected = []
+        for row, is_possible in zip(P, possible, strict=True):
+            columns = np.flatnonzero(is_possible)
             order = np.argsort(-row[columns], kind="stable")
-            picked.append([int(t) for t in columns[order][: self.n]])
-        return picked
+            selected.append([int(t) for t in columns[order][: self.n]])
+        return selected
 
 
-def rule_for(
-    calibrator: LabelCalibrator,
+def make_rule(
+    calibrator: LabelCalibrator | None,
     n: int | None,
     threshold: float | None,
     precision: float | None,
 ) -> Rule:
-    """The rule that a person asked for, as `FeatureAnnotator.suggest` explains it."""
+    """Return the rule for the options of `FeatureAnnotator.suggest`.
+
+    Without a calibrator, confidences stand for the precision: of labels with .8, 80 % are right.
+    """
     if precision is not None:
         if not isinstance(precision, Real):
             raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
+        if calibrator is None:
+            return Rule(n, max(float(precision), threshold or 0.0))
         return Rule(n, threshold or 0.0, calibrator.min_scores(precision))
     if threshold is None:
         threshold = 0.5 if n is None else 0.0
     return Rule(n, threshold)
 
 
-def without_itself(found: Neighbors, itself: np.ndarray) -> Neighbors:
-    """Lists of neighbours (n×k) on the host, less the index `itself` (n,), −1 where there is none.
+def drop_itself(neighbors: Neighbors, known: np.ndarray) -> Neighbors:
+    """Remove each image's own number `known` (n,) from its list of neighbours (n×k).
 
-    The lists keep their length: they end with −1.
+    The lists keep their length and end with −1. A number of −1 removes nothing. The result is on
+    the host.
     """
-    indices, distances = to_numpy(found.indices), to_numpy(found.distances)
-    gone = (indices == itself[:, None]) & (indices >= 0)
-    order = np.argsort(gone, axis=1, kind="stable")
-    indices = np.where(gone, -1, indices)
-    distances = np.where(gone, distances.dtype.type(np.inf), distances)
+    indices, distances = to_numpy(neighbors.indices), to_numpy(neighbors.distances)
+    is_itself = (indices == known[:, None]) & (indices >= 0)
+    order = np.argsort(is_itself, axis=1, kind="stable")
+    indices = np.where(is_itself, -1, indices)
+    distances = np.where(is_itself, distances.dtype.type(np.inf), distances)
     return Neighbors(
         np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
     )
 
 
-def similar_to(
+def find_similar(
     method: Any, embeddings: Array, known: np.ndarray, n: int
 ) -> list[list[SimilarImage]]:
-    """The n images learned from that are nearest to each image, itself left out."""
-    found = without_itself(method.nearest(embeddings, n + 1), known)
+    """Find the n images learned from that are nearest to each image, without the image itself."""
+    nearest = drop_itself(method.nearest(embeddings, n + 1), known)
     metric = getattr(method.index_, "metric", method.metric)
-    alike = 1 - found.distances if metric == "cosine" else 1 / (1 + found.distances)
+    distances = nearest.distances
+    similarity = 1 - distances if metric == "cosine" else 1 / (1 + distances)
     return [
-        [SimilarImage(int(j), float(s)) for j, s in zip(row[:n], near[:n], strict=True) if j >= 0]
-        for row, near in zip(found.indices, alike, strict=True)
+        [SimilarImage(int(j), float(s)) for j, s in zip(row[:n], values[:n], strict=True) if j >= 0]
+        for row, values in zip(nearest.indices, similarity, strict=True)
     ]
 
 
-def supported(found: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
-    """Which labels (n×D) one of the neighbours (n×k) carries; no image supports the others.
+def explain_labels(
+    model: Model, features: Array, labels: Any, known: np.ndarray
+) -> list[list[Evidence]]:
+    """Return the evidence for labels, as `FeatureAnnotator.explain` does."""
+    names, method = model.labels.classes().tolist(), model.method
+    embeddings = model.embed(features)
+    columns = label_lists(_columns_of(labels), features.shape[0], names)
+    neighbors = drop_itself(method.kneighbors(embeddings), known)
+    return [
+        [replace(e, name=names[e.label]) for e in of_image]
+        for of_image in method.explain_neighbors(*neighbors, columns, embeddings)
+    ]
 
-    A label that is on most images can be likely even so.
+
+def _columns_of(labels: Any) -> Any:
+    """Return the columns of suggestions, and other labels unchanged."""
+    if isinstance(labels, (list, tuple)) and not isinstance(labels, LabelSuggestion):
+        return [_columns_of(label) for label in labels]
+    return labels.label if isinstance(labels, LabelSuggestion) else labels
+
+
+def check_known(known: Array | None, n: int, model: Model) -> np.ndarray:
+    """Return the numbers (n,) of images among those learned from, −1 for new images."""
+    if known is None:
+        return np.full(n, -1)
+    numbers, n_learned = np.asarray(to_numpy(known)), model.n_images
+    is_fine = numbers.shape == (n,) and numbers.dtype.kind in "iu"
+    if not is_fine or (n and not -1 <= numbers.min() <= numbers.max() < n_learned):
+        raise InvalidInput(
+            f"known has the number of an image learned from, 0 to {n_learned - 1}, or -1 for "
+            f"each of the {n} images; found {known!r}."
+        )
+    return numbers.astype(np.int64)
+
+
+def find_supported(neighbors: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
+    """Return which labels (n×D) at least one of the neighbours (n×k) has.
+
+    A label on most images can be likely without any such neighbour.
     """
-    there = found.indices >= 0
-    carried = labels[found.indices[there]]
-    of_image = np.repeat(np.arange(len(there)), there.sum(axis=1))
-    there_too = np.repeat(of_image, np.diff(carried.indptr))[carried.data > 0]
-    some = np.zeros((len(there), labels.shape[1]), dtype=bool)
-    some[there_too, carried.indices[carried.data > 0]] = True
-    return some
+    is_neighbor = neighbors.indices >= 0
+    of_neighbors = labels[neighbors.indices[is_neighbor]]
+    image = np.repeat(np.arange(len(is_neighbor)), is_neighbor.sum(axis=1))
+    is_label = of_neighbors.data > 0
+    rows = np.repeat(image, np.diff(of_neighbors.indptr))[is_label]
+    supported = np.zeros((len(is_neighbor), labels.shape[1]), dtype=bool)
+    supported[rows, of_neighbors.indices[is_label]] = True
+    return supported
 
 
 def _other_shares(evidence: Evidence, by_name: float) -> tuple[float, float]:
-    """What of the evidence for a label is its name's, and what was read off the image."""
+    """Return the shares of the label's name and of the read-out in the evidence."""
     if not len(evidence.indices):
         return 1.0, 0.0
-    read_off = evidence.readout / evidence.score if evidence.score else 0.0
-    return by_name, (1 - by_name) * min(max(read_off, 0.0), 1.0)
+    readout = evidence.readout / evidence.score if evidence.score else 0.0
+    return by_name, (1 - by_name) * min(max(readout, 0.0), 1.0)
 
 
-def support_of(evidence: Evidence, n_support: int) -> tuple[Support, ...]:
-    """The images that support a label most; shares are parts of all support."""
+def top_support(evidence: Evidence, n_kin: int) -> tuple[Support, ...]:
+    """Return the images with the largest shares of the support for a label."""
     parts = np.asarray(evidence.shares, dtype=np.float64)
-    # a score that takes away what chance gives may be below zero, and so is each part of it then
+    # a score below what chance gives is negative, and so is each part of it
     shares = parts / parts.sum() if parts.any() else np.ones(len(parts)) / max(len(parts), 1)
-    heaviest = zip(evidence.indices[:n_support], shares[:n_support], strict=True)
-    return tuple(Support(int(j), float(share)) for j, share in heaviest)
+    largest = zip(evidence.indices[:n_kin], shares[:n_kin], strict=True)
+    return tuple(Support(int(j), float(share)) for j, share in largest)

@@ -1,4 +1,4 @@
-"""Settings of a recipe, chosen by cross-validation."""
+"""Choose settings of a recipe by cross-validation."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FOLDS = 3
 def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
     """Choose κ and the settings of the method by cross-validation on MAP.
 
-    The space of each of three folds has not seen what is held out. If memory does not hold all
-    scores, those of some images and labels decide.
+    The space of each fold has not seen the held-out images. If memory does not hold all scores,
+    a sample of images and labels decides.
     """
     from sklearn.pipeline import make_pipeline  # here: importing it takes half a second
 
@@ -33,7 +33,7 @@ def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
     grid: dict[str, list[Any]] = {f"{of_space}__regularization": list(REGULARIZATIONS)}
     grid |= {f"{of_method}__{name}": values for name, values in _grid_of(recipe.method).items()}
     with blas_threads_for(problem.largest_product):
-        found = grid_search(
+        search = grid_search(
             pipeline,
             problem.X,
             problem.Y,
@@ -44,9 +44,9 @@ def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
             random_state=problem.seed,
             progress=step,
         )
-    best = clone(pipeline).set_params(**found.parameters)
+    best = clone(pipeline).set_params(**search.parameters)
     space, method = (step for _, step in best.steps)
-    # how neighbours vote is learned with the rest, for this κ
+    # learning chooses the votes for this κ
     values = (space.regularization,) if isinstance(method, KinReadout) else ()
     return replace(recipe, space=space, method=method, regularizations=values)
 

@@ -99,7 +99,7 @@ class Model(Part):
 
         annotator = Annotator.load(folder)
         annotator.cache = cache
-        annotator.meet_folder(self._db.root, prefer=True)  # not the copy that trained it last
+        annotator.adopt_folder(self._db.root, prefer=True)  # not the copy that trained it last
         return annotator, _fingerprint_of(folder)
 
     # --- training ------------------------------------------------------------------------

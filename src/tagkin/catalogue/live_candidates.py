@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.photographs import take_photographs
 from tagkin.catalogue.database import Database
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
+    from tagkin.features import Extraction
 
 __all__ = ["Candidates", "read_candidates"]
 
@@ -74,17 +76,17 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     }
     decided = {row[0] for row in (*recent, *older)}
     wanted = sorted(decided.union(np.unique(suggested["content"]).tolist()) & set(files))
-    seen = annotator.look([files[content] for content in wanted])
+    seen = annotator.read_features([files[content] for content in wanted])
     content_of = {files[content]: content for content in wanted}
     readable = np.array([content_of[file] for file in seen.files], dtype=np.int64)
     order = np.argsort(readable, kind="stable")
-    contents, features = readable[order].tolist(), np.asarray(seen.features)[order]
+    contents, ordered = readable[order].tolist(), take_photographs(seen, order)
     row_of = {content: i for i, content in enumerate(contents)}
     entries = np.concatenate([suggested, _as_table([(c, t, p) for c, t, _, p in recent])])
     candidates = entries[np.isin(entries["content"], [c for c, _, _, _ in older])]
     known = set(zip(candidates["content"].tolist(), candidates["tag"].tolist(), strict=True))
     unscored = [(c, t, v) for c, t, v, _ in older if c in row_of and (c, t) not in known]
-    scored = list(_score(database, annotator, unscored, row_of, features))
+    scored = list(_score(database, annotator, unscored, row_of, ordered))
     entries = np.concatenate([entries, _as_table(scored)])
     has_score = {(c, t) for c, t, _ in scored}
     decisions = [(c, t, v > 0) for c, t, v, _ in recent]
@@ -94,6 +96,7 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     at = np.searchsorted(contents, entries["content"]), np.searchsorted(tags, entries["tag"])
     shape = len(contents), len(tags)
     confidences = scipy.sparse.csc_array((entries["confidence"], at), shape)
+    features = np.asarray(ordered.features)
     return Candidates(contents, tags.tolist(), features, confidences, decisions, run)
 
 
@@ -107,14 +110,14 @@ def _score(
     annotator: Annotator,
     decisions: Sequence[Decision],
     row_of: dict[int, int],
-    features: np.ndarray,
+    seen: Extraction,
 ) -> Iterator[Entry]:
     """Yield confidences of the current model for earlier decisions on tags that it knows."""
     columns = {name: i for i, name in enumerate(annotator.vocabulary_.names_)}
     names = dict(database.rows("SELECT id, name FROM tags"))
     digests = dict(database.rows("SELECT id, digest FROM contents"))
     learned = {str(digest): i for i, digest in enumerate(annotator.digests_)}
-    held_out = annotator.estimator_.held_out_
+    held_out = annotator.held_out_
     tags_of: dict[int, list[tuple[int, int]]] = {}
     for content, tag, _ in decisions:
         column = columns.get(names[tag])
@@ -123,7 +126,7 @@ def _score(
     contents = sorted(tags_of)
     for start in range(0, len(contents), _BLOCK):
         block = contents[start : start + _BLOCK]
-        P = annotator.confidences(features[[row_of[content] for content in block]])
+        P = annotator.predict_proba(take_photographs(seen, [row_of[content] for content in block]))
         for p, content in zip(P, block, strict=True):
             row = learned.get(digests[content].hex(), -1)
             for tag, column in tags_of[content]:

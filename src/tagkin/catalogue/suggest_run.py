@@ -53,7 +53,7 @@ def suggest_tags(
         block = contents[start : start + _BLOCK]
         result.n_photographs += len(block)
         photographs = Collection([c.file for c in block], [c.tags for c in block])
-        seen = annotator.look(photographs)
+        seen = annotator.read_features(photographs)
         result.failures += seen.failures
         if not seen.files:
             continue
@@ -121,7 +121,7 @@ def teach(annotator: Annotator, contents: Sequence[TaggedContent]) -> int:
         return set(content.tags) != (set() if i is None else set(annotator.tags_[i]))
 
     changed = [content for content in contents if is_changed(content)]
-    seen = annotator.look([content.file for content in changed if content.tags])
+    seen = annotator.read_features([content.file for content in changed if content.tags])
     readable = set(seen.files)
     changed = [content for content in changed if not content.tags or content.file in readable]
     if changed and all(content.digest in known for content in changed):
@@ -131,7 +131,7 @@ def teach(annotator: Annotator, contents: Sequence[TaggedContent]) -> int:
         changed = [content for content in changed if is_changed(content)]
     if tagged := {content.file: content for content in changed if content.tags}:
         rows = [tagged.get(file) for file in seen.files]
-        annotator.add(
+        annotator.partial_fit(
             seen,
             [content and content.tags for content in rows],
             rejected=[content and content.rejected for content in rows],

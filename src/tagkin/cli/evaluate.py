@@ -26,7 +26,7 @@ from tagkin.cli.sources import (
 from tagkin.features.registry import BACKBONES
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, Quality, Reached
+    from tagkin.annotator import Annotator, OperatingPoint, Quality
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -160,7 +160,7 @@ def _plain(quality: Quality) -> dict[str, Any]:
         "semantic": _figures(quality.semantic),
         "visual": _figures(quality.visual) or None,
         "by_default": _reached(quality.by_default),
-        "reached": [{"wanted": one.wanted} | _reached(one) for one in quality.reached],
+        "reached": [{"wanted": one.wanted} | _reached(one) for one in quality.operating_points],
         "reliability": [
             {"confidence": float(said), "right": float(right), "pairs": int(n)}
             for said, right, n in zip(*curve, strict=True)
@@ -176,7 +176,7 @@ def _plain(quality: Quality) -> dict[str, Any]:
     }
 
 
-def _reached(one: Reached) -> dict[str, float]:
+def _reached(one: OperatingPoint) -> dict[str, float]:
     return {
         "precision": one.precision,
         "recall": one.recall,

@@ -73,7 +73,7 @@ def run(
         folder, root = (model, None) if model else model_of_catalogue(catalogue)
         annotator = open_model(folder, cache, no_cache, collection, step, photos=photos, root=root)
         files, rows, problems = _chosen(annotator, photos, tags, column, n, seed, step)
-        seen = annotator.look(files, progress=step)
+        seen = annotator.read_features(files, progress=step)
         if not seen.files:
             raise InvalidInput(
                 f"None of the {len(files):,} photographs can be read any more; the first was "

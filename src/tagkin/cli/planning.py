@@ -49,8 +49,7 @@ def plan_from_catalogue(annotator: Annotator, catalogue: Path | None, as_json: b
 
 
 def _tags(annotator: Annotator, rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    vocabulary = annotator.learnable([list(row) for row in rows]).vocabulary
-    assert vocabulary is not None  # these are lists of tags
+    vocabulary = annotator.fit_vocabulary(rows)
     return {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
 
 

@@ -39,7 +39,7 @@ def write_quality(
             f"{percent(r.wanted)} asked for",
             percent(r.precision),
         )
-        for r in quality.reached
+        for r in quality.operating_points
         if r.n_suggestions
     ]
     photographs: list[Any] = []

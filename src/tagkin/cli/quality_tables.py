@@ -10,7 +10,8 @@ from tagkin.cli.output import data, shown_tag, shown_text
 from tagkin.cli.tables import bar, count, percent, rule
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Measures, Quality
+    from tagkin.annotator import Quality
+    from tagkin.annotator.quality import Measures
 
 __all__ = ["show_quality"]
 
@@ -24,7 +25,7 @@ _ORDER = (
 
 def show_quality(quality: Quality) -> None:
     """Tables: per photograph, as the paper has it, what can be asked for, and tag by tag."""
-    from tagkin.annotator import MEASURES
+    from tagkin.annotator.quality import MEASURES
 
     console = data()
     each, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
@@ -68,7 +69,7 @@ def _reached(quality: Quality) -> Table:
         "No suggestion",
     )
     rows = {"nothing (confidence of 50 %)": quality.by_default}
-    rows |= {percent(one.wanted): one for one in quality.reached}
+    rows |= {percent(one.wanted): one for one in quality.operating_points}
     for wanted, one in rows.items():
         table.add_row(
             wanted,

@@ -63,14 +63,14 @@ def open_model(
     model.cache = kept
     model.vocabulary_.leaf_only |= leaf_only
     if root is not None:
-        model.meet_folder(root, prefer=True)
+        model.adopt_folder(root, prefer=True)
     if collection is not None:
         if not collection.is_dir():
             raise InvalidInput(f"{relative(collection)} is not a folder. Check the path.")
         model.relocate(collection, progress=step)
     for folder in photos or ():
         if os.path.isdir(folder):  # False, not an error, where nobody may look
-            model.meet_folder(folder)
+            model.adopt_folder(folder)
     return model
 
 
@@ -147,7 +147,7 @@ def tagged(found: Collection) -> Collection:
 def seen_of(model: Annotator, found: Collection, step: Progress) -> tuple[Any, list[Sequence[str]]]:
     """Tagged photographs as the backbone sees them, and the tags of those that can be read."""
     some = tagged(found)
-    seen = model.look(some.files, progress=step)
+    seen = model.read_features(some.files, progress=step)
     if not seen.files:
         first = "; ".join(f"{relative(f.file)}: {f.reason}" for f in seen.failures[:_NAMED])
         raise InvalidInput(f"None of the {len(some):,} photographs could be read. {first}")

@@ -222,7 +222,7 @@ def _suggested(
     suggested = annotator.suggest(found, vocabulary=words, progress=step, **wanted)
     readable = {one.file for one in suggested}
     left_out = [file for file in found.files if file not in readable]
-    return suggested, list(annotator.look(left_out).failures) if left_out else []
+    return suggested, list(annotator.read_features(left_out).failures) if left_out else []
 
 
 def _without_model(cache: Path | None, no_cache: bool) -> Annotator:

@@ -174,7 +174,9 @@ def _fit(annotator: Annotator, found: Collection, scheduler: str | None, step: P
     from tagkin.distributed import connect, extract
 
     with connect(scheduler) as client:
-        seen = annotator.look(found, progress=step, extract=partial(extract, client=client))
+        seen = annotator.read_features(
+            found, progress=step, extract=partial(extract, client=client)
+        )
     tags_of = {
         os.path.abspath(file): row for file, row in zip(found.files, found.tags, strict=True)
     }
@@ -198,7 +200,7 @@ def _summary(
     elapsed: float,
 ) -> dict[str, Any]:
     names = annotator.vocabulary_.names_
-    n_in_series, n_series = annotator.n_in_series()
+    summary = annotator.summary()
     n_reached = {
         str(wanted): int((annotator.calibrator_.min_scores(wanted) < float("inf")).sum())
         for wanted in (0.5, 0.8)
@@ -209,8 +211,8 @@ def _summary(
             "found": len(found),
             "tagged": found.n_tagged,
             "used": len(annotator.files_),
-            "in_series": n_in_series,
-            "series": n_series,
+            "in_series": summary["in_series"],
+            "series": summary["series"],
             "unreadable": problems,
             "absent": list(found.absent),
             "raw_beside_photographs": len(found.raw_of),

@@ -96,7 +96,7 @@ def _placed(catalogue: Catalogue, annotator: Annotator, step: Progress) -> _Plac
     for start in range(0, len(every), _BLOCK):
         step("Embedding photographs", start, len(every))
         block = every[start : start + _BLOCK]
-        seen = annotator.look([one.file for one in block])
+        seen = annotator.read_features([one.file for one in block])
         if not seen.files:
             continue
         row_of = {file: row for row, file in enumerate(seen.files)}

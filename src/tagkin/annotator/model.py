@@ -1,0 +1,97 @@
+"""The model: the record of what was learned from images and labels, and how it scores images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.annotator.label_input import Labels
+from tagkin.annotator.naming import LearnedNames
+from tagkin.arrays import Array, to_numpy
+from tagkin.arrays.records import Axes, Later, storable
+from tagkin.arrays.rules import Indices, Number, Sparse, TextLists, Texts
+from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels
+from tagkin.errors import InvalidInput
+from tagkin.labels import Vocabulary
+from tagkin.space import SemanticSpace
+from tagkin.tag_meanings import NamePrior
+from tagkin.transfer import NeighborTransfer
+
+__all__ = ["Model"]
+
+
+@storable
+@dataclass(frozen=True)
+class Model:
+    """Everything learned from N images with D labels. It is stored as it is."""
+
+    space: Annotated[SemanticSpace, Axes(D="first")]
+    """Semantic space; it may have fewer labels, because some were added later."""
+    method: NeighborTransfer
+    """Method by neighbours. Its ``labels_`` (N×D) are the labels of the images."""
+    calibrator: LabelCalibrator
+    errors: Annotated[LabelErrors, Axes(D="judged")]
+    """How often labels are wrong, and how often missing; not of labels added later."""
+    held_out: Annotated[Later[scipy.sparse.csr_array], Sparse("N", "D", high=1, within="judged")]
+    """Probability (N×D) that the labels of an image belong there, and the most probable of its
+    absent labels, by models that had not seen the image. It is read at first use."""
+    rejected: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
+    """Rejected labels, shape (N, D)."""
+    groups: Annotated[np.ndarray, Indices("N")]
+    """Group that each image was held out with, shape (N,)."""
+    blend: Annotated[float, Number(low=0, high=1)] = 0.0
+    """Share of propagated tags in the labels that the space was learned from."""
+    names: LearnedNames | None = None
+    """Meanings and weights of the label names, if there was a prior."""
+    unannotated: UnannotatedLabels | None = None
+    """How often unannotated labels are right, if a person accepted some and rejected others."""
+    vocabulary: Vocabulary | None = None
+    """Vocabulary, if the labels were lists of tags."""
+    column_names: Annotated[np.ndarray | None, Texts("D")] = None
+    """Column names (D,), if the labels were a DataFrame."""
+    tags: Annotated[list[list[str]] | None, TextLists("N")] = None
+    """The N lists of tags, if the labels were such lists."""
+
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if the parts of a stored model do not fit together."""
+        if self.method.index_ is None:
+            raise InvalidInput("its method has no neighbours")
+        if self.errors.n_labels_ > self.method.n_labels_:
+            raise InvalidInput(f"it has rates of {self.errors.n_labels_:,} labels, too many")
+
+    @property
+    def labels(self) -> Labels:
+        """Labels of the images learned from."""
+        return Labels(self.method.labels_, self.column_names, self.vocabulary, self.tags)
+
+    @property
+    def n_images(self) -> int:
+        """N."""
+        return int(self.method.labels_.shape[0])
+
+    def embed(self, X: Array) -> Array:
+        """Return embeddings (n×m) of features (n×d)."""
+        return self.space.transform(X)
+
+    def score(self, X: Array, prior: NamePrior | None) -> np.ndarray:
+        """Return scores (n×D) of all labels for features (n×d)."""
+        scores = to_numpy(self.method.decision_function(self.embed(X)))
+        return scores if self.names is None else self.names.combine(prior, X, scores)
+
+    def probabilities(
+        self, scores: np.ndarray, was_labelled: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the probability (n×D) that labels with these scores (n×D) are right.
+
+        `was_labelled` (n,) tells which images a person has labelled. Default: none. It matters if
+        the model has learned how often unannotated labels are right.
+        """
+        P = to_numpy(self.calibrator.predict_proba(scores))
+        if self.unannotated is None:
+            return P
+        if was_labelled is None:
+            was_labelled = np.zeros(len(P), dtype=bool)
+        return self.unannotated.predict_proba(P, was_labelled)

@@ -1,0 +1,83 @@
+"""Suggest tags that no photograph has yet, from their names alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tagkin.annotator.naming import confidences_by_name
+from tagkin.annotator.photograph_reader import PhotographReader
+from tagkin.annotator.photographs import Photographs, current_tags
+from tagkin.annotator.suggesting import Rule
+from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
+from tagkin.errors import InvalidInput
+from tagkin.labels import Vocabulary
+from tagkin.progress import Progress
+from tagkin.tag_meanings import NamePrior
+
+__all__ = ["add_words", "check_words", "new_words", "suggest_words", "unknown_words"]
+
+
+def check_words(vocabulary: Sequence[str] | None) -> list[str]:
+    """Return the words to suggest, each once and without surrounding blanks; None means none."""
+    if vocabulary is None:
+        return []
+    if isinstance(vocabulary, str):
+        raise InvalidInput(f"vocabulary is a list of tags; found the text {vocabulary!r}.")
+    words = dict.fromkeys(word.strip() for word in vocabulary)
+    words.pop("", None)
+    if not words:
+        raise InvalidInput("The vocabulary is empty. Pass at least one tag.")
+    return list(words)
+
+
+def new_words(words: Sequence[str], learned: Vocabulary) -> list[str]:
+    """Return the words that are not learned tags."""
+    if not words:
+        return []
+    counts = learned.transform([[word] for word in words]).sum(axis=1)
+    return [word for word, n in zip(words, counts, strict=True) if not n]
+
+
+def unknown_words(words: Sequence[str], prior: NamePrior) -> list[str]:
+    """Return the words without a known meaning."""
+    kinds = prior.meanings(words).kinds
+    return [word for word, kind in zip(words, kinds, strict=True) if not kind]
+
+
+def suggest_words(
+    reader: PhotographReader,
+    photographs: Photographs,
+    words: Sequence[str],
+    rule: Rule,
+    progress: Progress | None,
+) -> list[PhotoSuggestions]:
+    """Suggest words for photographs from their names alone."""
+    prior, tags_now = reader.require_prior(), current_tags(photographs, "given")
+    extraction = reader.read_any(photographs, progress)
+    photos = [PhotoSuggestions(f, (), tuple(tags_now(f, ()))) for f in extraction.files]
+    return add_words(photos, extraction.features, words, rule, prior)
+
+
+def add_words(
+    suggested: Sequence[PhotoSuggestions],
+    features: np.ndarray,
+    words: Sequence[str],
+    rule: Rule,
+    prior: NamePrior,
+) -> list[PhotoSuggestions]:
+    """Add suggested words to the suggestions for n photographs with these features (n×d).
+
+    Added suggestions have no kin and a `name_share` of 1.
+    """
+    P = confidences_by_name(prior, features, words)
+    result = []
+    for photo, row in zip(suggested, P, strict=True):
+        own = {tag.casefold() for tag in photo.tags}
+        allowed = np.array([word.casefold() not in own for word in words]) & (row > 0)
+        (columns,) = rule.select_labels(row[None], row[None], allowed[None])
+        added = [TagSuggestion(words[t], float(row[t]), (), 1.0) for t in columns]
+        both = sorted([*photo.suggestions, *added], key=lambda s: -s.confidence)
+        result.append(PhotoSuggestions(photo.file, tuple(both[: rule.n]), photo.tags))
+    return result

@@ -1,0 +1,229 @@
+"""Read features of photographs with one backbone, through one cache."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from tagkin.annotator.label_input import Labels
+from tagkin.annotator.photographs import (
+    Photographs,
+    TagLists,
+    check_tags,
+    explain_failures,
+    list_paths,
+    merge_copies,
+    take_photographs,
+)
+from tagkin.collection.reading import Collection
+from tagkin.errors import InvalidInput, MissingExtra, StorageError
+from tagkin.features import (
+    Backbone,
+    Extraction,
+    FeatureCache,
+    default_cache_folder,
+    extract,
+    get_backbone,
+)
+from tagkin.labels import Vocabulary
+from tagkin.progress import Progress
+from tagkin.tag_meanings import ClassPrior, NamePrior, TextPrior
+
+__all__ = ["PhotographReader", "TaggedPhotographs"]
+
+
+class TaggedPhotographs(NamedTuple):
+    """Features and tags of photographs; copies of a photograph count once."""
+
+    extraction: Extraction
+    tags: list[list[str]]
+    rejected: list[list[str]] | None
+    accepted: list[list[str]] | None
+
+    @property
+    def was_tagged(self) -> list[bool] | None:
+        """Which photographs have other tags than accepted ones; None without accepted tags."""
+        if self.accepted is None:
+            return None
+        pairs = zip(self.tags, self.accepted, strict=True)
+        return [bool(set(tags) - set(accepted)) for tags, accepted in pairs]
+
+    def read_labels(self, vocabulary: Vocabulary | None) -> Labels:
+        """Read the tags with a copy of a vocabulary; reject tags that cannot be learned."""
+        from tagkin.annotator.problem_input import read_tags  # only learning needs it
+
+        return read_tags(self.tags, clone(vocabulary))
+
+    def find_series(self, progress: Progress) -> np.ndarray:
+        """Return the series of each photograph, to hold out as a whole."""
+        from tagkin.annotator.series import find_series
+
+        return find_series(self.extraction.files, self.extraction.features, progress=progress)
+
+
+class PhotographReader:
+    """Reads features of photographs.
+
+    Parameters
+    ----------
+    name : str
+        Name or path of a backbone. It is opened at first use, because that takes a while.
+    cache : FeatureCache or bool
+        As in `Annotator`.
+    """
+
+    def __init__(self, name: str, cache: FeatureCache | bool = True):
+        self.name, self.cache = name, cache
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for copies, which open the backbone themselves."""
+        return {"name": self.name, "cache": self.cache}
+
+    @cached_property
+    def backbone(self) -> Backbone:
+        """The backbone."""
+        return get_backbone(self.name)
+
+    @cached_property
+    def prior(self) -> NamePrior | None:
+        """Scores photographs by the names of tags; None if the backbone knows no names."""
+        if self.backbone.text_encoder is not None:
+            return TextPrior(self.backbone.text_encoder)
+        classifier = self.backbone.classifier
+        return None if classifier is None else ClassPrior(classifier)
+
+    def require_prior(self) -> NamePrior:
+        """Return the prior, or raise an error if the backbone knows no names."""
+        if self.prior is None:
+            raise InvalidInput(
+                f"The backbone {self.name} cannot score tag names: it has no classifier, and its "
+                ".json file names no text encoder."
+            )
+        return self.prior
+
+    def find_prior(self, features: Any) -> tuple[NamePrior | None, str]:
+        """Return the prior for such features (n×d), or None and the reason."""
+        if features.shape[1] != self.backbone.dimension:
+            return None, f"These are not the features of {self.name}."
+        try:
+            prior = self.require_prior()
+            prior.meanings(())
+        except (InvalidInput, MissingExtra) as error:
+            return None, str(error)
+        return prior, ""
+
+    def check_fingerprint(self, fingerprint: str) -> None:
+        """Reject features of another backbone than a model's."""
+        own = self.backbone.fingerprint
+        if own != fingerprint:
+            raise InvalidInput(
+                f"This model was learned with another version of {self.name!r} (fingerprint "
+                f"{fingerprint[:12]}, here {own[:12]}). Use the same weights, or train again."
+            )
+
+    def open_cache(self) -> AbstractContextManager[FeatureCache | None]:
+        """Open the cache. A `FeatureCache` that the caller passed stays open."""
+        if not isinstance(self.cache, (FeatureCache, bool)):
+            raise InvalidInput(f"cache is a FeatureCache, True or False; found {self.cache!r}.")
+        if self.cache is True:
+            try:
+                return FeatureCache(default_cache_folder())
+            except StorageError as error:
+                warnings.warn(f"{error} The run goes on without a cache.", stacklevel=2)
+                return nullcontext(None)
+        return nullcontext(self.cache or None)
+
+    def read(
+        self,
+        photographs: Photographs,
+        progress: Progress | None = None,
+        extract: Callable[..., Extraction] = extract,
+    ) -> Extraction:
+        """Read features, from the cache if they are there; `extract` computes the others."""
+        if isinstance(photographs, Extraction):
+            return photographs
+        with self.open_cache() as cache:
+            return extract(list_paths(photographs), self.backbone, cache=cache, progress=progress)
+
+    def read_any(self, photographs: Photographs, progress: Progress | None) -> Extraction:
+        """Read features, and raise an error if no photograph can be read."""
+        extraction = self.read(photographs, progress)
+        if not extraction.files:
+            raise InvalidInput(explain_failures(extraction.failures))
+        return extraction
+
+    def read_tagged(
+        self,
+        photographs: Photographs,
+        tags: TagLists | None,
+        progress: Progress,
+        rejected: TagLists | None = None,
+        accepted: TagLists | None = None,
+    ) -> TaggedPhotographs:
+        """Read the photographs that have tags."""
+        files, rows = _list_tags(photographs, tags)
+        numbers = [i for i, row in enumerate(rows) if row]
+        if not numbers:
+            raise InvalidInput(f"None of the {len(files)} photographs has a tag. Tag some first.")
+        tagged = [files[i] for i in numbers]
+        if isinstance(photographs, Extraction):
+            extraction = take_photographs(photographs, numbers)
+        else:
+            extraction = self.read_any(tagged, progress)
+        once, merged_tags = merge_copies(extraction, tagged, [rows[i] for i in numbers])
+
+        def merge(lists: TagLists | None) -> list[list[str]] | None:
+            if lists is None:
+                return None
+            checked = check_tags(files, lists)
+            return merge_copies(extraction, tagged, [checked[i] for i in numbers])[1]
+
+        return TaggedPhotographs(once, merged_tags, merge(rejected), merge(accepted))
+
+    def read_rejected(
+        self,
+        photographs: Photographs,
+        tags: TagLists | None,
+        rejected: TagLists | None,
+        tagged: Extraction,
+        progress: Progress,
+    ) -> tuple[Any, list[list[str]]] | None:
+        """Read the untagged photographs that have rejected tags: their features, and these tags.
+
+        Copies of `tagged` photographs are left out. Returns None if there are no others.
+        """
+        if not rejected:
+            return None
+        files, rows = _list_tags(photographs, tags)
+        rejections = check_tags(files, rejected)
+        numbers = [i for i in range(len(files)) if rejections[i] and not rows[i]]
+        if not numbers:
+            return None
+        untagged = [files[i] for i in numbers]
+        if isinstance(photographs, Extraction):
+            extraction = take_photographs(photographs, numbers)
+        else:
+            extraction = self.read(untagged, progress)
+        known = set(tagged.digests)
+        new = [i for i, digest in enumerate(extraction.digests) if digest not in known]
+        if not new:
+            return None
+        extraction = take_photographs(extraction, new)
+        once, merged = merge_copies(extraction, untagged, [rejections[i] for i in numbers])
+        return once.features, merged
+
+
+def _list_tags(
+    photographs: Photographs, tags: TagLists | None
+) -> tuple[list[str], list[list[str]]]:
+    """Return the paths and tags of photographs; a collection has its own tags."""
+    files = list_paths(photographs)
+    if isinstance(photographs, Collection):
+        tags = photographs.tags
+    return files, check_tags(files, tags)
