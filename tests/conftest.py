@@ -51,7 +51,8 @@ def package_modules() -> Iterator[ModuleType]:
 SWEEPS = (
     "tests/benchmarks/",
     "tests/catalogue/test_kills.py",
-    "tests/cli/test_documented.py",
+    "tests/cli/test_bad_photographs.py",
+    "tests/cli/test_documented",
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
     "tests/collection/sidecars/test_editing_at_random.py",
