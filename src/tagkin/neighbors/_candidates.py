@@ -7,7 +7,6 @@ that it leaves undecided, because they have too many candidates to list, or too 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from array_api_compat import device
 
@@ -17,7 +16,7 @@ from tagkin.neighbors._scorer import Scorer
 __all__ = ["FEW_POINTS", "SampledCutoff", "candidates_among_all", "candidates_by_group_maxima"]
 
 _GROUP = 32  # scores that share one maximum
-_TILE_COLUMNS = 1024  # with 512 queries, scores that stay in the cache
+_TILE_COLUMNS = 512  # with 512 queries, scores that stay in the cache
 FEW_POINTS = 16_384  # with no more, all scores of a query are kept
 _SAMPLED = 24  # with more, one point in so many sets the score that candidates must reach
 
@@ -112,64 +111,43 @@ class SampledCutoff:
         if not scorer.euclidean and bool(xp.all(cutoff > 0)):
             # queries scaled to a cutoff of 1: comparing with one number is much faster
             queries, slack, cutoff = queries / cutoff, slack / cutoff, 1.0
-        lists = _CandidateLists(queries, self.width)
-        for start, scores in _tiles(scorer, queries):
-            lists.add(start, scores, scores >= cutoff)
-        return lists.within(slack, k)
-
-
-class _CandidateLists:
-    """Points whose scores reach a cutoff, side by side per query, with room for `width` of each."""
-
-    def __init__(self, queries: Array, width: int):
-        xp, place, shape = namespace(queries), device(queries), (queries.shape[0], width)
-        self._points = xp.full(shape, -1, dtype=xp.int64, device=place)
-        self._scores = xp.full(shape, -math.inf, dtype=queries.dtype, device=place)
-        self._counts = xp.zeros(shape[0], dtype=xp.int64, device=place)
-
-    def add(self, start: int, scores: Array, mask: Array) -> None:
-        """Add the points, counted from `start`, of a tile of scores (n×c) in the `mask` (n×c)."""
-        xp = namespace(scores)
-        n, width = self._points.shape
-        flat = xp.nonzero(mask.reshape(-1))[0]
-        rows = flat // scores.shape[1]
-        added = bincount(rows, n)
-        columns = xp.arange(flat.shape[0], device=device(scores))
-        columns += (self._counts - xp.cumulative_sum(added) + added)[rows]
-        self._counts += added
-        if int(xp.max(self._counts)) > width:
-            fits = xp.nonzero(columns < width)[0]
-            flat, rows, columns = flat[fits], rows[fits], columns[fits]
-        columns += rows * width
-        self._scores.reshape(-1)[columns] = scores.reshape(-1)[flat]
-        flat -= rows * scores.shape[1] - start
-        self._points.reshape(-1)[columns] = flat
-
-    def within(self, slack: Array, k: int) -> tuple[Array, Array]:
-        """Return candidates within `slack` (n×1) of the k-th best score, and undecided queries."""
-        xp = namespace(self._counts)
+        rows, points, scores = _list_reaching(scorer, queries, cutoff)
+        counts = bincount(rows, queries.shape[0])
         # too few, by bad luck with the sample; or too many points that are alike
-        undecided = (self._counts < k) | (self._counts > self._points.shape[1])
-        counts = xp.where(undecided, xp.zeros_like(self._counts), self._counts)
-        scores = self._scores[:, : max(k, int(xp.max(counts)))]
-        is_candidate = scores >= kth_largest(scores, k) - slack
-        undecided |= xp.sum(xp.astype(is_candidate, xp.int64), axis=1) > _max_candidates(k)
-        is_candidate &= ~undecided[:, None]
-        rows, columns = _coordinates(is_candidate)
-        return _pad_lists(
-            rows, self._points[rows, columns], bincount(rows, is_candidate.shape[0])
-        ), undecided
+        undecided = (counts < k) | (counts > self.width)
+        if bool(xp.any(undecided)):
+            listed = ~undecided[rows]
+            rows, points, scores = rows[listed], points[listed], scores[listed]
+            counts = xp.where(undecided, xp.zeros_like(counts), counts)
+        lists = _pad_lists(rows, scores, counts, -math.inf, min_width=k)
+        near = scores >= (kth_largest(lists, k) - slack)[rows, 0]
+        rows, points = rows[near], points[near]
+        counts = bincount(rows, queries.shape[0])
+        crowded = counts > _max_candidates(k)
+        if bool(xp.any(crowded)):
+            listed = ~crowded[rows]
+            rows, points = rows[listed], points[listed]
+            counts = xp.where(crowded, xp.zeros_like(counts), counts)
+        return _pad_lists(rows, points, counts), undecided | crowded
 
 
-def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (first column, scores) of consecutive tiles of the points, in a shared buffer."""
-    xp = namespace(queries)
+def _list_reaching(scorer: Scorer, queries: Array, cutoff: Array | float) -> tuple[Array, Array, Array]:
+    """Return rows, points and scores (E,) of all scores that reach a cutoff, row by row."""
+    xp, place = namespace(queries), device(queries)
     n, n_points = queries.shape[0], scorer.points.shape[0]
-    buffer = xp.empty(n * _TILE_COLUMNS, dtype=queries.dtype, device=device(queries))
+    tile = xp.empty(n * _TILE_COLUMNS, dtype=queries.dtype, device=place)
+    parts = []
     for start in range(0, n_points, _TILE_COLUMNS):
-        stop = min(start + _TILE_COLUMNS, n_points)
-        out = buffer[: n * (stop - start)].reshape(n, stop - start)
-        yield start, scorer.scores(queries, slice(start, stop), out)
+        width = min(_TILE_COLUMNS, n_points - start)
+        scores = scorer.scores(
+            queries, slice(start, start + width), tile[: n * width].reshape(n, width)
+        )
+        flat = xp.nonzero((scores >= cutoff).reshape(-1))[0]
+        rows = flat // width
+        parts.append((xp.astype(rows, xp.int16), flat - rows * width + start, scores.reshape(-1)[flat]))
+    rows, points, scores = (xp.concat(list(part)) for part in zip(*parts, strict=True))
+    order = xp.argsort(rows, stable=True)  # points ascend within a row
+    return xp.astype(rows[order], xp.int64), points[order], scores[order]
 
 
 def _coordinates(mask: Array) -> tuple[Array, Array]:
@@ -179,12 +157,14 @@ def _coordinates(mask: Array) -> tuple[Array, Array]:
     return rows, flat - rows * mask.shape[1]
 
 
-def _pad_lists(rows: Array, values: Array, counts: Array) -> Array:
-    """Return values, sorted by row, as a list per row, padded with −1 (n×w)."""
+def _pad_lists(
+    rows: Array, values: Array, counts: Array, padding: float = -1, min_width: int = 0
+) -> Array:
+    """Return values, sorted by row, as a list per row, padded (n×w)."""
     xp = namespace(values)
     n, place = counts.shape[0], device(values)
-    width = int(xp.max(counts)) if n else 0
-    padded = xp.full((n, width), -1, dtype=values.dtype, device=place)
+    width = max(min_width, int(xp.max(counts)) if n else 0)
+    padded = xp.full((n, width), padding, dtype=values.dtype, device=place)
     starts = xp.cumulative_sum(counts) - counts
     padded[rows, xp.arange(rows.shape[0], device=place) - starts[rows]] = values
     return padded

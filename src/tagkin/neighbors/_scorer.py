@@ -11,7 +11,7 @@ from tagkin.arrays import Array, block_rows, clip, matmul, namespace, on_acceler
 
 __all__ = ["Scorer", "pair_blocks"]
 
-_PAIRS = 2**12  # the vectors of so many fit the cache
+_PAIRS = 2**11  # the vectors of so many fit the cache
 _TERMS = 2**12  # of a sum; NumPy's buffer holds twice as many
 
 
