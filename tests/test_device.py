@@ -75,7 +75,7 @@ def test_a_full_device_gets_smaller_blocks():
     assert work(3) == 3
     assert tried[1:] == sorted(tried[1:], reverse=True)
     assert tried[-1] <= 2**25
-    assert arrays.block_rows(1) == arrays.DEFAULT_BUDGET
+    assert arrays.block_rows(1) == 128 * 2**20
 
 
 def test_a_device_that_stays_full_says_so():

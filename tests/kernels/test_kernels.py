@@ -7,7 +7,7 @@ from scipy import integrate
 from sklearn.metrics import pairwise
 
 from tagkin import memory_budget
-from tagkin.arrays import blas_threads
+from tagkin.arrays.threads import blas_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels import (
     RBF,

@@ -20,7 +20,7 @@ from tagkin.annotator.label_input import (
 )
 from tagkin.annotator.naming import LearnedNames
 from tagkin.arrays import Array, to_numpy
-from tagkin.arrays.labels import as_labels, checked_names, widened
+from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
@@ -177,5 +177,5 @@ def _more_columns(estimator: FeatureAnnotator, y: Any, n: int, known: np.ndarray
             f"Found {added.shape[1]} labels where {before.shape[1]} are known. Pass all columns, "
             "with those of new labels at the end."
         )
-    names = checked_names(estimator.column_names_, y, added.shape[1])
-    return Labels(with_rows(widened(before, added.shape[1]), added, known), names)
+    names = check_names(estimator.column_names_, y, added.shape[1])
+    return Labels(with_rows(widen(before, added.shape[1]), added, known), names)

@@ -18,7 +18,8 @@ from tagkin.annotator.hold_out import Trial, fit_method, hold_out
 from tagkin.annotator.naming import LearnedNames
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
 from tagkin.annotator.recipe import Recipe
-from tagkin.arrays import blas_threads_for, row_blocks
+from tagkin.arrays import row_blocks
+from tagkin.arrays.threads import blas_threads_for
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels, with_other_labels
 from tagkin.evaluation import mean_average_precision
 from tagkin.progress import Counted, Progress, silent

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tagkin.arrays import Array, clip, in_tf32, namespace
+from tagkin.arrays import Array, namespace
+from tagkin.arrays.device import in_tf32
 
 __all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_order2"]
 
@@ -12,7 +13,7 @@ __all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_order2"]
 def angular(rho: Array, order: int) -> Array:
     """Jₙ(θ)/Jₙ(0) of ρ = cos θ, by the closed form."""
     xp = namespace(rho)
-    rho = clip(rho, -1.0, 1.0)
+    rho = rho.clip(-1.0, 1.0)
     angle = xp.acos(rho)
     if order == 0:
         return 1 - angle / math.pi

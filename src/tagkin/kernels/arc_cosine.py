@@ -8,17 +8,10 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    blas_threads_for,
-    in_tf32,
-    matmul,
-    namespace,
-    on_accelerator,
-    run_in_threads,
-    self_products,
-)
+from tagkin.arrays import Array, as_block, namespace, on_accelerator
+from tagkin.arrays.device import in_tf32
+from tagkin.arrays.linalg import matmul
+from tagkin.arrays.threads import blas_threads_for, run_in_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels.angular import (
     ROOT_THIRD,
@@ -31,6 +24,7 @@ from tagkin.kernels.base import (
     apply_in_pieces,
     as_pair,
     row_norms,
+    self_products,
     set_diagonal,
     subtract_shift,
     unit_rows,

@@ -12,18 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    block_rows,
-    check_finite,
-    diagonal_of,
-    in_tf32,
-    namespace,
-    on_accelerator,
-    round_to_tf32,
-    run_parallel,
-)
+from tagkin.arrays import Array, as_block, block_rows, check_finite, namespace, on_accelerator
+from tagkin.arrays.device import in_tf32, round_to_tf32
+from tagkin.arrays.linalg import matmul
+from tagkin.arrays.threads import run_parallel
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -32,6 +24,7 @@ __all__ = [
     "as_pair",
     "check_positive",
     "row_norms",
+    "self_products",
     "set_diagonal",
     "subtract_shift",
     "unit_rows",
@@ -139,7 +132,17 @@ def apply_in_pieces(
 
 def set_diagonal(K: Array, values: Array | float) -> None:
     """Set K[i, i] to `values`, in place."""
-    diagonal_of(K)[...] = values
+    i = namespace(K).arange(K.shape[0], device=K.device)
+    K[i, i] = values
+
+
+def self_products(A: Array) -> Array:
+    """Return A Aᵀ (n×n) of A (n×d), exactly symmetric."""
+    if isinstance(A, np.ndarray):  # NumPy computes a single triangle if rows are contiguous
+        A = np.ascontiguousarray(A)
+        return matmul(A, A.T)
+    products, xp = matmul(A, A.T), namespace(A)
+    return xp.tril(products) + xp.tril(products, k=-1).T
 
 
 def row_norms(*sides: Array) -> list[Any] | None:

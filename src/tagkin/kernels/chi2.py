@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, block_rows, clip, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, as_block, block_rows, namespace, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.kernels.distances import sample_pairs
 
@@ -102,7 +102,7 @@ def _summed(x: Array, y: Array) -> Array:
     xp = namespace(x)
     parts = x - y
     parts *= parts
-    parts /= clip(x + y, float(xp.finfo(x.dtype).tiny), None)
+    parts /= (x + y).clip(float(xp.finfo(x.dtype).tiny), None)
     return xp.sum(parts, axis=-1)
 
 

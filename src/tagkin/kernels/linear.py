@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tagkin.arrays import Array, as_block, matmul, namespace, self_products
-from tagkin.kernels.base import Kernel, as_pair
+from tagkin.arrays import Array, as_block, namespace
+from tagkin.arrays.linalg import matmul
+from tagkin.kernels.base import Kernel, as_pair, self_products
 
 __all__ = ["Linear", "linear_kernel"]
 

@@ -6,8 +6,16 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tagkin.arrays import Array, as_block, clip, matmul, namespace, self_products
-from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive, set_diagonal
+from tagkin.arrays import Array, as_block, namespace
+from tagkin.arrays.linalg import matmul
+from tagkin.kernels.base import (
+    Kernel,
+    apply_in_pieces,
+    as_pair,
+    check_positive,
+    self_products,
+    set_diagonal,
+)
 from tagkin.kernels.distances import mean_squared_distance
 
 __all__ = ["RBF", "rbf_kernel"]
@@ -49,7 +57,7 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
     K = self_products(X) if same else matmul(X, Y.T)
     K *= -2.0
     K += xp.sum(X * X, axis=1)[:, None] + xp.sum(Y * Y, axis=1)[None, :]
-    apply_in_pieces(lambda piece: xp.exp(-clip(piece, 0.0, None)), K)
+    apply_in_pieces(lambda piece: xp.exp(-piece.clip(0.0, None)), K)
     if same:
         set_diagonal(K, 1.0)
     return K

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-from array_api_compat import device
+import numpy as np
+from array_api_compat import device, is_torch_array
 
-from tagkin.arrays import Array, bincount, kth_largest, namespace
+from tagkin.arrays import Array, namespace
 from tagkin.neighbors._scorer import Scorer
 
 __all__ = ["FEW_POINTS", "SampledCutoff", "candidates_among_all", "candidates_by_group_maxima"]
@@ -35,7 +36,7 @@ def candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array,
         undecided = xp.sum(xp.astype(is_candidate, xp.int64), axis=1) > _max_candidates(k)
         is_candidate &= ~undecided[:, None]
     rows, columns = _coordinates(is_candidate)
-    return _pad_lists(rows, columns, bincount(rows, n)), undecided
+    return _pad_lists(rows, columns, _count(rows, n)), undecided
 
 
 def candidates_by_group_maxima(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
@@ -61,10 +62,10 @@ def candidates_by_group_maxima(scorer: Scorer, queries: Array, k: int) -> tuple[
     keys = rows[entries] * n_points + depth * n_groups + group[entries]
     keys = xp.sort(xp.concat([keys, tail_rows * n_points + n_groups * _GROUP + tail]))
     rows = keys // n_points
-    undecided = undecided | (bincount(rows, n) > _max_candidates(k))
+    undecided = undecided | (_count(rows, n) > _max_candidates(k))
     keys = keys[~undecided[rows]]
     rows = keys // n_points
-    return _pad_lists(rows, keys - rows * n_points, bincount(rows, n)), undecided
+    return _pad_lists(rows, keys - rows * n_points, _count(rows, n)), undecided
 
 
 def low_cutoff(scores: Array, k: int) -> Array:
@@ -79,6 +80,14 @@ def low_cutoff(scores: Array, k: int) -> Array:
     n = scores.shape[0]
     grouped = scores[:, : n_groups * _GROUP].reshape(n, _GROUP, n_groups)
     return kth_largest(namespace(scores).max(grouped, axis=1), k)
+
+
+def kth_largest(rows: Array, k: int) -> Array:
+    """Return the k-th largest entry of each row, shape (n, 1)."""
+    if is_torch_array(rows):
+        return namespace(rows).topk(rows, k, dim=1).values[:, -1:]
+    column = rows.shape[1] - k
+    return np.partition(rows, column, axis=1)[:, column : column + 1]
 
 
 def _max_candidates(k: int) -> int:
@@ -112,7 +121,7 @@ class SampledCutoff:
             # queries scaled to a cutoff of 1: comparing with one number is much faster
             queries, slack, cutoff = queries / cutoff, slack / cutoff, 1.0
         rows, points, scores = _list_reaching(scorer, queries, cutoff)
-        counts = bincount(rows, queries.shape[0])
+        counts = _count(rows, queries.shape[0])
         # too few, by bad luck with the sample; or too many points that are alike
         undecided = (counts < k) | (counts > self.width)
         if bool(xp.any(undecided)):
@@ -122,7 +131,7 @@ class SampledCutoff:
         lists = _pad_lists(rows, scores, counts, -math.inf, min_width=k)
         near = scores >= (kth_largest(lists, k) - slack)[rows, 0]
         rows, points = rows[near], points[near]
-        counts = bincount(rows, queries.shape[0])
+        counts = _count(rows, queries.shape[0])
         crowded = counts > _max_candidates(k)
         if bool(xp.any(crowded)):
             listed = ~crowded[rows]
@@ -131,7 +140,9 @@ class SampledCutoff:
         return _pad_lists(rows, points, counts), undecided | crowded
 
 
-def _list_reaching(scorer: Scorer, queries: Array, cutoff: Array | float) -> tuple[Array, Array, Array]:
+def _list_reaching(
+    scorer: Scorer, queries: Array, cutoff: Array | float
+) -> tuple[Array, Array, Array]:
     """Return rows, points and scores (E,) of all scores that reach a cutoff, row by row."""
     xp, place = namespace(queries), device(queries)
     n, n_points = queries.shape[0], scorer.points.shape[0]
@@ -144,7 +155,9 @@ def _list_reaching(scorer: Scorer, queries: Array, cutoff: Array | float) -> tup
         )
         flat = xp.nonzero((scores >= cutoff).reshape(-1))[0]
         rows = flat // width
-        parts.append((xp.astype(rows, xp.int16), flat - rows * width + start, scores.reshape(-1)[flat]))
+        parts.append(
+            (xp.astype(rows, xp.int16), flat - rows * width + start, scores.reshape(-1)[flat])
+        )
     rows, points, scores = (xp.concat(list(part)) for part in zip(*parts, strict=True))
     order = xp.argsort(rows, stable=True)  # points ascend within a row
     return xp.astype(rows[order], xp.int64), points[order], scores[order]
@@ -155,6 +168,11 @@ def _coordinates(mask: Array) -> tuple[Array, Array]:
     flat = namespace(mask).nonzero(mask.reshape(-1))[0]  # flat: several times faster
     rows = flat // mask.shape[1]
     return rows, flat - rows * mask.shape[1]
+
+
+def _count(values: Array, n: int) -> Array:
+    """Return how often each of 0 … n−1 is among the values, shape (n,)."""
+    return namespace(values).bincount(values, minlength=n)
 
 
 def _pad_lists(

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.arrays import Array, block_rows, clip, matmul, namespace, on_accelerator
+from tagkin.arrays import Array, block_rows, namespace, on_accelerator
+from tagkin.arrays.linalg import matmul
 
 __all__ = ["Scorer", "pair_blocks"]
 
@@ -65,9 +66,9 @@ class Scorer:
         """Distances (n×k) that scores (n×k) of queries (n×m) stand for, with their rounding."""
         xp = namespace(scores)
         if not self.euclidean:
-            return clip(1 - scores, 0, None)
+            return (1 - scores).clip(0, None)
         half_squares = xp.sum(queries * queries, axis=1, keepdims=True) / 2
-        return xp.sqrt(clip(2 * (half_squares - scores), 0, None))
+        return xp.sqrt((2 * (half_squares - scores)).clip(0, None))
 
 
 def _sums_of_squares(values: Array) -> Array:

@@ -15,20 +15,20 @@ from array_api_compat import device, is_torch_array
 
 from tagkin.arrays import (
     Array,
-    kth_largest,
     matmul_precision,
     namespace,
     on_accelerator,
     row_blocks,
-    run_in_threads,
     smaller_blocks_when_full,
     to_numpy,
 )
+from tagkin.arrays.threads import run_in_threads
 from tagkin.neighbors._candidates import (
     FEW_POINTS,
     SampledCutoff,
     candidates_among_all,
     candidates_by_group_maxima,
+    kth_largest,
 )
 from tagkin.neighbors._scorer import Scorer, pair_blocks
 from tagkin.neighbors.base import Neighbors

@@ -11,7 +11,6 @@ from array_api_compat import device
 from tagkin.arrays import (
     Array,
     as_block,
-    bytes_allowed,
     check_features,
     check_finite,
     check_integer,
@@ -20,6 +19,7 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.blocks import bytes_allowed
 from tagkin.errors import InvalidInput
 
 __all__ = ["METRICS", "NeighborIndex", "Neighbors", "recall"]

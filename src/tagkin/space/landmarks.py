@@ -23,15 +23,12 @@ from tagkin.arrays import (
     check_features,
     check_finite,
     check_integer,
-    check_seed,
-    cholesky,
     namespace,
-    pivoted_cholesky,
     row_blocks,
     smaller_blocks_when_full,
-    solve_triangular,
     to_numpy,
 )
+from tagkin.arrays.linalg import cholesky, pivoted_cholesky, solve_triangular
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel, as_kernel
 from tagkin.space.pivoting import PartialGramSchmidt, pgso, rp_cholesky
@@ -83,10 +80,7 @@ class Landmarks:
                 f"found {selection!r}."
             )
         n = X.shape[0]
-        rng: Any = None
-        check_seed(random_state)
-        if n > n_landmarks:  # to seed it takes longer than all else here, of a small collection
-            rng = check_random_state(random_state)
+        rng = check_random_state(random_state)
         size = _n_candidates(n, n_landmarks, selection)
         candidates = np.sort(_some_of(n, size, rng)) if size < n else np.arange(n)
         sample = X[candidates] if size < n else X

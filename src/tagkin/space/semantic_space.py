@@ -7,6 +7,7 @@ from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -14,17 +15,16 @@ from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import (
     Array,
-    any_nonzero,
     as_block,
     check_features,
     check_label_matrix,
     check_same_features,
-    matmul,
     namespace,
     row_blocks,
     smaller_blocks_when_full,
 )
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
+from tagkin.arrays.linalg import matmul
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmarks import Landmarks
@@ -261,8 +261,8 @@ class SemanticSpace(
         """A fitted view, its text features, and landmarks among the images."""
         view = as_text_view(self.text_view)
         view.fit(Y)
-        text = text_features(view, Y)
-        if not any_nonzero(text):
+        text: Any = text_features(view, Y)
+        if not (text.data if scipy.sparse.issparse(text) else text).any():
             raise InvalidInput(
                 f"No label at all: none of the {X.shape[0]} images carries any of the "
                 f"{Y.shape[1]} labels. A space is learned from labels; tag some images first."

@@ -29,17 +29,8 @@ import numpy as np
 import scipy.sparse
 from array_api_compat import device
 
-from tagkin.arrays import (
-    Array,
-    block_rows,
-    eigh,
-    like,
-    matmul,
-    namespace,
-    on_accelerator,
-    solve_triangular,
-    to_numpy,
-)
+from tagkin.arrays import Array, block_rows, like, namespace, on_accelerator, to_numpy
+from tagkin.arrays.linalg import eigh, matmul, solve_triangular
 
 __all__ = ["Basis", "Columns", "LogisticFit", "fit_logistic", "orthogonal_basis"]
 
