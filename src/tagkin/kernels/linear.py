@@ -30,6 +30,6 @@ class Linear(Kernel):
 
 
 def linear_kernel(X: Array, Y: Array | None = None) -> Array:
-    """Inner products K(x, y) = xᵀy of the rows of X (n×d) and Y (m×d)."""
+    """Return inner products K(x, y) = xᵀy of the rows of X (n×d) and Y (m×d)."""
     X, Y = as_pair(X, Y)
     return self_products(X) if X is Y else matmul(X, Y.T)

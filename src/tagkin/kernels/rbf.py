@@ -41,7 +41,7 @@ class RBF(Kernel):
 
 
 def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> Array:
-    """Gaussian kernel K(x, y) = exp(−γ ‖x − y‖²) of the rows of X (n×d) and Y (m×d).
+    """Return the Gaussian kernel K(x, y) = exp(−γ ‖x − y‖²) of the rows of X (n×d) and Y (m×d).
 
     ``gamma=None`` takes 1 / mean ‖x − x'‖² over all pairs of rows of X.
     """
@@ -49,8 +49,8 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
     xp = namespace(X)
     gamma = _inverse_mean_squared_distance(X) if gamma is None else gamma
     same = X is Y
-    # distances do not change when both sides move; near the origin their squares cancel less,
-    # and in units of the kernel's width they stay in range
+    # distances do not change if both sides are shifted; near the origin their squares cancel
+    # less, and in units of the kernel's width they stay in range
     centre, unit = xp.mean(Y, axis=0), math.sqrt(gamma)
     X = (X - centre) * unit
     Y = X if same else (Y - centre) * unit
@@ -64,6 +64,6 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
 
 
 def _inverse_mean_squared_distance(X: Array) -> float:
-    """1 / mean ‖x − x'‖² over all pairs of rows; 1 where all rows are the same."""
+    """Return 1 / mean ‖x − x'‖² over all pairs of rows, or 1 if all rows are equal."""
     mean = mean_squared_distance(X)
     return 1 / mean if mean > 0 else 1.0

@@ -321,7 +321,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Parameters
     ----------
     kernel : str or Kernel, default "arc-cosine"
-        A name ("arc-cosine", "linear", "rbf", "exp-chi2") or an object of `tagkin.kernels`.
+        A name in `tagkin.kernels.KERNELS`, such as "rbf", or an object of `tagkin.kernels`.
     n_landmarks : int, default 4096
         At most this many. With as many as there are images the map is exact.
     selection : "rpcholesky", "pgso", "uniform", or an array of shape (r, d)

@@ -61,7 +61,7 @@ class SemanticSpace(
     regularization : float, default 0.5
         κ > 0. `regularization_of_public_code` converts the κ' of Hardoon's code.
     kernel : str or Kernel, default "arc-cosine"
-        The visual kernel: "arc-cosine", "linear", "rbf", "exp-chi2", or an object of
+        The visual kernel: a name in `tagkin.kernels.KERNELS`, such as "rbf", or an object of
         `tagkin.kernels`.
     text_view : str or TextView, default "indicator"
         How labels become text features: a name, or an object with ``fit(Y)`` and
