@@ -108,7 +108,7 @@ class SampledCutoff:
         expected = k / self.stride
         self.rank = math.ceil(expected + 4 * math.sqrt(expected) + 4)
         self.width = min(4 * self.rank * self.stride, n_points)
-        self.columns = self.sampled + 2 * _TILE_COLUMNS + 4 * self.width
+        self.columns = self.sampled + 2 * _TILE_COLUMNS + 8 * self.width
         self.useful = n_points > FEW_POINTS and 4 * self.rank < self.sampled
 
     def candidates(self, scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
@@ -120,8 +120,7 @@ class SampledCutoff:
         if not scorer.euclidean and bool(xp.all(cutoff > 0)):
             # queries scaled to a cutoff of 1: comparing with one number is much faster
             queries, slack, cutoff = queries / cutoff, slack / cutoff, 1.0
-        rows, points, scores = _list_reaching(scorer, queries, cutoff)
-        counts = _count(rows, queries.shape[0])
+        rows, points, scores, counts = self._list_points(scorer, queries, cutoff)
         # too few, by bad luck with the sample; or too many points that are alike
         undecided = (counts < k) | (counts > self.width)
         if bool(xp.any(undecided)):
@@ -139,28 +138,33 @@ class SampledCutoff:
             counts = xp.where(crowded, xp.zeros_like(counts), counts)
         return _pad_lists(rows, points, counts), undecided | crowded
 
+    def _list_points(
+        self, scorer: Scorer, queries: Array, cutoff: Array | float
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return rows, points and scores (E,) that reach the cutoff, and their number per row (n,).
 
-def _list_reaching(
-    scorer: Scorer, queries: Array, cutoff: Array | float
-) -> tuple[Array, Array, Array]:
-    """Return rows, points and scores (E,) of all scores that reach a cutoff, row by row."""
-    xp, place = namespace(queries), device(queries)
-    n, n_points = queries.shape[0], scorer.points.shape[0]
-    tile = xp.empty(n * _TILE_COLUMNS, dtype=queries.dtype, device=place)
-    parts = []
-    for start in range(0, n_points, _TILE_COLUMNS):
-        width = min(_TILE_COLUMNS, n_points - start)
-        scores = scorer.scores(
-            queries, slice(start, start + width), tile[: n * width].reshape(n, width)
-        )
-        flat = xp.nonzero((scores >= cutoff).reshape(-1))[0]
-        rows = flat // width
-        parts.append(
-            (xp.astype(rows, xp.int16), flat - rows * width + start, scores.reshape(-1)[flat])
-        )
-    rows, points, scores = (xp.concat(list(part)) for part in zip(*parts, strict=True))
-    order = xp.argsort(rows, stable=True)  # points ascend within a row
-    return xp.astype(rows[order], xp.int64), points[order], scores[order]
+        They are sorted by row, then by point. A row with more than `width` is not listed in full.
+        """
+        xp, place = namespace(queries), device(queries)
+        n, n_points = queries.shape[0], scorer.points.shape[0]
+        tile = xp.empty(n * _TILE_COLUMNS, dtype=queries.dtype, device=place)
+        counts = xp.zeros(n, dtype=xp.int64, device=place)
+        parts, small = [], xp.int16 if n < 2**15 else xp.int64
+        for start in range(0, n_points, _TILE_COLUMNS):
+            columns = min(_TILE_COLUMNS, n_points - start)
+            out = tile[: n * columns].reshape(n, columns)
+            scores = scorer.scores(queries, slice(start, start + columns), out)
+            flat = xp.nonzero((scores >= cutoff).reshape(-1))[0]
+            rows = flat // columns
+            counts += _count(rows, n)
+            if int(xp.max(counts)) > self.width:
+                listed = counts[rows] <= self.width
+                flat, rows = flat[listed], rows[listed]
+            points = flat - rows * columns + start
+            parts.append((xp.astype(rows, small), points, scores.reshape(-1)[flat]))
+        rows, points, scores = (xp.concat(list(part)) for part in zip(*parts, strict=True))
+        order = xp.argsort(rows, stable=True)  # int16 is sorted in a single pass
+        return xp.astype(rows[order], xp.int64), points[order], scores[order], counts
 
 
 def _coordinates(mask: Array) -> tuple[Array, Array]:
