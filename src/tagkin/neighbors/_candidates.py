@@ -1,4 +1,4 @@
-"""Candidates for the k nearest points, found from rounded scores: all k nearest, and few others.
+"""Candidates for the k nearest points from rounded scores: all k nearest, and few others.
 
 Each function returns the candidates (n×w), ascending and padded with −1, and a mask of queries (n,)
 that it leaves undecided, because they have too many candidates to list, or too few.
@@ -19,7 +19,7 @@ __all__ = ["FEW_POINTS", "SampledCutoff", "candidates_among_all", "candidates_by
 _GROUP = 32  # scores that share one maximum
 _TILE_COLUMNS = 512  # with 512 queries, scores that stay in the cache
 FEW_POINTS = 16_384  # with no more, all scores of a query are kept
-_SAMPLED = 24  # with more, one point in so many sets the score that candidates must reach
+_SAMPLED = 24  # with more, a sample of 1 in 24 points sets the score that candidates must reach
 
 
 def candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
@@ -118,7 +118,7 @@ class SampledCutoff:
         sample = scorer.scores(queries, slice(None, None, self.stride))
         cutoff = low_cutoff(sample, self.rank) - slack
         if not scorer.euclidean and bool(xp.all(cutoff > 0)):
-            # queries scaled to a cutoff of 1: comparing with one number is much faster
+            # scale queries to a cutoff of 1, because comparing with one number is much faster
             queries, slack, cutoff = queries / cutoff, slack / cutoff, 1.0
         rows, points, scores, counts = self._list_points(scorer, queries, cutoff)
         # too few, by bad luck with the sample; or too many points that are alike
