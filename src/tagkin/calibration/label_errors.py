@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, expit, row_blocks, run_parallel
+from tagkin.arrays import Array, expit, row_blocks
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number, Size
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
+from tagkin.arrays.threads import run_parallel
 from tagkin.calibration.error_sums import ErrorSums, Expected
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, positions_among, summarize
 from tagkin.errors import InvalidInput

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.arrays import Array, block_rows, clip, matmul, namespace, on_accelerator
+from tagkin.arrays import Array, block_rows, namespace, on_accelerator
+from tagkin.arrays.linalg import matmul
 
 __all__ = ["Scorer", "pair_blocks"]
 
-_PAIRS = 2**12  # the vectors of so many fit the cache
-_TERMS = 2**12  # of a sum; NumPy's buffer holds twice as many
+_PAIRS = 2**11  # pairs whose vectors fit in the cache
+_TERMS = 2**12  # terms of a sum; NumPy's buffer holds twice as many
 
 
 class Scorer:
@@ -28,7 +29,7 @@ class Scorer:
         self.is_zero = norms == 0
 
     def scores(self, queries: Array, columns: Any, out: Array | None = None) -> Array:
-        """Scores (n × number of points) for the points that a slice selects."""
+        """Return scores (n × number of points) for the points that a slice selects."""
         transposed = self.points[columns].T
         out = matmul(queries, transposed, out)
         if self.euclidean:
@@ -36,11 +37,10 @@ class Scorer:
         return out
 
     def rounding(self, queries: Array) -> Array:
-        """How far the score of a point may lie below that of one that is no nearer, shape (n, 1).
+        """Return how far a point's score may be below that of a farther point, shape (n, 1).
 
         Points are ranked by their computed distances. Both scores and both distances round, by at
-        most (m + 4) u of ‖q‖‖p‖ and of ‖q − p‖²/2, in whatever order their m terms are added; u is
-        half of ε.
+        most (m + 4) u of ‖q‖‖p‖ and of ‖q − p‖²/2, for any order of their m terms; u is half of ε.
         """
         xp = namespace(queries)
         length = xp.linalg.vector_norm(queries, axis=1, keepdims=True)
@@ -49,7 +49,7 @@ class Scorer:
         return float(xp.finfo(queries.dtype).eps) * (queries.shape[1] + 8) * size
 
     def distances(self, queries: Array, candidates: Array) -> Array:
-        """Distance of each query (n×m) to each of its own candidates (n×w), pair by pair."""
+        """Return the distance of each query (n×m) to each of its own candidates (n×w), by pairs."""
         xp = namespace(queries)
         difference = xp.take(self.points, xp.reshape(candidates, (-1,)), axis=0)
         difference = xp.reshape(difference, (*candidates.shape, -1))
@@ -57,24 +57,24 @@ class Scorer:
         squares = sums_of_squares(difference)
         if self.euclidean:
             return xp.sqrt(squares)
-        # for unit vectors 1 − q·p = ‖q − p‖²/2, which keeps its digits where they are near
+        # for unit vectors 1 − q·p = ‖q − p‖²/2, which is accurate for near points, too
         zero = self.is_zero[candidates] | xp.all(queries == 0, axis=1)[:, None]
         return xp.where(zero, xp.ones_like(squares), squares / 2)
 
     def distances_by_score(self, queries: Array, scores: Array) -> Array:
-        """Distances (n×k) that scores (n×k) of queries (n×m) stand for, with their rounding."""
+        """Return distances (n×k) from scores (n×k) of queries (n×m), with their rounding."""
         xp = namespace(scores)
         if not self.euclidean:
-            return clip(1 - scores, 0, None)
+            return (1 - scores).clip(0, None)
         half_squares = xp.sum(queries * queries, axis=1, keepdims=True) / 2
-        return xp.sqrt(clip(2 * (half_squares - scores), 0, None))
+        return xp.sqrt((2 * (half_squares - scores)).clip(0, None))
 
 
 def sums_of_squares(values: Array) -> Array:
-    """Sums of squares over the last axis of an array (n×w×m), which may be overwritten.
+    """Return sums of squares over the last axis of an array (n×w×m), which may be overwritten.
 
-    Every sum has the same order, wherever it is in the array. A library's own has not, with more
-    terms than its buffer holds; so NumPy is given fewer. Elsewhere halves are added repeatedly.
+    Every sum has the same order of terms. NumPy changes the order if there are more terms than its
+    buffer holds, so it gets fewer. Other libraries add halves repeatedly.
     """
     if isinstance(values, np.ndarray):
         parts = (values[..., i : i + _TERMS] for i in range(0, values.shape[-1], _TERMS))
@@ -89,7 +89,7 @@ def sums_of_squares(values: Array) -> Array:
 
 
 def pair_blocks(queries: Array, width: int) -> Iterator[slice]:
-    """Slices over queries (n×m), so that the work for `width` pairs of each fits memory."""
+    """Yield slices over queries (n×m) whose `width` pairs per query fit in memory."""
     n, m = queries.shape
     step = block_rows(width * (2 * queries.dtype.itemsize * m + 32), queries)
     if not on_accelerator(queries):

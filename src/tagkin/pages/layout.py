@@ -6,8 +6,10 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
 
-from tagkin.arrays import Array, one_thread, row_blocks, to_numpy
+from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays.threads import blas_threads
 from tagkin.errors import InvalidInput
 
 __all__ = ["lay_out", "leading_directions", "place_others"]
@@ -44,7 +46,7 @@ def lay_out(X: Array, random_state: int = 0, *, n_laid_out: int = 5000) -> np.nd
         raise InvalidInput(f"X must have the shape (n, d), a row per photograph; found {X.shape}.")
     n, d = X.shape
     sample = np.sort(np.random.default_rng(random_state).permutation(n)[:n_laid_out])
-    with one_thread():
+    with blas_threads(1), threadpool_limits(1, "openmp"):
         leading = leading_directions(X, sample, random_state) if n and d else np.zeros((n, 0))
         if n < 5 or not np.ptp(leading[sample], axis=0).any():
             return _first_two(leading)

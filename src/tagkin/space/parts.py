@@ -17,11 +17,11 @@ from tagkin.arrays import (
     as_block,
     check_features,
     check_label_matrix,
-    matmul,
     namespace,
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.linalg import matmul
 from tagkin.space.moments import Moments
 from tagkin.space.semantic_space import SemanticSpace
 from tagkin.space.views import IndicatorView

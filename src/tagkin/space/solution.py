@@ -9,16 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    like,
-    matmul,
-    namespace,
-    pivoted_cholesky,
-    solve_triangular,
-    to_numpy,
-)
+from tagkin.arrays import Array, as_block, like, namespace, to_numpy
+from tagkin.arrays.linalg import matmul, pivoted_cholesky, solve_triangular
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput

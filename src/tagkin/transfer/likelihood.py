@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # it imports its submodules at first use
 
-from tagkin.arrays import Array, clip, expit, like, namespace, on_accelerator
+from tagkin.arrays import Array, expit, like, namespace, on_accelerator
 from tagkin.transfer.pairs import Pairs
 
 __all__ = [
@@ -84,7 +84,7 @@ def _logistic(x: Array) -> tuple[Array, Array]:
     xp = namespace(x)
     small = xp.exp(-xp.abs(x))
     beyond = 1 / (1 + small)
-    return xp.log1p(small) + clip(-x, 0, None), xp.where(x > 0, small * beyond, beyond)
+    return xp.log1p(small) + (-x).clip(0, None), xp.where(x > 0, small * beyond, beyond)
 
 
 def smooth(p: Array) -> Array:

@@ -30,14 +30,7 @@ import numpy as np
 import scipy.sparse
 from array_api_compat import device
 
-from tagkin.arrays import (
-    Array,
-    block_rows,
-    like,
-    namespace,
-    on_accelerator,
-    to_numpy,
-)
+from tagkin.arrays import Array, block_rows, like, namespace, on_accelerator, to_numpy
 from tagkin.transfer.logistic_features import Basis, Columns, Features
 
 __all__ = ["LogisticFit", "Unknown", "fit_logistic"]

@@ -9,16 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from array_api_compat import device
 
-from tagkin.arrays import (
-    Array,
-    eigh,
-    like,
-    matmul,
-    namespace,
-    on_accelerator,
-    solve_triangular,
-    to_numpy,
-)
+from tagkin.arrays import Array, like, namespace, on_accelerator, to_numpy
+from tagkin.arrays.linalg import eigh, matmul, solve_triangular
 
 __all__ = ["Basis", "Columns", "Features", "orthogonal_basis"]
 

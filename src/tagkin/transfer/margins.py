@@ -6,7 +6,8 @@ import numpy as np
 import scipy  # it imports its submodules at first use
 import scipy.sparse
 
-from tagkin.arrays import Array, blas_threads_for, row_blocks, to_numpy
+from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays.threads import blas_threads_for
 from tagkin.neighbors import Neighbors
 from tagkin.transfer._lists import on_device_of
 

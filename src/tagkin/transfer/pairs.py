@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, like, namespace, on_accelerator, segment_sums, to_numpy
+from tagkin.arrays import Array, like, namespace, on_accelerator, to_numpy
 from tagkin.transfer._lists import label_rows
 
 __all__ = ["Pairs"]
@@ -161,15 +161,15 @@ class _DeviceTable:
     def votes(self, weights: Array) -> Array:
         xp = namespace(self._slot)
         double = xp.empty(0, dtype=xp.float64, device=self._slot.device)
-        return segment_sums(like(weights, double).reshape(-1)[self._slot], self._bounds)
+        return _segment_sums(like(weights, double).reshape(-1)[self._slot], self._bounds)
 
     def by_weight(self, by_pair: Array) -> np.ndarray:
         order, bounds = self._pairs_by_weight
-        return to_numpy(segment_sums(by_pair[order], bounds))
+        return to_numpy(_segment_sums(by_pair[order], bounds))
 
     def by_label(self, by_pair: Array) -> np.ndarray:
         order, bounds = self._pairs_by_label
-        return to_numpy(segment_sums(by_pair[order], bounds))
+        return to_numpy(_segment_sums(by_pair[order], bounds))
 
     @cached_property
     def _pairs_by_weight(self) -> tuple[Array, Array]:
@@ -190,3 +190,11 @@ class _DeviceTable:
         xp = namespace(group)
         order = xp.argsort(group, stable=True)
         return order, xp.searchsorted(group[order], self._numbers(n_groups + 1, group))
+
+
+def _segment_sums(values: Array, bounds: Array) -> Array:
+    """Return sums of consecutive values (E,) on a device, from each bound (S+1,) to the next.
+
+    Their order is fixed, unlike that of sums by index.
+    """
+    return namespace(values).segment_reduce(values, "sum", offsets=bounds, unsafe=True)

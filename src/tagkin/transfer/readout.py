@@ -15,16 +15,14 @@ from tagkin.arrays import (
     Array,
     as_block,
     check_integer,
-    check_seed,
-    cholesky,
     expit,
     like,
-    matmul,
     namespace,
     on_accelerator,
     row_blocks,
 )
 from tagkin.arrays.labels import label_names
+from tagkin.arrays.linalg import cholesky, matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Indices, Number, Whole
 from tagkin.errors import InvalidInput
@@ -223,9 +221,8 @@ class LogisticReadout(LabelTransfer):
         n = embeddings.shape[0]
         r = min(n, self.n_landmarks, max(256, n // 8))
         rows = np.arange(n)
-        check_seed(self.random_state)
-        if r < n:  # seeding takes most of the time for a small collection
-            rng = check_random_state(self.random_state)
+        rng = check_random_state(self.random_state)
+        if r < n:
             rows = np.sort(rng.choice(n, size=r, replace=False))
         # an array on a device cannot be indexed by an array on the host
         index = namespace(embeddings).asarray(rows, device=embeddings.device)
