@@ -198,7 +198,7 @@ class KinReadout(NeighborTransfer):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected, complete=complete)
-        fresh = check_complete(complete, _length(y))
+        fresh = None if complete is None else check_complete(complete, _length(y))
         known, n_known = self.complete_, self.labels_.shape[0]
         before = self.rejected_
         added = None
