@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.catalogue import Catalogue, carried_tags, load_model, teach
+from tagkin.catalogue import Catalogue
 
 from .conftest import call, lines
 from .synthetic import make_photographs, write_sidecar, write_tag_file
@@ -364,7 +364,7 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, cata
     (learned,) = on("train")
     assert learned["rejected"] == len(no["decisions"])
     with Catalogue(catalogue, write=False) as opened:
-        annotator, _ = load_model(opened)
+        annotator, _ = opened.model.load()
     assert not bare & {os.path.relpath(path) for path in annotator.paths_}
     unsaid = annotator.estimator_.unannotated_
     assert (unsaid.n_accepted_, unsaid.n_rejected_) == (len(yes["decisions"]), len(no["decisions"]))
@@ -379,7 +379,7 @@ def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue
     (found,) = on("scan", "--tags", "fewer.jsonl")
     assert bare in found["retagged"]
     with Catalogue(catalogue, write=False) as opened:
-        annotator, _ = load_model(opened)
+        annotator, _ = opened.model.load()
         row = [Path(path).name for path in annotator.paths_].index(bare)
         files = [str(world.photos / name) for name in world.tags_of if "red" in name]
 
@@ -388,10 +388,10 @@ def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue
             return {Path(k.file).name for one in suggested for s in one.suggestions for k in s.kin}
 
         assert bare in kin()
-        assert teach(annotator, carried_tags(opened)) == 1
+        assert opened.model.teach(annotator) == 1
         assert annotator.tags_[row] == []
         assert bare not in kin()
-        assert teach(annotator, carried_tags(opened)) == 0
+        assert opened.model.teach(annotator) == 0
     (again,) = on("suggest", "--threshold", "0.1")
     assert again["taught"] == 1
 

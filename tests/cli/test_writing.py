@@ -73,7 +73,7 @@ def test_written_undone_and_in_the_history(on, run, photos, catalogue):
 def test_sentences_for_people(run, photos, catalogue):
     where = ("--catalogue", catalogue)
     assert "nothing to write" in run("write", *where).stderr
-    assert "nothing to undo" in run("undo", *where).stderr
+    assert "Nothing to undo" in run("undo", *where).stderr
     run("accept", "--tag", "red", "--at-least", "0.5", *where)
     said = run("write", "--dry-run", "--sidecars", "img.xmp", *where)
     assert "Would write" in said.stderr

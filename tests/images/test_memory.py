@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from tagkin.images import UnreadableImage
-from tagkin.images._pixels import rgb_pixels
 from tagkin.images.memory import DecodingMemory
+from tagkin.images.pixels import rgb_pixels
 from tagkin.machine import memory_at_hand
 
 PATIENCE = 300.0  # seconds

@@ -374,7 +374,7 @@ def test_two_steps_back_end_where_the_address_says(window: Window) -> None:
     page.wait_for_function(show, arg=seen[0].rpartition("/")[2])
     with page.expect_response(f"**{seen[1]}"):
         held[0].continue_()
-    page.evaluate("() => new Promise(done => setTimeout(done, 100))")
+    window.settle()
     assert page.evaluate("location.pathname") == seen[0]
     assert page.evaluate(show, seen[0].rpartition("/")[2])
     for route in held[1:]:

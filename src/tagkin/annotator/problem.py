@@ -31,7 +31,7 @@ _MANY = 2000  # images; from here on, three folds leave enough to learn from
 _PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
 _SHARE = 4  # held-out scores take this part of the memory if not all of them fit
 _MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case: more teach little
-_MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
+MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
 _FEWEST_LABELS = 64
 _PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: several, in a fifth
 
@@ -206,7 +206,7 @@ def _fit_memory(
     """Return how many images, which labels (None for all of all) and how many dimensions fit."""
     n, n_labels = Y.shape
     memory = memory_at_hand() if memory is None else memory
-    n_images, n_scored, n_dimensions = n, min(n_labels, _MOST_OWN), _MOST_LABELS
+    n_images, n_scored, n_dimensions = n, min(n_labels, MOST_OWN), _MOST_LABELS
     if memory is not None and _PER_SCORE * n * n_scored > memory:
         n_scores = memory // (_PER_SCORE * _SHARE)
         n_images = max(FEWEST, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))

@@ -27,7 +27,7 @@ def opened(
     near: Path | None = None,
     dry_run: bool = False,
 ) -> Catalogue:
-    """The catalogue that a command means; see `tagkin.catalogue.find_catalogue`."""
+    """The catalogue that a command means; see `tagkin.catalogue.open_catalogue`."""
     from tagkin.catalogue import open_catalogue
 
     found = open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
@@ -80,10 +80,10 @@ def filters_of(
     types: Sequence[str] | None = None,
 ) -> Filters:
     """The filters that options say."""
-    from tagkin.catalogue import Filters, past_run
+    from tagkin.catalogue import Filters
 
     if run is not None:
-        past_run(catalogue, run)  # there has to be one
+        catalogue.runs.get(run)  # there has to be one
     return Filters(
         tags=tuple(tags or ()),
         at_least=at_least,
@@ -100,12 +100,10 @@ def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
 
     A name that there is neither here nor in the catalogue is a mistake in the command.
     """
-    from tagkin.catalogue import content_of
-
     usable, problems = [], []
     for path in paths:
         try:
-            content_of(catalogue, path)
+            catalogue.photographs.content_of(path)
         except InvalidInput as error:
             if not os.path.lexists(catalogue.absolute(path)):
                 raise

@@ -36,7 +36,7 @@ def decide_on(
     catalogue: Path | None,
 ) -> None:
     """Accept or reject what the options name, and tell what that was."""
-    from tagkin.catalogue import ACCEPTED, decide
+    from tagkin.catalogue import ACCEPTED
 
     command = "accept" if verdict == ACCEPTED else "reject"
     near = photos[0] if photos and catalogue is None and photos[0].exists() else None
@@ -47,7 +47,7 @@ def decide_on(
                 f"say which suggestions to {command}: photographs, --tag, --at-least, --below, "
                 "--run, --folder, --type; or --all."
             )
-        decided = decide(one, verdict, filters, note=note, dry_run=dry_run)
+        decided = one.decisions.decide(verdict, filters, note=note, dry_run=dry_run)
         if as_json:
             send(json_line(_document(one, decided, dry_run)))
         elif dry_run:

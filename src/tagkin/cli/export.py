@@ -36,17 +36,15 @@ def run(
     They are what only the catalogue holds: tags and photographs are in your files. `tagkin import`
     reads them again, here or on another machine. Photographs go by their content.
     """
-    from tagkin.catalogue import export_lines
-
     check_target(output, overwrite, (".jsonl",))
     if dry_run and output is None:
         raise typer.BadParameter("--dry-run is for --output: nothing is written without it.")
     with opened(catalogue) as one:
         if output is None:
-            for line in export_lines(one):
+            for line in one.export_lines():
                 send(json_line(line))
             return
-        lines = [json_line(line) for line in export_lines(one)]
+        lines = [json_line(line) for line in one.export_lines()]
     if not dry_run:
         write_file(output, "".join(lines))
     would = "would be " if dry_run else ""

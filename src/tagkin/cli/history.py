@@ -13,7 +13,7 @@ from tagkin.cli.output import data, json_line, say, send, shown_text
 from tagkin.cli.tables import count, rule
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Decisions, PastRun
+    from tagkin.catalogue import DecisionCounts, PastRun
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -52,11 +52,9 @@ def run(
     --json tells everything that is kept of a run: id, what (the command), started_at and ended_at
     (null if it did not end), model, parameters, outcome, undoes and undone_by.
     """
-    from tagkin.catalogue import count_decisions, history
-
     with opened(catalogue) as one:
-        found = history(one, n)
-        decided = count_decisions(one, [past.id for past in found])
+        found = one.runs.history(n)
+        decided = one.runs.count_decisions([past.id for past in found])
     if as_json:
         for past in found:
             send(json_line(past.to_dict()))
@@ -76,7 +74,7 @@ def run(
         say("No runs yet.")
 
 
-def _sentence(past: PastRun, decided: Decisions | None) -> str:
+def _sentence(past: PastRun, decided: DecisionCounts | None) -> str:
     """Tell what a run did, whether it ended, and whether it was taken back."""
     if past.ended_at is None:
         return f"{past.what}: not finished"
@@ -86,7 +84,7 @@ def _sentence(past: PastRun, decided: Decisions | None) -> str:
     return f"{said}; taken back by run {past.undone_by}" if past.undone_by else said
 
 
-def _deed(past: PastRun, decided: Decisions | None) -> str:
+def _deed(past: PastRun, decided: DecisionCounts | None) -> str:
     def n(name: str) -> int:
         value = past.outcome.get(name)
         return value if isinstance(value, int) else 0

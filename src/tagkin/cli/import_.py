@@ -37,10 +37,8 @@ def run(
     that importing twice changes nothing; of two decisions on one tag of a photograph, the later
     one holds.
     """
-    from tagkin.catalogue import import_lines
-
     with opened(catalogue, "import", write=True, dry_run=dry_run) as one:
-        found = import_lines(one, _lines(file))
+        found = one.import_lines(_lines(file))
     if as_json:
         send(json_line(vars(found) | {"dry_run": dry_run}))
         return

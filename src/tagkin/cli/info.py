@@ -40,7 +40,7 @@ def run(
     """
     if model is None:
         with opened(catalogue) as one:
-            model = one.learned_model()
+            model = one.model.folder()
     found = _facts(model)
     if as_json:
         send(json_line(found))

@@ -33,10 +33,8 @@ def plan_from_files(
 
 def plan_from_catalogue(annotator: Annotator, catalogue: Path | None, as_json: bool) -> None:
     """Tell what would be learned from the photographs of a catalogue."""
-    from tagkin.catalogue import to_learn_from
-
     with opened(catalogue, "train") as one:
-        some, n_all = to_learn_from(one)
+        some, n_all = one.model.to_learn_from()
         told = {
             "run": None,
             "dry_run": True,

@@ -182,13 +182,13 @@ def _prepared(
     verbose: bool,
 ) -> Catalogue:
     """A catalogue with suggestions, open for writing: scanned, learned from, suggested for."""
-    from tagkin.catalogue import open_for_scan, scan
+    from tagkin.catalogue import open_for_scan
 
     with progress_bar() as step:
         catalogue = open_for_scan(folder, path, command="review")
         try:
             tell_others(catalogue, path)
-            found = scan(catalogue, tag_file_in(catalogue, tags), column, progress=step)
+            found = catalogue.scan(tag_file_in(catalogue, tags), column, progress=step)
             failures = [*found.failures, *_suggested(catalogue, vocabulary, step)]
         except BaseException:
             catalogue.close()
@@ -199,22 +199,19 @@ def _prepared(
 
 def _suggested(catalogue: Catalogue, vocabulary: str, step: Progress) -> list[Any]:
     """Suggest where nothing was suggested yet; what could not be read."""
-    from tagkin.catalogue import SUGGESTED, load_model, needs_of, refit, suggest, suggest_by_name
     from tagkin.errors import MissingExtra
 
-    needs = needs_of(catalogue)
+    needs = catalogue.model.needs()
     if not needs.suggestions:
         return []
     if not needs.tags:
         if needs.model:
-            return refit(catalogue, progress=step).failures
-        return suggest(
-            catalogue, *load_model(catalogue), SUGGESTED, partial=False, progress=step
-        ).failures
+            return catalogue.model.refit(progress=step).failures
+        return catalogue.model.suggest_for_review(progress=step).failures
     from tagkin.annotator import Annotator
 
     try:
-        found = suggest_by_name(catalogue, Annotator(), words_of(vocabulary), progress=step)
+        found = catalogue.model.suggest_by_name(Annotator(), words_of(vocabulary), progress=step)
     except MissingExtra as error:
         note(f"no photograph carries a tag, and none can be suggested by name: {error}")
         return []

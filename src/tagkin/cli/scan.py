@@ -70,11 +70,11 @@ def run(
     edited is recognised, and what you decided stays with it. Nothing in the folder is changed.
     With --dry-run, photographs that are new or changed are read, and nothing is kept of it.
     """
-    from tagkin.catalogue import open_for_scan, scan
+    from tagkin.catalogue import open_for_scan
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
         tell_others(opened, catalogue)
-        found = scan(opened, tag_file_in(opened, tags), column, progress=step)
+        found = opened.scan(tag_file_in(opened, tags), column, progress=step)
         facts_of = _facts(opened, found, dry_run)
     problems = report_problems(found.failures, verbose)
     if as_json:
@@ -87,9 +87,7 @@ def run(
 
 
 def _facts(catalogue: Catalogue, found: Scan, dry_run: bool) -> dict[str, Any]:
-    from tagkin.catalogue import count_photographs
-
-    counts = count_photographs(catalogue)
+    counts = catalogue.photographs.count()
     return {
         "folder": relative(catalogue.root),
         "catalogue": relative(catalogue.path),
@@ -98,7 +96,7 @@ def _facts(catalogue: Catalogue, found: Scan, dry_run: bool) -> dict[str, Any]:
         "photographs": counts["n_photographs"],
         "files": counts["n_files"],
         "untagged": counts["n_untagged"],
-        "tags": catalogue.value("SELECT count(*) FROM tags WHERE n_found > 0"),
+        "tags": sum(tag.n_found > 0 for tag in catalogue.tags.list_all()),
         "unchanged": found.n_unchanged,
         "added": found.added,
         "moved": [{"from": old, "to": new} for old, new in found.moved],

@@ -23,10 +23,8 @@ Examples:
 
 def run(as_json: options.AsJson = False, catalogue: options.Catalogue = None) -> None:
     """Tell how a collection stands: what is tagged, suggested, decided, and left to do."""
-    from tagkin.catalogue import status_of
-
     with opened(catalogue) as one:
-        found = status_of(one)
+        found = one.status()
     if as_json:
         plain = found.to_dict()
         send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))

@@ -75,11 +75,10 @@ def list_(
     Quality is the average precision on photographs that the last training held out: how well the
     tag is told from others. Tags that may be one, such as dog and dogs, are pointed out.
     """
-    from tagkin.catalogue import list_tags, near_duplicates
-
     only_one(json=as_json, csv=as_csv)
     with opened(catalogue) as one:
-        found = list_tags(one, text=text, forgotten=forgotten)
+        found = one.tags.list_all(text=text, forgotten=forgotten)
+        pairs = one.tags.duplicates(text=text, forgotten=forgotten)
     if as_json:
         for tag in found:
             send(json_line(tag.to_dict()))
@@ -87,7 +86,6 @@ def list_(
         send(_csv(found, verbatim))
     else:
         _show(found)
-        pairs = near_duplicates(found)
         if pairs:
             named = ", ".join(f"{one.keep} and {one.others[0]}" for one in pairs[:_NAMED])
             more = ", …" if len(pairs) > _NAMED else ""
@@ -174,10 +172,8 @@ def restore(
     TAG is a tag of its own again. Decisions that were taken meanwhile stay with the tag that it
     was merged into; the next scan tells apart what stands in files.
     """
-    from tagkin.catalogue import restore_tag
-
     with opened(catalogue, "tags restore", write=not dry_run) as one:
-        found = restore_tag(one, tag, dry_run=dry_run)
+        found = one.tags.restore(tag, dry_run=dry_run)
     _report(found, "restore", dry_run, as_json)
 
 
@@ -192,10 +188,8 @@ def duplicates(
     They differ in spelling, as singular and plural, or by one letter where one of the two is
     rare. Nothing is merged unless you say so: each line is a command that would do it.
     """
-    from tagkin.catalogue import list_tags, near_duplicates
-
     with opened(catalogue) as one:
-        found = near_duplicates(list_tags(one))
+        found = one.tags.duplicates()
     if as_json:
         for group in found:
             send(json_line(vars(group) | {"others": list(group.others)}))
@@ -219,10 +213,8 @@ def _change(
     as_json: bool,
     catalogue: options.Catalogue,
 ) -> None:
-    from tagkin.catalogue import change_tags
-
     with opened(catalogue, f"tags {what}", write=not dry_run) as one:
-        found = change_tags(one, what, tags, into, dry_run=dry_run)
+        found = one.tags.change(what, tags, into, dry_run=dry_run)
     _report(found, what, dry_run, as_json)
 
 

@@ -14,7 +14,7 @@ from tagkin.cli.progress import progress_bar
 from tagkin.cli.tables import count, file_table, show
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Catalogue, Undone
+    from tagkin.catalogue import Catalogue, UndoResult
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -51,11 +51,9 @@ def run(
     A file that cannot be written is named and stays as it is, and the command ends with 1; the same
     command tries it again.
     """
-    from tagkin.catalogue import undo_run
-
     with opened(catalogue, "undo", write=not dry_run) as one:
         with progress_bar() as step:
-            result = undo_run(one, number, dry_run=dry_run, progress=step)
+            result = one.undo(number, dry_run=dry_run, progress=step)
         if as_json:
             send(json_line(_document(one, result, dry_run)))
         else:
@@ -70,7 +68,7 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def _document(catalogue: Catalogue, result: Undone, dry_run: bool) -> dict[str, object]:
+def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[str, object]:
     return {
         "run": result.run,
         "undoes": result.undoes.id,
@@ -87,7 +85,7 @@ def _document(catalogue: Catalogue, result: Undone, dry_run: bool) -> dict[str, 
     }
 
 
-def _show(catalogue: Catalogue, result: Undone) -> None:
+def _show(catalogue: Catalogue, result: UndoResult) -> None:
     rows = [(one.file, ", ".join(map(shown_tag, one.tags))) for one in result.files]
     rows += [(one.path, shown_tag(one.tag)) for one in result.decisions]
     if not rows:
@@ -101,7 +99,7 @@ def _show(catalogue: Catalogue, result: Undone) -> None:
     data().print()
 
 
-def _sentence(result: Undone, dry_run: bool) -> str:
+def _sentence(result: UndoResult, dry_run: bool) -> str:
     what = f"run {result.undoes.id} ({result.undoes.what})"
     if result.undoes.what == "write":
         done = count(len(result.files), "file")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,27 +57,24 @@ def learn_from_catalogue(
     annotator: Annotator, catalogue: Path | None, given: dict[str, Any], step: Progress
 ) -> dict[str, Any]:
     """Learn from the photographs and tags of a catalogue; what to tell of it."""
-    from tagkin.catalogue import train
-
     with opened(catalogue, "train", write=True) as one:
         parameters = {name: value for name, value in given.items() if value not in (None, False)}
-        run = train(one, annotator, parameters, progress=step)
-        n_all, n_rejected = one.rows(
-            "SELECT (SELECT count(DISTINCT content) FROM photographs WHERE gone IS NULL), "
-            "(SELECT total(n_rejected) FROM tags)"
-        )[0]
+        run = one.model.train(annotator, parameters, progress=step)
         return {
             "run": run,
             "dry_run": False,
             "folder": relative(one.root),
             "catalogue": relative(one.path),
             "model": relative(one.model_folder),
-            "photographs": {"found": n_all, "used": len(annotator.files_)},
+            "photographs": {
+                "found": one.photographs.count()["n_photographs"],
+                "used": len(annotator.files_),
+            },
             "tags": {
                 "learned": len(annotator.vocabulary_.names_),
                 "dropped": dict(annotator.vocabulary_.dropped_),
             },
-            "rejected": int(n_rejected),
+            "rejected": one.suggestions.progress().n_rejected,
             "denoised": float(annotator.blend_),
         }
 
@@ -117,11 +113,9 @@ def report_learned(
 
 def model_of_catalogue(catalogue: Path | None, photo: Path | None = None) -> tuple[Path, Path]:
     """The folder of the model that was learned from a collection, and that of its photographs."""
-    from tagkin.catalogue import load_model
-
     near = photo if catalogue is None and photo is not None and photo.exists() else None
     with _near(catalogue, near) as one:
-        load_model(one)  # or what to do
+        one.model.load()  # or what to do
         return one.model_folder, one.root
 
 
@@ -130,40 +124,14 @@ def undecided(
 ) -> list[Finding]:
     """What an audit finds, less what a person has decided on, in the names that tags have now."""
     with opened(catalogue) as one:
-        names = dict(
-            one.rows(
-                "SELECT s.name, CASE WHEN t.forgotten THEN NULL ELSE t.name END "
-                "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id)"
-            )
-        )
-        decided = _pairs(
-            one,
-            "SELECT p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content AND p.gone IS NULL WHERE d.holds",
-        )
-        carried = _pairs(
-            one,
-            "SELECT p.path, t.name FROM found f JOIN tags t ON t.id = f.tag "
-            "JOIN photographs p ON p.id = f.photograph AND p.gone IS NULL",
-        )
-    asked = None if n is None else n + len(decided)
-    while True:
-        every = annotator.audit(asked, kind=kind)
-        left: dict[tuple[str, str, str], Finding] = {}
-        for found in every:
-            tag = names.get(found.tag, found.tag)
-            pair = found.file, tag
-            if tag is None or pair in decided or (found.kind == "missing" and pair in carried):
-                continue
-            left.setdefault((*pair, found.kind), replace(found, tag=tag))
-        if n is None or asked is None or len(left) >= n or len(every) < asked:
-            return list(left.values())[:n]
-        asked *= 2
-
-
-def _pairs(catalogue: Catalogue, query: str) -> set[tuple[str, str]]:
-    """Photographs and tags, as a query tells them."""
-    return {(catalogue.absolute(path), tag) for path, tag in catalogue.rows(query)}
+        decided = one.suggestions.progress()
+        asked = None if n is None else n + decided.n_accepted + decided.n_rejected
+        while True:
+            every = annotator.audit(asked, kind=kind)
+            left = one.doubts.select_undecided(every)
+            if n is None or asked is None or len(left) >= n or len(every) < asked:
+                return left[:n]
+            asked *= 2
 
 
 def _near(catalogue: Path | None, near: Path | None) -> Catalogue:
@@ -194,18 +162,15 @@ def suggest_in_catalogue(
 
     Which they are is for `listed` to tell, where it is given.
     """
-    from tagkin.catalogue import load_model, stored_suggestions, suggest
-
     with (
         progress_bar() as step,
         _features(keep_features, dry_run) as cache,
         opened(catalogue, "suggest", write=True, dry_run=dry_run) as one,
     ):
         step("Opening the model", 0, 1)
-        annotator, fingerprint = load_model(one, cache)
+        annotator, fingerprint = one.model.load(cache)
         annotator.vocabulary_.leaf_only |= leaf_only
-        found = suggest(
-            one,
+        found = one.model.suggest(
             annotator,
             fingerprint,
             wanted,
@@ -213,10 +178,8 @@ def suggest_in_catalogue(
             only_untagged=only_untagged,
             progress=step,
         )
-        expected = one.value(
-            "SELECT total(confidence) FROM suggestions WHERE run = ?", (found.run,)
-        )
-        each = [] if listed is None else stored_suggestions(one, found.run)
+        expected = one.suggestions.expected_of_run(found.run)
+        each = [] if listed is None else one.suggestions.of_run(found.run)
     problems = report_problems(found.failures, verbose)
     told = {
         "run": None if dry_run else found.run,
@@ -263,12 +226,10 @@ def _features(keep: bool, dry_run: bool) -> AbstractContextManager[FeatureCache 
 
 def explain_in_catalogue(catalogue: Path | None, photo: Path, n_kin: int, as_json: bool) -> None:
     """Tell of every tag of a photograph who says so."""
-    from tagkin.catalogue import explain_photograph
-
     near = photo if catalogue is None and photo.exists() else None
     with opened(catalogue, near=near) as one:
         (path,) = paths_in(one, [photo])
-        found = explain_photograph(one, path)
+        found = one.explain(path)
         if as_json:
             send(json_line(_document(one, found, n_kin)))
         else:

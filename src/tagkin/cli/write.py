@@ -80,7 +80,6 @@ def run(
     If a file cannot be written, the command names it, leaves all files of that photograph as they
     were, writes the others, and ends with 1. The next run finishes an interrupted run.
     """
-    from tagkin.catalogue import write_accepted
     from tagkin.collection.sidecars import Convention
 
     convention = None if sidecars is None else Convention(sidecars)
@@ -88,8 +87,8 @@ def run(
     with opened(catalogue, "write", write=not dry_run, near=near) as one:
         filters = filters_of(one, photos, tags, at_least, below, of_run, folder, types)
         with progress_bar() as step:
-            result = write_accepted(
-                one, filters, convention=convention, embed=embed, dry_run=dry_run, progress=step
+            result = one.write(
+                filters, convention=convention, embed=embed, dry_run=dry_run, progress=step
             )
         if as_json:
             send(json_line(_document(one, result, dry_run)))
@@ -134,8 +133,6 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
 
 
 def _sentence(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
-    from tagkin.catalogue import content_of
-
     files = [one for one in result.files if one.state != "there"]
     if not files and not result.failures:
         return "There is nothing to write: no accepted tag is missing in a file."
@@ -148,7 +145,7 @@ def _sentence(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
     n_new = sum(one.is_new for one in files)
     what += f", {n_new:,} of them new" if n_new else ""
     paths = {one.photograph for one in files}
-    contents = {content_of(catalogue, path) for path in paths}
+    contents = {catalogue.photographs.content_of(path) for path in paths}
     if len(contents) < len(paths):
         what += f", for {photographs(len(contents), len(paths))}"
     if dry_run:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tagkin.collection import find_keywords, find_photographs
+from tagkin.collection.discovery import find_photographs
+from tagkin.collection.keywords import find_keywords
 from tagkin.collection.matching import match_table
 from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, Parameter, StorageError, UnreadableImage, pip_install

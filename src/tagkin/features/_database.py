@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from tagkin.errors import StorageError
 from tagkin.features import _schema
-from tagkin.features._schema import Unusable, is_damage, transaction
+from tagkin.features._schema import Unusable
+from tagkin.sqlite import is_damage, transaction
 
 __all__ = ["Database"]
 
@@ -151,7 +152,7 @@ class Database:
         except Unusable as error:
             raise StorageError(str(error)) from error
         except (sqlite3.Error, OSError) as error:
-            lost = _schema.is_damage_or_full(error)
+            lost = _schema.is_lost(error)
             remedy = " `tagkin cache clear` removes it." if lost else ""
             raise StorageError(
                 f"The cache in {self._folder} cannot be {verb}: {_reason(error)}.{remedy}"

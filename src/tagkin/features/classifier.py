@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from tagkin.arrays import matmul
+from tagkin.arrays.linalg import matmul
 from tagkin.errors import InvalidInput
 
 __all__ = ["Classifier", "imagenet_synsets", "join_classifiers"]

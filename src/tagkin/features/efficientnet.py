@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier, imagenet_synsets, join_classifiers
 from tagkin.features.onnx_sessions import open_session
+from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
     from tagkin.features._graphs import Graph
@@ -331,7 +331,6 @@ class _Layers(dict[str, np.ndarray]):
         return len(self[f"{prefix}_depthwise_conv.weight"])
 
 
-@functools.cache
 def _weights_file(version: _Version) -> Path:
     """Find the weights in their package without importing it, and check their hash."""
     spec = importlib.util.find_spec(version.package)
@@ -341,10 +340,16 @@ def _weights_file(version: _Version) -> Path:
             f"it with: {version.install}"
         )
     path = Path(spec.submodule_search_locations[0]) / version.file
-    digest = sha256_of_file(path)
+    digest = _hash_once(path)
     if digest != version.sha256:
         raise StorageError(
             f"{path} is not the expected file of weights: its SHA-256 is {digest}, expected "
             f"{version.sha256}. Install the package again: {version.install} --force-reinstall"
         )
     return path
+
+
+@functools.cache
+def _hash_once(path: Path) -> str:
+    """Return the SHA-256 of a file, read once in this process."""
+    return sha256_of_file(path)

@@ -12,7 +12,6 @@ import numpy as np
 from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
-from tagkin.images._pixels import rgb_pixels
 from tagkin.images.blocks import refuse_shredded
 from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of_file, open_header
@@ -20,6 +19,7 @@ from tagkin.images.jpeg import Scan, TooManySegments, first_scan
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_limit import pillow_limit
 from tagkin.images.pillow_warnings import quiet
+from tagkin.images.pixels import rgb_pixels
 from tagkin.images.raw import RAW, developed, preview
 
 __all__ = ["MAX_PIXELS", "decode"]

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagkin.arrays import Array, check_features, check_integer, eigh, row_blocks, to_numpy
+from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
+from tagkin.arrays.linalg import eigh
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows

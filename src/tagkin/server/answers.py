@@ -5,24 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tagkin.catalogue import (
-    Catalogue,
-    Kin,
-    Open,
-    Pictured,
-    TagCounts,
-    doubted_acceptances,
-    doubtful,
-    explain_photograph,
-    pictured,
-    pictured_photographs,
-    resolve_tag,
-    search,
-    suggestions_for,
-    tag_name,
-    tags_of,
-    to_review,
-)
+from tagkin.catalogue import Catalogue, ContentFile, Kin, OpenSuggestion, TagCounts
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.thumbnails import SIZES
@@ -44,7 +27,7 @@ __all__ = [
 ]
 
 
-def card(one: Pictured) -> dict[str, Any]:
+def card(one: ContentFile) -> dict[str, Any]:
     """A photograph as a page shows it: its name, and the addresses of its pictures."""
     folder, _, name = one.path.rpartition("/")
     sizes = {n: f"thumbnails/{n}/{one.content}-{one.digest[:16]}.jpg" for n in SIZES}
@@ -94,17 +77,15 @@ def next_tag(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any] | N
 
 
 def suggestions_answer(
-    catalogue: Catalogue, order: Order, tag: int, n: int, after: Open | None
+    catalogue: Catalogue, order: Order, tag: int, n: int, after: OpenSuggestion | None
 ) -> dict[str, Any]:
     """Suggestions of a tag, the surest first; `next` is where the following part begins."""
-    tag = resolve_tag(catalogue, tag)  # a page may be older than the tag's name
-    name = tag_name(catalogue, tag)
-    if name is None:
-        raise NotFound(f"There is no tag with the number {tag}.")
+    counts = catalogue.tags.count(tag)
+    tag = counts.id  # a page may be older than the tag's name
     found = order.suggestions(catalogue, tag, n, after)
     last = found[-1] if len(found) == n else None
     return {
-        "tag": {"id": tag, "name": shown(name)} | _left(catalogue, order, tag),
+        "tag": {"id": tag, "name": shown(counts.name)} | _left(catalogue, order, tag),
         "suggestions": _suggestion_cards(catalogue, found),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
@@ -117,7 +98,7 @@ def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[s
         return {"question": None}
     return {
         "question": {
-            "tag": {"id": asked.tag, "name": shown(tag_name(catalogue, asked.tag) or "")},
+            "tag": {"id": asked.tag, "name": shown(catalogue.tags.count(asked.tag).name)},
             "suggestions": _suggestion_cards(catalogue, asked.suggestions),
             "expected_right": round(asked.expected_right, 1),
             "expected_actions": round(asked.expected_actions, 1),
@@ -125,9 +106,9 @@ def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[s
     }
 
 
-def _suggestion_cards(catalogue: Catalogue, each: Sequence[Open]) -> list[dict[str, Any]]:
+def _suggestion_cards(catalogue: Catalogue, each: Sequence[OpenSuggestion]) -> list[dict[str, Any]]:
     """Return cards of the suggested photographs that are there, with what a decision keeps."""
-    there = pictured(catalogue, [one.content for one in each])
+    there = catalogue.photographs.files_of([one.content for one in each])
     return [
         card(there[one.content]) | {"confidence": round(one.confidence, 4), "run": one.run}
         for one in each
@@ -143,9 +124,9 @@ def asked_page(catalogue: Catalogue, order: Order, asked: dict[str, Any]) -> dic
 
 def _left(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:
     """How many suggestions of a tag are open, and how many of these are likely right."""
-    row = catalogue.row("SELECT n_suggested, expected FROM tags WHERE id = ?", (tag,)) or (0, 0.0)
-    expected = order.expected().get(tag, row[1])
-    return {"suggested": row[0], "expected": round(max(0.0, expected), 1)}
+    counts = catalogue.tags.count(tag)
+    expected = order.expected().get(tag, counts.expected)
+    return {"suggested": counts.n_suggested, "expected": round(max(0.0, expected), 1)}
 
 
 # --- by photograph -------------------------------------------------------------------------
@@ -153,19 +134,21 @@ def _left(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:
 
 def next_photograph(catalogue: Catalogue, after: int) -> int | None:
     """The next photograph that has suggestions; from the start again after the last."""
-    found = to_review(catalogue, 1, after) or to_review(catalogue, 1)
+    found = catalogue.photographs.to_review(1, after) or catalogue.photographs.to_review(1)
     return found[0][0] if found else None
 
 
 def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[str, Any]:
     """A photograph: its suggestions with their kin, and its tags with who says so."""
-    one = pictured(catalogue, [content]).get(content)
+    one = catalogue.photographs.files_of([content]).get(content)
     if one is None:
         raise NotFound(f"There is no photograph with the number {content}.")
-    suggested = suggestions_for(catalogue, content)
-    explained = explain_photograph(catalogue, one.path)
+    suggested = catalogue.suggestions.for_photograph(content)
+    explained = catalogue.explain(one.path)
     kin = _kin_cards(catalogue, [s.kin for s in suggested])
-    numbers = tags_of(catalogue, [s.tag for s in suggested] + [tag.tag for tag in explained.tags])
+    numbers = catalogue.tags.numbers_of(
+        [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
+    )
     now = order.confidences(content, [numbers[one.tag] for one in suggested])
     rows: list[dict[str, Any]] = [
         {
@@ -205,7 +188,7 @@ def _rounded(share: float | None) -> float | None:
 
 def _kin_cards(catalogue: Catalogue, each: Sequence[Sequence[Kin]]) -> list[list[dict[str, Any]]]:
     """Kin with their pictures, those that are there."""
-    there = pictured(catalogue, {kin.content for some in each for kin in some})
+    there = catalogue.photographs.files_of({kin.content for some in each for kin in some})
     return [
         [
             card(there[kin.content]) | {"share": round(kin.share, 4)}
@@ -224,11 +207,11 @@ def doubts_answer(
 ) -> dict[str, Any]:
     """Tags that seem wrong or missing, the surest first; or those accepted, the least sure."""
     if kind == "accepted":
-        found = doubted_acceptances(catalogue, order.doubted(), n, start)
+        found = catalogue.doubts.among_accepted(order.doubted(), n, start)
     else:
-        found = doubtful(catalogue, kind, n, start)
-    there = pictured(catalogue, [one.content for one in found])
-    numbers = tags_of(catalogue, [one.tag for one in found])
+        found = catalogue.doubts.list_open(kind, n, start)
+    there = catalogue.photographs.files_of([one.content for one in found])
+    numbers = catalogue.tags.numbers_of([one.tag for one in found])
     kin = _kin_cards(catalogue, [one.kin for one in found])
     return {
         "doubts": [
@@ -261,10 +244,9 @@ def search_answer(
     after: int,
 ) -> dict[str, Any]:
     """Photographs that carry tags, or none, or whose path has a text in it."""
-    found = search(catalogue, tags, untagged=untagged, name=name, n=n, after=after)
-    rows = pictured_photographs(catalogue, [number for number, _ in found])
+    found = catalogue.photographs.search(tags, untagged=untagged, name=name, n=n, after=after)
     return {
-        "photographs": [_result(path, one) for _, path, one in rows],
+        "photographs": [_result(path, one) for _, path, one in found],
         "next": found[-1][0] if len(found) == n else None,
     }
 
@@ -273,7 +255,7 @@ def similar_answer(
     catalogue: Catalogue, found: Sequence[tuple[int, float]]
 ) -> list[dict[str, Any]]:
     """Photographs with how similar each is, those that are there."""
-    there = pictured(catalogue, [content for content, _ in found])
+    there = catalogue.photographs.files_of([content for content, _ in found])
     return [
         card(there[content]) | {"similarity": round(cosine, 4)}
         for content, cosine in found
@@ -281,7 +263,7 @@ def similar_answer(
     ]
 
 
-def _result(path: str, one: Pictured | None) -> dict[str, Any]:
+def _result(path: str, one: ContentFile | None) -> dict[str, Any]:
     if one is not None:
         return card(one._replace(path=path))
     folder, _, name = path.rpartition("/")  # the last scan could not read it

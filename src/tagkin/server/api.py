@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from tagkin.catalogue import Decided, Open, Shown, complete_tag, history, tags_of
-from tagkin.catalogue.batches import Pair
+from tagkin.catalogue import Decided, OpenSuggestion, Pair, Shown
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers
 from tagkin.server.overview import overview_answer, runs_answer
@@ -109,7 +108,7 @@ def tags(request: Request, start: Number = 0, n: Some = 200) -> Any:
 def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "") -> Any:
     """Tags for what was typed so far."""
     with review_of(request).readers.one() as catalogue:
-        found = complete_tag(catalogue, text)
+        found = catalogue.tags.complete(text)
     return {"tags": [{"id": number, "name": name} for number, name in found]}
 
 
@@ -223,16 +222,16 @@ def overview(request: Request) -> Any:
 def runs(request: Request, n: Some = 50) -> Any:
     """The last runs."""
     with review_of(request).readers.one() as catalogue:
-        return {"runs": runs_answer(catalogue, history(catalogue, n))}
+        return {"runs": runs_answer(catalogue, catalogue.runs.history(n))}
 
 
-def cursor(text: str | None) -> Open | None:
+def cursor(text: str | None) -> OpenSuggestion | None:
     """Where a part of a list of suggestions ended."""
     if text is None:
         return None
     sure, _, content = text.partition(":")
     try:
-        found = Open(int(content), "", float(sure))
+        found = OpenSuggestion(int(content), "", float(sure))
     except ValueError:
         found = None
     if found is None or not 0 <= found.content <= _MOST:
@@ -301,7 +300,7 @@ def redo(request: Request, body: Redo) -> Any:
 def _taken_back(review: Review, done: Decided) -> Any:
     names = list(dict.fromkeys(one.tag for one in done.each))[:_FEW]
     with review.readers.one() as catalogue:
-        numbers = tags_of(catalogue, names)
+        numbers = catalogue.tags.numbers_of(names)
     return {
         "run": done.run,
         "decisions": len(done),

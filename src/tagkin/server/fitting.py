@@ -15,7 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tagkin.catalogue import SUGGESTED, Catalogue, load_model, refit, suggest
+from tagkin.catalogue import Catalogue
 from tagkin.errors import TagkinError
 from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.server.mapping import write_map
@@ -33,10 +33,10 @@ def main(path: str, job: str) -> int:
     try:
         with Catalogue(Path(path), write=True, is_lent=True) as catalogue:
             if job == "fit":
-                refit(catalogue, progress=_tell)
+                catalogue.model.refit(progress=_tell)
             elif job == "suggest":
-                suggest(catalogue, *load_model(catalogue), SUGGESTED, partial=False, progress=_tell)
-            write_map(catalogue, *load_model(catalogue), progress=_tell)
+                catalogue.model.suggest_for_review(progress=_tell)
+            write_map(catalogue, *catalogue.model.load(), progress=_tell)
     except TagkinError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tagkin.catalogue import Catalogue, Open, TagCounts, load_model, model_of
+from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.errors import TagkinError
 from tagkin.server.order import Asked, StoredOrder, Verdict
 
@@ -65,14 +65,16 @@ class LiveOrder:
         return sorted(found, key=lambda one: rank.get(one.id, len(rank)))
 
     def suggestions(
-        self, catalogue: Catalogue, tag: int, n: int, after: Open | None
-    ) -> Sequence[Open]:
+        self, catalogue: Catalogue, tag: int, n: int, after: OpenSuggestion | None
+    ) -> Sequence[OpenSuggestion]:
         """The surest first, as far as they are known by now."""
         live, _, rank = self._known
         if live is None or tag not in rank:  # such as one that was not learned yet
             return self._stored.suggestions(catalogue, tag, n, after)
         last = None if after is None else (after.confidence, after.content)
-        found = [Open(content, "", p, live.run) for content, p in live.for_tag(tag, n, last)]
+        found = [
+            OpenSuggestion(content, "", p, live.run) for content, p in live.for_tag(tag, n, last)
+        ]
         # Undo may reopen suggestions that came after it was opened. One place stays empty: a full
         # page has another one behind it.
         if len(found) < n - 1:
@@ -98,7 +100,7 @@ class LiveOrder:
             return self._stored.question(catalogue, strategy)
         (one,) = found
         pairs = zip(one.contents, one.confidences, strict=True)
-        shown = [Open(content, "", p, live.run) for content, p in pairs]
+        shown = [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
         return Asked(one.tag, shown, one.expected_right, one.expected_actions)
 
     def doubted(self) -> Sequence[tuple[int, int, float]]:
@@ -187,11 +189,11 @@ class LiveOrder:
         """From the catalogue as it is now; None where nothing was learned, or can be."""
         try:
             with Catalogue(self._path, write=False) as catalogue:
-                if model_of(catalogue) is None:
+                if catalogue.model.fingerprint() is None:
                     return None
                 from tagkin.catalogue.live_review import LiveReview  # takes seconds to import
 
-                return LiveReview.open(catalogue, load_model(catalogue)[0])
+                return LiveReview.open(catalogue, catalogue.model.load()[0])
         except (TagkinError, OSError, MemoryError):
             return None  # the stored order does
 

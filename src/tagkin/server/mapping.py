@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from tagkin.catalogue import Carrying, Catalogue, carried_tags
+from tagkin.catalogue import Catalogue, TaggedContent
 from tagkin.collection import Progress
 from tagkin.filesystem import write_whole
 
@@ -41,7 +41,7 @@ def map_path(catalogue: Path) -> Path:
 class _Placed(NamedTuple):
     """Photographs that could be read, in the semantic space and, some of them, as they look."""
 
-    each: list[Carrying]
+    each: list[TaggedContent]
     embeddings: np.ndarray
     drawn: list[int]
     """Which of them are drawn."""
@@ -88,9 +88,9 @@ def write_map(
 
 
 def _placed(catalogue: Catalogue, annotator: Annotator, step: Progress) -> _Placed:
-    every = carried_tags(catalogue)
+    every = catalogue.photographs.with_tags()
     chosen = set(random.Random(0).sample(range(len(every)), min(_N_DRAWN, len(every))))  # noqa: S311
-    each: list[Carrying] = []
+    each: list[TaggedContent] = []
     drawn: list[int] = []
     blocks, features = [np.zeros((0, 1), np.float16)], [np.zeros((0, 1), np.float32)]
     for start in range(0, len(every), _BLOCK):

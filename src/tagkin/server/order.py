@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tagkin.catalogue import Catalogue, Open, TagCounts, list_tags, open_for_tag
+from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 
 __all__ = ["Asked", "Order", "StoredOrder", "Verdict"]
 
@@ -22,7 +22,7 @@ class Asked(NamedTuple):
     """A page to ask: one tag, and photographs that may show it, the surest first."""
 
     tag: int
-    suggestions: Sequence[Open]
+    suggestions: Sequence[OpenSuggestion]
     expected_right: float
     expected_actions: float
     """Keys and clicks that it is likely to take."""
@@ -51,8 +51,8 @@ class Order(Protocol):
         ...
 
     def suggestions(
-        self, catalogue: Catalogue, tag: int, n: int, after: Open | None
-    ) -> Sequence[Open]:
+        self, catalogue: Catalogue, tag: int, n: int, after: OpenSuggestion | None
+    ) -> Sequence[OpenSuggestion]:
         """Suggestions of a tag, the surest first, from after one of them."""
         ...
 
@@ -96,14 +96,14 @@ class StoredOrder:
 
     def tags(self, catalogue: Catalogue) -> list[TagCounts]:
         """Those with most right suggestions first, as far as confidences tell."""
-        found = [one for one in list_tags(catalogue) if one.n_suggested]
+        found = [one for one in catalogue.tags.list_all() if one.n_suggested]
         return sorted(found, key=lambda one: (-one.expected, one.name))
 
     def suggestions(
-        self, catalogue: Catalogue, tag: int, n: int, after: Open | None
-    ) -> Sequence[Open]:
+        self, catalogue: Catalogue, tag: int, n: int, after: OpenSuggestion | None
+    ) -> Sequence[OpenSuggestion]:
         """As they are stored."""
-        return open_for_tag(catalogue, tag, n, after)
+        return catalogue.suggestions.for_tag(tag, n, after)
 
     def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
         """None is another."""
@@ -119,7 +119,7 @@ class StoredOrder:
 
         best, value = None, -1.0
         for tag in self.tags(catalogue)[:_N_LOOKED_AT]:
-            found = open_for_tag(catalogue, tag.id, _PAGE)
+            found = catalogue.suggestions.for_tag(tag.id, _PAGE)
             page = best_page(
                 np.array([one.confidence for one in found]),
                 strategy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tagkin.catalogue import Catalogue, PastRun, history, list_tags, status_of
+from tagkin.catalogue import Catalogue, PastRun
 from tagkin.server.answers import tag_row
 from tagkin.server.order import Order
 from tagkin.templating import shown
@@ -22,7 +22,7 @@ def overview_answer(
     catalogue: Catalogue, order: Order, n_tags: int = 300, n_runs: int = 30
 ) -> dict[str, Any]:
     """How much is tagged, how good each of the most frequent tags is, and the last runs."""
-    status, live = status_of(catalogue), order.expected()
+    status, live = catalogue.status(), order.expected()
     return {
         "folder": shown(status.root),
         "photographs": status.n_photographs,
@@ -35,8 +35,8 @@ def overview_answer(
         "rejected": status.n_rejected,
         "to_write": status.n_to_write,
         "model": status.model,
-        "tags": [tag_row(one, live) for one in list_tags(catalogue)[:n_tags]],
-        "runs": runs_answer(catalogue, history(catalogue, n_runs)),
+        "tags": [tag_row(one, live) for one in catalogue.tags.list_all()[:n_tags]],
+        "runs": runs_answer(catalogue, catalogue.runs.history(n_runs)),
     }
 
 
@@ -63,15 +63,10 @@ def _decisions_text(catalogue: Catalogue, run: PastRun) -> str | None:
     n = run.outcome.get("decisions")
     if run.what not in _DECIDING or not isinstance(n, int) or n > _LOOKED_THROUGH:
         return None
-    rows = catalogue.rows(
-        "SELECT t.name, sum(d.verdict > 0), sum(d.verdict < 0) FROM decisions d "
-        "JOIN tags t ON t.id = d.tag WHERE d.run = ? GROUP BY t.id ORDER BY count(*) DESC, t.name",
-        (run.id,),
-    )
-    counts = zip(
-        ("accepted", "rejected"), (sum(row[k] for row in rows) for k in (1, 2)), strict=True
-    )
-    done = ", ".join(f"{n:,} {word}" for word, n in counts if n)
+    rows = catalogue.runs.tags_decided_by(run.id)
+    n_accepted, n_rejected = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    counts = {"accepted": n_accepted, "rejected": n_rejected}
+    done = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n)
     names = [shown(name) for name, _, _ in rows[:_N_NAMED]]
     more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
     return f"{done}: {', '.join(names)}{more}" if done else None

@@ -9,7 +9,6 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from tagkin.catalogue import tag_name
 from tagkin.errors import NotFound
 from tagkin.server import answers
 from tagkin.server.api import NOT_PLACED, Cursor, Doubted, Number, Some, Strategy, cursor, review_of
@@ -127,7 +126,7 @@ def search(
             found = answers.search_answer(
                 catalogue, tags=tag or [], untagged=untagged, name=name or None, n=n, after=after
             )
-        names = [{"id": one, "name": tag_name(catalogue, one)} for one in tag or []]
+        names = [{"id": one, "name": catalogue.tags.count(one).name} for one in tag or []]
     asked = {"tags": names, "untagged": untagged, "name": name, "similar": similar}
     return _page(request, "search", found=found, asked=asked)
 

@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 
-from tagkin.catalogue import pictured
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnails import SIZES, Thumbnails
 
@@ -53,12 +52,10 @@ class ThumbnailPrefetcher:
         last = 0
         while True:
             with self._readers.one() as catalogue:
-                rows = catalogue.rows(
-                    "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?", (last, _BLOCK)
-                )
-                contents = pictured(catalogue, [content for (content,) in rows]).values()
-                files = [(catalogue.absolute(file.path), file.digest) for file in contents]
-            if not rows:
+                contents = catalogue.photographs.contents_after(last, _BLOCK)
+                there = catalogue.photographs.files_of(contents).values()
+                files = [(catalogue.absolute(file.path), file.digest) for file in there]
+            if not contents:
                 return
             missing = [pair for pair in files if not self._thumbnails.has(pair[1], SIZES[0])]
             for file, digest in missing:
@@ -67,7 +64,7 @@ class ThumbnailPrefetcher:
                 self._thumbnails.picture(file, digest, SIZES[0])
             if self._is_closed.wait(_PAUSE):
                 return
-            ((last,),) = rows[-1:]
+            last = contents[-1]
 
 
 def _step_back() -> None:

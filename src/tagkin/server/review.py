@@ -9,24 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tagkin.catalogue import (
-    Batch,
-    Catalogue,
-    Decided,
-    Shown,
-    decide_batch,
-    last_batch,
-    last_undone,
-    model_of,
-    needs_of,
-    pictured,
-    progress,
-    redo_batch,
-    take_back,
-    undo_batch,
-    verdicts_of,
-)
-from tagkin.catalogue.batches import Pair
+from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown
 from tagkin.server.background import BackgroundFit
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order, StoredOrder
@@ -105,14 +88,13 @@ class Review:
         together: bool = False,
         step: str | None = None,
     ) -> Batch:
-        """Decide in one step, as `decide_batch`; it is on the disk when this returns.
+        """Decide in one step, as `Decisions.decide_pairs`; it is on the disk when this returns.
 
         A window that got no answer sends the same `step` again: its own decisions may change.
         """
         with self._writing:
             before = self._steps.get(step or "", [])
-            batch = decide_batch(
-                self._writer,
+            batch = self._writer.decisions.decide_pairs(
                 accepted,
                 rejected,
                 only_open=only_open,
@@ -121,7 +103,7 @@ class Review:
             )
             if batch.run is not None:
                 self._keep_answer(step, batch)
-                self.order.learn(verdicts_of(self._writer, batch.run))
+                self.order.learn(self._writer.decisions.verdicts_after(batch.run))
                 self._changed()
         self.order.catch_up()
         self._fit_if_due()
@@ -130,22 +112,22 @@ class Review:
     def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
         """Undo a run, by default the last one; the same `step` again changes nothing."""
         if run is None:
-            return self._undo(undo_batch, step)
-        return self._undo(lambda catalogue: take_back(catalogue, run), step)
+            return self._undo(self._writer.decisions.undo_last, step)
+        return self._undo(lambda: self._writer.decisions.undo(run), step)
 
     def redo(self, *, step: str | None = None) -> Decided:
         """Redo what was undone last; the same `step` again changes nothing."""
-        return self._undo(redo_batch, step)
+        return self._undo(self._writer.decisions.redo_last, step)
 
-    def _undo(self, change: Callable[[Catalogue], Decided], step: str | None) -> Decided:
+    def _undo(self, change: Callable[[], Decided], step: str | None) -> Decided:
         with self._writing:
             for before in self._steps.get(step or "", []):
                 if isinstance(before, Decided):
                     return before
-            done = change(self._writer)
+            done = change()
             if done.run is not None:
                 self._keep_answer(step, done)
-                self.order.learn(verdicts_of(self._writer, done.run))
+                self.order.learn(self._writer.decisions.verdicts_after(done.run))
                 self._changed()
         self.order.catch_up()
         return done
@@ -165,7 +147,7 @@ class Review:
         """The progress line, what can be undone, and what the background is at."""
         self._fit_if_due()
         with self.readers.one() as catalogue:
-            now, live = progress(catalogue), self.order.expected()
+            now, live = catalogue.suggestions.progress(), self.order.expected()
             return {
                 "version": self.version,
                 "photographs": now.n_photographs,
@@ -174,8 +156,8 @@ class Review:
                 "expected": round(sum(live.values()) if live else now.expected, 1),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
-                "can_undo": last_batch(catalogue) is not None,
-                "can_redo": last_undone(catalogue) is not None,
+                "can_undo": catalogue.decisions.last_run() is not None,
+                "can_redo": catalogue.decisions.last_undo() is not None,
                 "is_live": self.order.is_live,
                 "is_opening": self.order.is_opening,
                 "fit": self.fit.state(),
@@ -184,13 +166,13 @@ class Review:
     def file_of(self, content: int) -> tuple[str, str] | None:
         """Where a photograph is and its digest; None where there is none of that number."""
         with self.readers.one() as catalogue:
-            found = pictured(catalogue, [content]).get(content)
+            found = catalogue.photographs.files_of([content]).get(content)
             return None if found is None else (catalogue.absolute(found.path), found.digest)
 
     def wish_for(self, contents: Sequence[int], size: int) -> None:
         """Let thumbnails be made that the next page will ask for."""
         with self.readers.one() as catalogue:
-            found = pictured(catalogue, contents)
+            found = catalogue.photographs.files_of(contents)
             wishes = [
                 (catalogue.absolute(found[c].path), found[c].digest, size)
                 for c in contents
@@ -206,7 +188,7 @@ class Review:
             return
         self._looked_at = now
         with self.readers.one() as catalogue:
-            needs, model = needs_of(catalogue), model_of(catalogue)
+            needs, model = catalogue.model.needs(), catalogue.model.fingerprint()
         if self.fit.failed_at(needs):
             return
         if needs.is_due and not needs.tags:
@@ -219,7 +201,7 @@ class Review:
     def start_fit(self) -> bool:
         """Start a fit now; False where one is running, or there is nothing to learn from."""
         with self.readers.one() as catalogue:
-            needs = needs_of(catalogue)
+            needs = catalogue.model.needs()
         return not needs.tags and self.fit.start(needs)
 
     def _fitted(self) -> None:

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.errors import UnreadableImage
-from tagkin.filesystem import make_private_file, make_private_folder
 from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
+from tagkin.sqlite import connect, used_bytes
 
 __all__ = ["SIZES", "Picture", "Thumbnails"]
 
@@ -101,7 +101,7 @@ class Thumbnails:
         """Whether some would soon have to make room for others, or none can be kept."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             if self._database is not None:
-                return _used(self._database) > _NEARLY * self._max_bytes
+                return used_bytes(self._database) > _NEARLY * self._max_bytes
         return True
 
     def wish(self, some: list[tuple[str, str, int]]) -> None:
@@ -166,9 +166,7 @@ def _opened(path: Path) -> sqlite3.Connection | None:
     """The database; a damaged one is made again, and None is one that cannot be."""
     for _ in range(2):
         try:
-            make_private_folder(path.parent)
-            make_private_file(path)
-            database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            database = connect(path, "rwc")
             database.execute("PRAGMA journal_mode = WAL").fetchone()
             database.execute("PRAGMA synchronous = NORMAL")  # a kill may lose a few: made again
             database.execute(
@@ -189,7 +187,7 @@ def _opened(path: Path) -> sqlite3.Connection | None:
 
 def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
     """Remove the oldest where there are too many bytes."""
-    used = _used(database)
+    used = used_bytes(database)
     if used <= max_bytes:
         return
     share = 1 - _AFTER_PRUNING * max_bytes / used
@@ -198,15 +196,6 @@ def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
         "LIMIT (SELECT cast(ceil(count(*) * ?) AS INTEGER) FROM thumbnails))",
         (share,),
     )
-
-
-def _used(database: sqlite3.Connection) -> int:
-    """Bytes that are in use."""
-    pages, free, size = (
-        database.execute(f"PRAGMA {what}").fetchone()[0]
-        for what in ("page_count", "freelist_count", "page_size")
-    )
-    return int((pages - free) * size)
 
 
 @cache

@@ -64,7 +64,7 @@ async function more() {
     const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
     for (const one of others) one.tabIndex = -1;
     list.append(...others);
-    list.dataset.next = find("#doubts", page).dataset.next;
+    list.dataset.next = find("#doubts", page)?.dataset.next ?? "";
   } catch (error) {
     complain(error);
   } finally {

@@ -29,6 +29,11 @@ async function explain(image) {
   if (!image.complete || !image.getAttribute("src") || image.naturalWidth) return;
   const { text, isGone } = await findReason();
   if (image.hidden || !image.isConnected) return;
+  if (!isGone && !("again" in image.dataset)) {
+    image.dataset.again = ""; // the review answers, perhaps again: ask once more
+    image.src = image.getAttribute("src");
+    return;
+  }
   const sign = makeSign(text, image.alt);
   if (isGone) sign.dataset.gone = "";
   image.hidden = true;

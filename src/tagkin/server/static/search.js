@@ -115,7 +115,12 @@ async function askWithTyped(form) {
 function ask(form) {
   const data = new FormData(form);
   const given = new URLSearchParams([...data].filter(([, value]) => value !== ""));
-  go(`search?${given}`).then(() => find("#with").focus(), complain);
+  const field = find("#with");
+  go(`search?${given}`).then(() => {
+    if (mode() !== "search") return; // gone elsewhere since
+    find("#with").value = field.value; // typed while the results were on their way
+    find("#with").focus();
+  }, complain);
 }
 
 export function listen() {

@@ -38,26 +38,38 @@ export function get(address) {
 
 export const text = get;
 
-export function post(address, body = {}) {
-  return asked(address, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(PATIENCE),
-  });
+let nBegun = 0; // steps of this window
+let nEnded = 0;
+
+export async function post(address, body = {}) {
+  nBegun += 1;
+  try {
+    return await asked(address, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(PATIENCE),
+    });
+  } finally {
+    nEnded += 1;
+  }
 }
 
-// Calls back with the state whenever it is another one, in this window or in another; with an
-// error where there is none.
+// Calls back with the state whenever it changes, in this window or in another, and with an error if
+// there is no answer. A state that was asked for beside a step of this window is not looked at: it may
+// be older or newer than the state in the answer to the step.
 export function watch(callback, complain, everyMs = 2000) {
   let last = "";
   const look = async () => {
     if (document.visibilityState === "visible") {
       try {
+        const nBefore = nEnded;
         const state = await get("api/state");
-        const now = JSON.stringify(state);
-        if (now !== last) callback(state);
-        last = now;
+        if (nBefore === nBegun && nBegun === nEnded) {
+          const now = JSON.stringify(state);
+          if (now !== last) callback(state);
+          last = now;
+        }
       } catch (error) {
         last = ""; // the next look may find it again
         complain(error);
