@@ -17,11 +17,10 @@ from tagkin.annotator import name_suggestions as by_name
 from tagkin.annotator.describing import describe_photographs, summarize
 from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.annotator.locations import Locations, digest_reader
-from tagkin.annotator.photo_results import LearnedPhotographs
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_tags
 from tagkin.annotator.suggesting import make_rule
-from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
+from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer
 from tagkin.arrays.records import LEFT_OUT, storable
 from tagkin.arrays.rules import FileNames, Text, Texts
