@@ -25,14 +25,14 @@ __all__ = [
     "check_parent",
     "is_litter",
     "is_scratch",
-    "keep_copy",
+    "keep_backup",
     "make_private_file",
     "make_private_folder",
     "open_private",
     "open_without_links",
     "put_back",
-    "put_file",
     "remove_file",
+    "replace_file",
     "scratch_name",
     "sync",
     "sync_folder",
@@ -104,7 +104,7 @@ def make_private_file(path: Path) -> None:
 # --- files take their place --------------------------------------------------------------
 
 
-def put_file(
+def replace_file(
     scratch: Path,
     path: Path,
     check: Callable[[], None] | None = None,
@@ -153,7 +153,7 @@ def put_file(
 def _copy_status(
     name: str, scratch: str, folder: int, like: Path | None, modified: int | None
 ) -> None:
-    """As `put_file` does with names, for files in an open folder: no link is followed."""
+    """As `replace_file` does with names, for files in an open folder: no link is followed."""
     new = os.open(scratch, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder)
     try:
         status = os.fstat(new)
@@ -199,7 +199,7 @@ def _give_owner(file: Path | int, status: os.stat_result) -> None:
                 return
 
 
-def keep_copy(path: Path, copy: Path) -> None:
+def keep_backup(path: Path, copy: Path) -> None:
     """Keep what a file holds under a second name, whatever takes its place under the first.
 
     It is the same file under two names where the file system has such a thing, and with its times.
@@ -274,12 +274,12 @@ def whole_file(
 
     Where anything fails, what was there before is still there, and nothing else. A process that
     is killed may leave the file beside it: `is_scratch` knows its name. The other parameters are
-    those of `put_file`.
+    those of `replace_file`.
     """
     scratch = path.with_name(scratch_name(path.name, f"-{secrets.token_hex(8)}"))
     try:
         yield scratch
-        put_file(scratch, path, check, follow_links=follow_links, like=like, modified=modified)
+        replace_file(scratch, path, check, follow_links=follow_links, like=like, modified=modified)
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -309,7 +309,7 @@ def write_whole(
     like: Path | None = None,
     modified: int | None = None,
 ) -> None:
-    """Write a file, all of it or nothing; the other parameters are those of `put_file`.
+    """Write a file, all of it or nothing; the other parameters are those of `replace_file`.
 
     A new file that is `private` is for this user alone.
     """

@@ -1,8 +1,13 @@
-"""XMP files beside photographs: read, written into, and put back as they were.
+"""Write tags into XMP sidecars or photographs, and undo it.
 
-What is in a sidecar stays. Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and
-``digiKam:TagsList``, what tagkin wrote is said in ``tagkin:Written``, and nothing else changes. No
-photograph is touched, unless `embed_tags` is asked to.
+Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, and
+``tagkin:Written`` records which tags tagkin wrote. Nothing else in a sidecar changes. Only
+`embed_tags` changes photographs.
+
+The modules in reading order: `names` chooses sidecars. `fields` maps tags to XMP properties,
+`editing` adds and removes them in the bytes of a sidecar, with `markup` for text edits and
+`properties` for RDF lists. `writing` and `undo` change sidecar files. `embedding` changes
+photographs with `exiftool`, whose reports `inside` understands.
 """
 
 from tagkin.collection.sidecars.editing import (

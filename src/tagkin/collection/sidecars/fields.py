@@ -1,4 +1,4 @@
-"""What each property of a sidecar says of a tag, and what tagkin's own says of what it wrote."""
+"""How each XMP property represents a tag, and tagkin's own property for written tags."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tagkin.collection.levels import last_level, merged, tidy
-from tagkin.collection.xmp import FIELDS, Field, descriptions, items_of, value_of
+from tagkin.collection.levels import last_level, merge_tags, tidy
+from tagkin.collection.xmp import FIELDS, Field, descriptions, field_words, items_of
 from tagkin.errors import InvalidInput
 
 __all__ = [
     "PROVENANCE",
     "Provenance",
     "WrittenTag",
-    "checked_tags",
+    "check_tags",
     "field_tags",
-    "field_value",
-    "going_values",
     "has_tag",
     "missing_values",
+    "values_to_remove",
     "written_tags",
 ]
 
@@ -32,72 +31,71 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 @dataclass(frozen=True)
 class Provenance:
-    """Who says that tags are right.
+    """The origin of written tags.
 
     Attributes
     ----------
     run : str
-        The run that writes them, as the history of tagkin names it.
+        The run that writes them, as ``tagkin history`` names it.
     confidence : mapping of str to float
-        How sure tagkin was of a tag, a probability; tags that a person gave have none.
+        The probability of each suggested tag; tags from a person have no entry.
     """
 
     run: str
     confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def of(self, tag: str) -> WrittenTag:
-        """What it says of one tag."""
+        """Return the record of a tag."""
         return WrittenTag(tag, self.run, self.confidence.get(tag))
 
 
 @dataclass(frozen=True)
 class WrittenTag:
-    """A tag in a sidecar that tagkin wrote, the run, and how sure it was."""
+    """A tag in a sidecar that tagkin wrote, with its run and confidence."""
 
     tag: str
     run: str
     confidence: float | None = None
 
     def properties(self) -> dict[str, str]:
-        """What the sidecar says of it, by the names there."""
-        said = {"Tag": self.tag, "Run": self.run}
+        """Return the properties of the record in a sidecar."""
+        properties = {"Tag": self.tag, "Run": self.run}
         if self.confidence is not None:
-            said["Confidence"] = f"{self.confidence:.3f}"
-        return said
+            properties["Confidence"] = f"{self.confidence:.3f}"
+        return properties
 
 
 def written_tags(root: Any) -> Iterator[tuple[Any, WrittenTag]]:
-    """The items of a sidecar that say what tagkin wrote, and what they say.
+    """Yield the elements of a sidecar that record tagkin's tags, and their records.
 
-    Other programs may write a structure in its long form: its parts as elements.
+    Other programs may turn the attributes of these elements into child elements.
     """
     for description in descriptions(root):
-        for found in description.findall(PROVENANCE.tag):
-            for item in items_of(found):
-                said = {
-                    name: item.get(f"{{{PROVENANCE.uri}}}{name}")
+        for element in description.findall(PROVENANCE.tag):
+            for item in items_of(element):
+                tag, run, confidence = (
+                    item.get(f"{{{PROVENANCE.uri}}}{name}")
                     or item.findtext(f".//{{{PROVENANCE.uri}}}{name}")
                     for name in ("Tag", "Run", "Confidence")
-                }
-                if said["Tag"]:
-                    sure = _number(said["Confidence"])
-                    yield item, WrittenTag(said["Tag"], said["Run"] or "", sure)
+                )
+                if tag:
+                    yield item, WrittenTag(tag, run or "", _parse_float(confidence))
 
 
-def _number(text: str | None) -> float | None:
+def _parse_float(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
         return None
 
 
-def checked_tags(tags: Iterable[str]) -> list[str]:
-    """Tags in one spelling, each once.
+def check_tags(tags: Iterable[str]) -> list[str]:
+    """Return normalized tags, each once.
 
     Raises
     ------
     InvalidInput
-        If one is empty, or has a character that XML cannot hold.
+        If a tag is empty, or has a character that XML does not allow.
     """
     tags = list(tags)
     for tag in tags:
@@ -105,22 +103,19 @@ def checked_tags(tags: Iterable[str]) -> list[str]:
             raise InvalidInput(f"The tag {tag!r} is empty. Leave it out.")
         if _NOT_IN_XML.search(tidy(tag)):
             raise InvalidInput(
-                f"The tag {tag!r} has a character that no XMP can hold. Rename the tag."
+                f"The tag {tag!r} has a character that XMP does not allow. Rename the tag."
             )
-    return merged(tags)
+    return merge_tags(tags)
 
 
 def field_tags(root: Any, field: Field) -> list[str]:
-    """The tags that one property has, with their levels."""
-    words = [d.attrib[field.tag] for d in descriptions(root) if field.tag in d.attrib]
-    for description in descriptions(root):
-        for found in description.findall(field.tag):
-            words += [value_of(item) for item in items_of(found) or [found]]
+    """Return the tags in a property, with their levels."""
+    words = (word for d in descriptions(root) for word in field_words(d, field))
     return [tag for tag in (tidy(field.read(word)) for word in words) if tag]
 
 
-def field_value(field: Field, tag: str) -> str | None:
-    """A tag as a property has it; None where it cannot have it."""
+def _field_value(field: Field, tag: str) -> str | None:
+    """Return the text of a tag in a property, or None if the property cannot represent it."""
     if field.local == "subject":
         return last_level(tag)
     if field.separator == "|":
@@ -129,56 +124,47 @@ def field_value(field: Field, tag: str) -> str | None:
 
 
 def has_tag(tags: Iterable[str], tag: str) -> bool:
-    """Whether a tag is among others, or is the last level of one of them."""
-    tags = set(tags)
-    return tag in tags or tag in {last_level(one) for one in tags}
+    """Whether a tag is among the tags, or is the last level of one of them."""
+    return any(tag in (other, last_level(other)) for other in tags)
 
 
 def missing_values(
-    field: Field, there: Sequence[str], new: Sequence[str], others: Iterable[str]
+    field: Field, existing: Sequence[str], new: Sequence[str], others: Iterable[str]
 ) -> list[str]:
-    """What a property has to get: the new tags, or all of them where it is made.
+    """Return the texts to add to a property for new tags.
 
-    Parameters
-    ----------
-    field : Field
-    there : sequence of str
-        The tags that it has.
-    new : sequence of str
-        Tags to be added.
-    others : iterable of str
-        Tags that the photograph has in other properties or elsewhere.
+    A property without `existing` tags also gets the `others`, which the photograph has in other
+    properties or elsewhere.
     """
-    wanted = merged([*others, *new])
-    wanted.sort(key=lambda tag: tag in new)  # those that were there come first
-    values = [(tag, field_value(field, tag)) for tag in (new if there else wanted)]
-    if not there and any(value is None for _, value in values):
-        return []  # a list without some of the tags would hide them
-    looked_for = last_level if field.local == "subject" else str
-    missing = (v for tag, v in values if v is not None and not has_tag(there, looked_for(tag)))
+    wanted = merge_tags([*others, *new])
+    wanted.sort(key=lambda tag: tag in new)  # new tags come last
+    values = [(tag, _field_value(field, tag)) for tag in (new if existing else wanted)]
+    if not existing and any(value is None for _, value in values):
+        return []  # an incomplete list would hide the other tags
+    key = last_level if field.local == "subject" else str
+    missing = (v for tag, v in values if v is not None and not has_tag(existing, key(tag)))
     return list(dict.fromkeys(missing))
 
 
-def going_values(
-    there: Mapping[Field, Sequence[str]], added: Iterable[tuple[str, str]]
+def values_to_remove(
+    existing: Mapping[Field, Sequence[str]], added: Iterable[tuple[str, str]]
 ) -> dict[str, Counter[str]]:
-    """What has to be taken out of each property, by its name, and how often.
+    """Return the texts to remove from each property by name, and how often.
 
-    The last level of a tag that was written stays in ``dc:subject`` where another tag that is
-    there now ends in it.
+    The last level of a written tag stays in ``dc:subject`` if a remaining tag ends in it.
     """
-    going: dict[str, Counter[str]] = {field.name: Counter() for field in (*FIELDS, PROVENANCE)}
+    values: dict[str, Counter[str]] = {field.name: Counter() for field in (*FIELDS, PROVENANCE)}
     for name, value in added:
-        if name in going:  # a catalogue may name a property that tagkin does not write
-            going[name][tidy(value)] += 1
-    written = {last_level(tag) for tag in going[PROVENANCE.name]}
-    ends: set[str] = set()
-    for field in FIELDS:  # dc:subject is the last of them
-        wanted = going[field.name]
+        if name in values:  # an imported catalogue may name other properties
+            values[name][tidy(value)] += 1
+    written = {last_level(tag) for tag in values[PROVENANCE.name]}
+    last_levels: set[str] = set()
+    for field in FIELDS:  # dc:subject is the last field
+        wanted = values[field.name]
         if field.local == "subject":
-            for value in ends & written:
+            for value in last_levels & written:
                 wanted.pop(value, None)
-        left = Counter(there[field])
+        left = Counter(existing[field])
         left.subtract({tidy(field.read(value)): n for value, n in wanted.items()})
-        ends |= {last_level(tag) for tag, n in left.items() if n > 0}
-    return going
+        last_levels |= {last_level(tag) for tag, n in left.items() if n > 0}
+    return values
