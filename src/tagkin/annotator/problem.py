@@ -11,7 +11,7 @@ import scipy.sparse
 from tagkin.annotator.deciding import Decisions
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
-from tagkin.machine import memory_at_hand
+from tagkin.machine import available_memory
 from tagkin.model_selection.folds import Fold, make_folds
 
 __all__ = [
@@ -196,7 +196,7 @@ def _fit_memory(
 ) -> tuple[int, np.ndarray | None, int]:
     """Images, labels (None for all of all) and dimensions of a space that memory holds."""
     n, n_labels = Y.shape
-    memory = memory_at_hand() if memory is None else memory
+    memory = available_memory() if memory is None else memory
     n_images, kept, n_dimensions = n, min(n_labels, _MOST_OWN), _MOST_LABELS
     if memory is not None and _PER_SCORE * n * kept > memory:
         n_scores = memory // (_PER_SCORE * _SHARE)
@@ -215,7 +215,7 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
     For measurements, which need a score of every image for every label. `memory` as in
     `choose_part`.
     """
-    memory = memory_at_hand() if memory is None else memory
+    memory = available_memory() if memory is None else memory
     n, n_labels = Y.shape
     needed = _PER_SCORE * n * n_labels
     if memory is None or needed <= memory:

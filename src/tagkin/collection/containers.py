@@ -16,7 +16,7 @@ from tagkin.errors import UnreadableImage
 from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.jpeg import TooManySegments, segments
-from tagkin.images.pillow_warnings import quiet
+from tagkin.images.pillow_settings import quiet
 from tagkin.images.tiff import directories, first_directory
 
 __all__ = ["CAMERA", "MAX_BYTES", "SERIAL", "TAKEN", "Metadata", "find_metadata"]

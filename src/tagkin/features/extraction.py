@@ -138,7 +138,7 @@ def _prepare(run: ExtractionRun, i: int) -> tuple[np.ndarray | None, os.stat_res
         if not run.is_first(i, digest) or run.take_content_from_cache(i, digest):
             return None, status
         pixels = decode(data, min_side=run.backbone.min_side)
-        with decoding_memory.taking(4 * pixels[..., 0].size):  # Pillow's copy of them
+        with decoding_memory.reserve(4 * pixels[..., 0].size):  # Pillow's copy of them
             return run.backbone.prepare(pixels), status
 
 
