@@ -4,9 +4,9 @@ Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsL
 ``tagkin:Written`` records which tags tagkin wrote. Nothing else in a sidecar changes. Only
 `embed_tags` changes photographs.
 
-The modules in reading order: `names` chooses sidecars. `fields` maps tags to XMP properties,
+The modules in reading order: `names` chooses sidecars. `tag_fields` maps tags to XMP properties,
 `editing` adds and removes them in the bytes of a sidecar, with `markup` for text edits and
-`properties` for RDF lists. `writing` and `undo` change sidecar files. `embedding` changes
+`properties` for RDF lists. `sidecar_files` and `restoring` change sidecars. `embedding` changes
 photographs with `exiftool`, whose reports `inside` understands.
 """
 
@@ -25,10 +25,10 @@ from tagkin.collection.sidecars.embedding import (
     untag_copy,
 )
 from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
-from tagkin.collection.sidecars.fields import Provenance, WrittenTag
 from tagkin.collection.sidecars.names import Convention, Naming, Sidecar
-from tagkin.collection.sidecars.undo import Restored, restore
-from tagkin.collection.sidecars.writing import Change, Written, add_tags, remove_scratch
+from tagkin.collection.sidecars.restoring import Restored, restore
+from tagkin.collection.sidecars.sidecar_files import Change, Written, add_tags, remove_scratch
+from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag
 
 __all__ = [
     "Added",

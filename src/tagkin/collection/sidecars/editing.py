@@ -18,7 +18,9 @@ from typing import Any
 from lxml import etree
 
 from tagkin.collection.levels import merge_tags, tidy
-from tagkin.collection.sidecars.fields import (
+from tagkin.collection.sidecars.markup import Markup
+from tagkin.collection.sidecars.properties import Items, add_properties, is_repeated, remove_items
+from tagkin.collection.sidecars.tag_fields import (
     PROVENANCE,
     Provenance,
     WrittenTag,
@@ -29,8 +31,6 @@ from tagkin.collection.sidecars.fields import (
     values_to_remove,
     written_tags,
 )
-from tagkin.collection.sidecars.markup import Markup
-from tagkin.collection.sidecars.properties import Items, add_properties, is_repeated, remove_items
 from tagkin.collection.xmp import FIELDS, RDF, NotXml, descriptions, keywords_of, value_of
 from tagkin.errors import SidecarError
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tagkin.collection.levels import last_level, merge_tags, tidy
 from tagkin.collection.sidecars.editing import Added
-from tagkin.collection.sidecars.fields import missing_values, values_to_remove
+from tagkin.collection.sidecars.tag_fields import missing_values, values_to_remove
 from tagkin.collection.xmp import FIELDS, Field
 
 __all__ = ["READING", "Inside"]

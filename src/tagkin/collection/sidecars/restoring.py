@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.collection.sidecars.editing import NEW, without_tags
-from tagkin.collection.sidecars.writing import put_sidecar, read_sidecar, unchanged_error
+from tagkin.collection.sidecars.sidecar_files import put_sidecar, read_sidecar, unchanged_error
 from tagkin.errors import SidecarError
 from tagkin.filesystem import remove_file
 from tagkin.images.files import content_digest, why

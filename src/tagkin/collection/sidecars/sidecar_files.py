@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.collection.sidecars.editing import Added, with_tags
-from tagkin.collection.sidecars.fields import Provenance
+from tagkin.collection.sidecars.tag_fields import Provenance
 from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import is_scratch, remove_file, write_whole
