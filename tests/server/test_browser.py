@@ -48,7 +48,7 @@ def number(catalogue: Catalogue, name: str) -> int:
 
 def decided(served: SimpleNamespace, verdict: int) -> set[tuple[int, str]]:
     """Contents and tags with a verdict, as they stand in the catalogue."""
-    with served.review.readers.one() as catalogue:
+    with served.review.readers.connection() as catalogue:
         return set(
             catalogue.rows(
                 "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "

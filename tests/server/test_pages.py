@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from tagkin.catalogue import Catalogue
-from tagkin.server.thumbnails import SIZES
+from tagkin.server.thumbnail_cache import SIZES
 from tests.catalogue.suggested import content
 
 from .browser import Browser, Running
