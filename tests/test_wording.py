@@ -15,8 +15,8 @@ def test_one_and_several(n, said):
 
 
 def test_denoising_in_plain_words():
-    assert denoising_text(0) == "no, the tags are taken as they are"
-    assert denoising_text(1.0).startswith("all of the weight of tags comes from photographs")
+    assert denoising_text(0) == "no, the tags are used unchanged"
+    assert denoising_text(1.0).startswith("all of the weight of tags comes from similar")
     assert denoising_text(0.25).startswith("25 % of the weight")
 
 

@@ -13,7 +13,7 @@ from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to
 from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors._scorer import Scorer
-from tagkin.neighbors._search import ranked
+from tagkin.neighbors._search import rank_candidates
 from tagkin.neighbors.base import (
     Neighbors,
     check_excluded,
@@ -154,7 +154,7 @@ class FaissNeighbors(BaseEstimator):
             _, candidates = self._filled_index().search(rows[block], width)
             # ascending, with −1 last, because it is the largest unsigned number
             candidates = np.sort(candidates.view(np.uint64), axis=1).view(np.int64)
-            neighbors.indices[block], neighbors.distances[block] = ranked(
+            neighbors.indices[block], neighbors.distances[block] = rank_candidates(
                 self._scorer(), rows[block], candidates, k
             )
         return neighbors

@@ -94,7 +94,7 @@ def test_a_link_is_not_followed(tmp_path):
     path.rename(moved)
     path.symlink_to(moved)
     after = moved.read_bytes()
-    with pytest.raises(SidecarError, match="a link where a file was"):
+    with pytest.raises(SidecarError, match="a link replaced the file"):
         undo(written)
     assert path.is_symlink()
     assert moved.read_bytes() == after
