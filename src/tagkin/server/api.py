@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from tagkin.catalogue import Decided, Open, Shown, complete_tag, history, tags_of
+from tagkin.catalogue import Catalogue, Decided, Open, Shown, complete_tag, history, tags_of
 from tagkin.catalogue.batches import Pair
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers
@@ -18,7 +19,7 @@ from tagkin.server.session import Review
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
 
-__all__ = ["Cursor", "Doubted", "Number", "PageSize", "Strategy", "cursor", "review_of", "router"]
+__all__ = ["cursor", "reading", "review_of", "router"]
 
 router = APIRouter(prefix="/api")
 
@@ -87,6 +88,14 @@ def review_of(request: Request) -> Review:
     return review
 
 
+@contextmanager
+def reading(request: Request) -> Iterator[tuple[Review, Catalogue]]:
+    """Lend the review of an application and a connection to its catalogue."""
+    review = review_of(request)
+    with review.readers.connection() as catalogue:
+        yield review, catalogue
+
+
 # --- reading ---------------------------------------------------------------------------------
 
 
@@ -99,15 +108,14 @@ def state(request: Request) -> Any:
 @router.get("/tags")
 def tags(request: Request, start: Number = 0, n: PageSize = 200) -> Any:
     """Return tags with suggestions."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
+    with reading(request) as (review, catalogue):
         return answers.tags_answer(catalogue, review.order, start, n)
 
 
 @router.get("/tags/complete")
 def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "") -> Any:
     """Return tags that complete a typed text."""
-    with review_of(request).readers.connection() as catalogue:
+    with reading(request) as (_, catalogue):
         completions = complete_tag(catalogue, text)
     return {"tags": [{"id": number, "name": name} for number, name in completions]}
 
@@ -115,8 +123,7 @@ def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "")
 @router.get("/tags/{tag}/suggestions")
 def suggestions(request: Request, tag: Number, n: PageSize = 60, after: Cursor = None) -> Any:
     """Return a page of a tag's suggestions, and prefetch the thumbnails of the next page."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
+    with reading(request) as (review, catalogue):
         answer = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
         upcoming: list[int] = []
         if answer["next"] is not None:
@@ -129,16 +136,14 @@ def suggestions(request: Request, tag: Number, n: PageSize = 60, after: Cursor =
 @router.get("/question")
 def question(request: Request, strategy: Strategy = "most-right") -> Any:
     """Return the page to ask next, by correct tags per action, or by how much it teaches."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
+    with reading(request) as (review, catalogue):
         return answers.question_answer(catalogue, review.order, strategy)
 
 
 @router.get("/photographs/next")
 def next_photograph(request: Request, after: Number = 0) -> Any:
     """Return the next photograph with suggestions, or null."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
+    with reading(request) as (review, catalogue):
         answer = answers.next_photograph_answer(catalogue, review.order, after)
     if answer is not None and answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
@@ -148,8 +153,7 @@ def next_photograph(request: Request, after: Number = 0) -> Any:
 @router.get("/photographs/{content}")
 def photograph(request: Request, content: Number) -> Any:
     """Return a photograph's suggestions with their kin, and its tags with their sources."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
+    with reading(request) as (review, catalogue):
         answer = answers.photograph_answer(catalogue, review.order, content)
     if answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
@@ -178,8 +182,7 @@ def doubts(
     request: Request, kind: Doubted | None = None, n: PageSize = 60, start: Number = 0
 ) -> Any:
     """Return tags that seem wrong or missing, or doubtful accepted tags."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
+    with reading(request) as (review, catalogue):
         return answers.doubts_answer(catalogue, review.order, kind, n, start)
 
 
@@ -193,7 +196,7 @@ def search(
     after: Number = 0,
 ) -> Any:
     """Return photographs by tag, by name, or without tags."""
-    with review_of(request).readers.connection() as catalogue:
+    with reading(request) as (_, catalogue):
         return answers.search_answer(
             catalogue, tags=tag or [], untagged=untagged, name=name, n=n, after=after
         )
@@ -202,15 +205,14 @@ def search(
 @router.get("/overview")
 def overview(request: Request) -> Any:
     """Return how much is tagged, the quality of tags, and the last runs."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
+    with reading(request) as (review, catalogue):
         return overview_answer(catalogue, review.order)
 
 
 @router.get("/runs")
 def runs(request: Request, n: PageSize = 50) -> Any:
     """Return the last runs."""
-    with review_of(request).readers.connection() as catalogue:
+    with reading(request) as (_, catalogue):
         return {"runs": runs_answer(catalogue, history(catalogue, n))}
 
 

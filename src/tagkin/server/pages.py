@@ -20,6 +20,7 @@ from tagkin.server.api import (
     PageSize,
     Strategy,
     cursor,
+    reading,
     review_of,
 )
 from tagkin.server.assets import assets, assets_version, render
@@ -53,62 +54,57 @@ def home() -> RedirectResponse:
 @router.get("/tags")
 def tags(request: Request) -> HTMLResponse:
     """List the tags with suggestions."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
-        found = answers.tags_answer(catalogue, review.order, 0, 200)
-    return _page(request, "tags", found=found)
+    with reading(request) as (review, catalogue):
+        answer = answers.tags_answer(catalogue, review.order, 0, 200)
+    return _page(request, "tags", answer=answer)
 
 
 @router.get("/tags/{tag}")
 def tag(request: Request, tag: Number, n: PageSize = 60, after: Cursor = None) -> HTMLResponse:
     """Show the suggestions of a tag as a grid."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
-        found = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
-        then = answers.next_tag(catalogue, review.order, found["tag"]["id"])
-    return _page(request, "tag", found=found, then=then, n_asked=n, strategy=None)
+    with reading(request) as (review, catalogue):
+        answer = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
+        then = answers.next_tag(catalogue, review.order, answer["tag"]["id"])
+    return _page(request, "tag", answer=answer, then=then, n_asked=n, strategy=None)
 
 
 @router.get("/question")
 def question(request: Request, strategy: Strategy = "most-right") -> HTMLResponse:
     """Show the best page to ask, of any tag."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
+    with reading(request) as (review, catalogue):
         asked = answers.question_answer(catalogue, review.order, strategy)["question"]
         if asked is None:
-            return _page(
-                request, "tags", found=answers.tags_answer(catalogue, review.order, 0, 200)
-            )
-        found = answers.asked_page(catalogue, review.order, asked)
-        then = answers.next_tag(catalogue, review.order, found["tag"]["id"])
-    return _page(request, "tag", found=found, then=then, n_asked=None, strategy=strategy)
+            answer = answers.tags_answer(catalogue, review.order, 0, 200)
+        else:
+            answer = answers.asked_page(catalogue, review.order, asked)
+            then = answers.next_tag(catalogue, review.order, answer["tag"]["id"])
+    if asked is None:
+        return _page(request, "tags", answer=answer)
+    return _page(request, "tag", answer=answer, then=then, n_asked=None, strategy=strategy)
 
 
 @router.get("/photographs")
 def next_photograph(request: Request, after: Number = 0) -> HTMLResponse:
     """Show the next photograph."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
-        found = answers.next_photograph_answer(catalogue, review.order, after)
-    return _page(request, "photograph", found=found)
+    with reading(request) as (review, catalogue):
+        answer = answers.next_photograph_answer(catalogue, review.order, after)
+    return _page(request, "photograph", answer=answer)
 
 
 @router.get("/photographs/{content}")
 def photograph(request: Request, content: Number) -> HTMLResponse:
     """Show a photograph."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
-        found = answers.photograph_answer(catalogue, review.order, content)
-    return _page(request, "photograph", found=found)
+    with reading(request) as (review, catalogue):
+        answer = answers.photograph_answer(catalogue, review.order, content)
+    return _page(request, "photograph", answer=answer)
 
 
 @router.get("/doubtful")
 def doubtful(request: Request, kind: Doubted | None = None, start: Number = 0) -> HTMLResponse:
     """Show tags that seem wrong or missing, or doubtful accepted tags."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
-        found = answers.doubts_answer(catalogue, review.order, kind, 60, start)
-    return _page(request, "doubtful", found=found, kind=kind)
+    with reading(request) as (review, catalogue):
+        answer = answers.doubts_answer(catalogue, review.order, kind, 60, start)
+    return _page(request, "doubtful", answer=answer, kind=kind)
 
 
 @router.get("/search")
@@ -128,23 +124,22 @@ def search(
         raise NotFound(NOT_PLACED)
     with review.readers.connection() as catalogue:
         if nearest is not None:
-            found = {"photographs": answers.similar_answer(catalogue, nearest), "next": None}
+            answer = {"photographs": answers.similar_answer(catalogue, nearest), "next": None}
         else:
-            found = answers.search_answer(
+            answer = answers.search_answer(
                 catalogue, tags=tag or [], untagged=untagged, name=name or None, n=n, after=after
             )
         names = [{"id": number, "name": tag_name(catalogue, number)} for number in tag or []]
     asked = {"tags": names, "untagged": untagged, "name": name, "similar": similar}
-    return _page(request, "search", found=found, asked=asked)
+    return _page(request, "search", answer=answer, asked=asked)
 
 
 @router.get("/overview")
 def overview(request: Request) -> HTMLResponse:
     """Show how much is tagged, the quality of tags, and the last runs."""
-    review = review_of(request)
-    with review.readers.connection() as catalogue:
-        found = overview_answer(catalogue, review.order)
-    return _page(request, "overview", found=found)
+    with reading(request) as (review, catalogue):
+        answer = overview_answer(catalogue, review.order)
+    return _page(request, "overview", answer=answer)
 
 
 # --- pictures, scripts, styles -----------------------------------------------------------------
