@@ -14,7 +14,7 @@ from tagkin.collection.sidecars import (
     restore,
     tags_of,
 )
-from tagkin.collection.sidecars import writing as module
+from tagkin.collection.sidecars import sidecar_files as module
 from tagkin.errors import InvalidInput, SidecarError
 from tagkin.images import content_digest
 from tests.collection.sidecars.forms import PROGRAMS
