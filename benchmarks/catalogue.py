@@ -46,13 +46,13 @@ def make_folder(root: Path, n: int) -> None:
         folder = f"{root}/{2000 + i // 5000}/{i // 500:04}"
         if i % 500 == 0:
             os.makedirs(folder)
-        put_file(f"{folder}/IMG_{i:06}.jpg", b"\xff\xd8%d\xff\xd9" % i, earlier)
+        replace_file(f"{folder}/IMG_{i:06}.jpg", b"\xff\xd8%d\xff\xd9" % i, earlier)
         if i % 3 == 0:
             items = "".join(f"<rdf:li>{name}</rdf:li>" for name in names[i // 3])
-            put_file(f"{folder}/IMG_{i:06}.jpg.xmp", SIDECAR.format(items).encode(), earlier)
+            replace_file(f"{folder}/IMG_{i:06}.jpg.xmp", SIDECAR.format(items).encode(), earlier)
 
 
-def put_file(path: str, data: bytes, moment: float) -> None:
+def replace_file(path: str, data: bytes, moment: float) -> None:
     """A file that was changed at a moment."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT)
     os.write(number, data)

@@ -27,7 +27,7 @@ from PIL import Image
 from benchmarks.process import environment, say
 from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.server import Access, Review, Server
-from tagkin.server.thumbnails import SIZES
+from tagkin.server.thumbnail_cache import SIZES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WINDOW = {"width": 1280, "height": 900}

@@ -39,9 +39,9 @@ MODULES = (
     "tagkin.cli.review",
     "tagkin.cli.suggest",
     "tagkin.cli.train",
-    "tagkin.server.app",
+    "tagkin.server.application",
     "tagkin.server.live_order",
-    "tagkin.server.review",
+    "tagkin.server.session",
     "tagkin.server.serving",
 )
 

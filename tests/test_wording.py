@@ -19,8 +19,8 @@ def test_one_and_several(n, said):
 
 def test_denoising_in_plain_words():
     hint = "plain words, no share of 0 or 100 %: src/tagkin/wording.py"
-    assert denoising_text(0) == "no, the tags are taken as they are", hint
-    assert denoising_text(1.0).startswith("all of the weight of tags comes from photographs"), hint
+    assert denoising_text(0) == "no, the tags are used unchanged", hint
+    assert denoising_text(1.0).startswith("all of the weight of tags comes from similar"), hint
     assert denoising_text(0.25).startswith("25 % of the weight"), hint
 
 

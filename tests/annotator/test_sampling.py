@@ -16,7 +16,7 @@ from tagkin.annotator.recipe import usual_recipe
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.machine import memory_at_hand
+from tagkin.machine import available_memory
 from tagkin.tag_meanings import NameWeights
 from tagkin.transfer.mixture import Mixture
 
@@ -156,7 +156,7 @@ def test_a_hundred_thousand_labels_end_in_a_sentence():
 
 
 def test_the_memory_at_hand_counts():
-    n = memory_at_hand() // 32 // 1000 + 1
+    n = available_memory() // 32 // 1000 + 1
     Y = scipy.sparse.csr_array((n, 1000), dtype=np.float32)
     assert not holds_all(part_of(Y))
     assert holds_all(part_of(Y[: n // 2]))

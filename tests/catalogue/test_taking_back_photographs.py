@@ -70,7 +70,7 @@ def test_what_a_killed_write_kept_is_not_left_beside(photograph, catalogue, fold
         raise _Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("tagkin.collection.sidecars.embedding.put_file", kill)
+        patch.setattr("tagkin.collection.sidecars.embedding.replace_file", kill)
         with pytest.raises(_Killed):
             embed(catalogue, "sea")
     assert files(folder.root).keys() - before.keys() == {"2024/d.jpg_original"}

@@ -186,7 +186,7 @@ def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path):
 def test_what_is_refused(catalogue, run):
     said = run("review", "--catalogue", catalogue, "--host", "0.0.0.0")
     assert said.exit_code == 1
-    assert "give a password with --password" in said.stderr
+    assert "Set a password with --password" in said.stderr
 
 
 def test_a_missing_package_is_a_sentence(start, environment):

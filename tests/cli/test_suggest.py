@@ -107,7 +107,7 @@ def test_a_foreign_metadata_file_and_the_way_out(run, world, tmp_path):
         write_sidecar(photos / name, ["red"])
     said = run("evaluate", "photos", "--model", world.model)
     assert said.exit_code == 1
-    assert "photos/metadata.csv is as exiftool writes it" in said.stderr
+    assert "photos/metadata.csv comes from exiftool" in said.stderr
     assert "with --tags embedded" in said.stderr
     said = run("suggest", "photos", "--model", world.model, "--tags", "embedded", "--json")
     assert said.exit_code == 0, said.stderr

@@ -87,7 +87,7 @@ def test_sentences_for_people(run, photos, catalogue):
     sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
     said = run("undo", *where)
     assert "byte for byte" in said.stderr
-    assert "red-circle-1.xmp: somebody changed it since; only the tags" in said.stderr
+    assert "red-circle-1.xmp: somebody changed it since; only tagkin's tags" in said.stderr
     assert "decision" in run("undo", *where).stderr
 
 
@@ -182,7 +182,7 @@ def test_without_exiftool(run, photos, catalogue, monkeypatch):
     monkeypatch.setenv("PATH", "")
     said = run("write", "--embed", "--catalogue", catalogue)
     assert said.exit_code == 1
-    assert "exiftool, which is not installed here" in said.stderr
+    assert "exiftool, which is not installed" in said.stderr
     assert contents(photos) == before
 
 

@@ -97,7 +97,7 @@ def test_all_of_a_photograph_are_stored_after_a_refit(
     served.review.decide([], [(content, names[0])], only_open=False)  # another window
     refit(served.catalogue)
     window.press("a")
-    window.said("3 suggestions accepted. 1 had been decided otherwise")
+    window.said("3 suggestions accepted. 1 decided otherwise")
     assert held(served.catalogue) == {
         (content, name): -1 if name == names[0] else 1 for name in names
     }
@@ -141,7 +141,7 @@ def test_a_lost_answer_is_asked_for_again_and_marks_may_change(
     page.unroute("**/decisions")
     page.locator("#grid .tile").nth(3).click()
     window.press("Enter")
-    window.said("beach: 0 accepted, 1 rejected. 59 had been decided so before.")
+    window.said("beach: 0 accepted, 1 rejected. 59 already decided.")
     expected = {(one, "beach"): -1 if one == shown[3] else 1 for one in shown}
     assert held(served.catalogue) == expected
 
@@ -199,7 +199,7 @@ def test_pictures_say_that_the_review_has_ended(window: Window, served: SimpleNa
     page.route("**/thumbnails/**", lambda route: route.abort())
     page.route("**/api/state", lambda route: route.abort())
     page.reload()
-    text = "Not reachable: the review has ended"
+    text = "The review has ended"
     page.locator("#grid .failed", has_text=text).first.wait_for()
     page.locator("#fit", has_text="The review does not answer").wait_for()
     assert page.locator("#grid .tile img:visible").count() < len(contents(page))
@@ -328,7 +328,7 @@ def test_cards_of_tags_say_that_the_review_has_ended(window: Window) -> None:
     page = window.page
     page.route("**/suggestions?n=4", lambda route: route.abort())
     page.goto(f"{window.base}/tags")
-    page.locator(".collage .failed", has_text="Not reachable").first.wait_for()
+    page.locator(".collage .failed", has_text="The review has ended").first.wait_for()
     page.unroute("**/suggestions?n=4")
     page.locator(".collage .failed").first.wait_for(state="detached")
     page.locator(".collage img").first.wait_for()

@@ -12,7 +12,7 @@ from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
-from tagkin.machine import memory_at_hand
+from tagkin.machine import available_memory
 from tagkin.model_selection.folds import Fold, make_folds
 
 __all__ = [
@@ -205,7 +205,7 @@ def _fit_memory(
 ) -> tuple[int, np.ndarray | None, int]:
     """Return how many images, which labels (None for all of all) and how many dimensions fit."""
     n, n_labels = Y.shape
-    memory = memory_at_hand() if memory is None else memory
+    memory = available_memory() if memory is None else memory
     n_images, n_scored, n_dimensions = n, min(n_labels, MOST_OWN), _MOST_LABELS
     if memory is not None and _PER_SCORE * n * n_scored > memory:
         n_scores = memory // (_PER_SCORE * _SHARE)
@@ -223,7 +223,7 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
 
     Measurements need a score of every image for every label. `memory` is as in `choose_part`.
     """
-    memory = memory_at_hand() if memory is None else memory
+    memory = available_memory() if memory is None else memory
     n, n_labels = Y.shape
     needed = _PER_SCORE * n * n_labels
     if memory is None or needed <= memory:

@@ -136,7 +136,7 @@ def run(
             _serve(server, one, no_browser, as_json)
     finally:
         review.close()
-    if review.is_at_work:
+    if review.has_running_thread:
         sys.stdout.flush()
         os._exit(0)  # all is kept; a thread in a library would make an orderly end an abort
 

@@ -28,7 +28,7 @@ from tagkin.arrays import (
 )
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.feature_files.files import FeatureFiles, open_features
-from tagkin.filesystem import is_litter, put_file, write_whole
+from tagkin.filesystem import is_litter, replace_file, write_whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.progress import Progress
 from tagkin.space import SemanticSpace
@@ -261,7 +261,7 @@ def transform_streamed(
             file.flush()
             if progress is not None:
                 progress("Projecting", rows.stop, len(files))
-    put_file(partial, target)
+    replace_file(partial, target)
     about.unlink()
     return target
 

@@ -36,9 +36,9 @@ class Database:
         self._folder = folder
         self._readable = self._writable = True
         self._was_damaged = False
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         """Start without a connection in this process."""
         self._process = os.getpid()
         self._lock = threading.RLock()
@@ -50,7 +50,7 @@ class Database:
         if self._process != os.getpid():
             if self._connection is not None:
                 _abandoned.append(self._connection)
-            self._begin()
+            self._reset()
 
     def do(self, work: Work[_T], otherwise: _T, *, create: bool = False) -> _T:
         """Return `work(connection)`, or `otherwise` if there is no database and not `create`."""

@@ -36,7 +36,7 @@ _READ_ONLY = (
 _LOG = 4 * 2**20  # bytes of the log before SQLite moves it into the database
 _PAGE = 16384  # bytes: three vectors of 1,280 numbers
 
-# A vector lies apart from what is said of it, so that noting its use does not rewrite it.
+# Vectors have their own table, so noting a use does not rewrite them.
 _SCHEMA = """
 CREATE TABLE backbones (
     id INTEGER PRIMARY KEY,

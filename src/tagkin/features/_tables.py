@@ -122,10 +122,10 @@ def backbones(connection: sqlite3.Connection) -> list[tuple[str, str, int, int, 
 def contents(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, bytes]:
     """Return the SHA-256 of known files, by key."""
     query = "SELECT key, digest FROM files WHERE key IN"
-    found = dict(_rows(connection, query, keys))
-    if not all(isinstance(digest, bytes) for digest in found.values()):
-        raise Damaged("a digest is no digest")
-    return found
+    digests = dict(_rows(connection, query, keys))
+    if not all(isinstance(digest, bytes) for digest in digests.values()):
+        raise Damaged("a digest is not bytes")
+    return digests
 
 
 def put_contents(connection: sqlite3.Connection, rows: Sequence[tuple[bytes, bytes]]) -> None:

@@ -297,7 +297,7 @@ class FeatureCache:
                 if before.n_bytes and not dry_run:
                     self._database.do(remove, None)
             except (StorageError, sqlite3.Error) as error:
-                # a damaged database, or one on a full disk, can still be deleted
+                # a damaged database, or a database on a full disk, can still be deleted
                 cause = error.__cause__ or error
                 if not isinstance(cause, sqlite3.Error) or is_busy(cause):
                     raise

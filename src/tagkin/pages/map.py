@@ -195,7 +195,7 @@ def _box_at(middle: np.ndarray, width: int, height: int) -> _Box:
 
 
 def spread_out(at: np.ndarray, most: int) -> list[int]:
-    """Order photographs so that each is farthest from all earlier ones."""
+    """Order photographs so each is farthest from all earlier photographs."""
     if not len(at):
         return []
     order = [int(np.argmin(((at - at.mean(axis=0)) ** 2).sum(axis=1)))]

@@ -1,10 +1,8 @@
-"""What the process in the background does: ``python -m tagkin.server.fitting CATALOGUE JOB``.
+"""The background process ``python -m tagkin.server.fitting CATALOGUE JOB``.
 
-The job is ``fit``, which learns, suggests and draws the map; ``suggest``, which does not learn; or
-``map``, which draws it alone.
-
-It tells how far it is in lines of JSON, and ends when standard input does: whoever started it has
-ended then.
+The job ``fit`` trains, suggests and draws the map, ``suggest`` does not train, and ``map`` only
+draws the map. It reports its progress in lines of JSON, and ends with its standard input, because
+the review has ended then.
 """
 
 from __future__ import annotations
@@ -22,11 +20,11 @@ from tagkin.server.mapping import write_map
 
 __all__ = ["main"]
 
-_NICE = 10  # a tenth of a core where all are busy
+_NICE = 10  # a tenth of a core if all are busy
 
 
 def main(path: str, job: str) -> int:
-    """Learn from a catalogue and suggest, or draw its map alone; the exit code."""
+    """Run a job on a catalogue and return the exit code."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(_NICE)

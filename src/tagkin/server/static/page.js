@@ -1,4 +1,4 @@
-// Pages come from the server whole; what follows on one is fetched early and put in its place.
+// Pages come from the server complete; the next page is prefetched.
 import { find, findAll } from "./dom.js";
 import { complain } from "./message.js";
 import { text } from "./server.js";
@@ -8,7 +8,7 @@ const SOON = 300; // ms
 const ahead = new Map();
 const shownHooks = [];
 
-// Called whenever there is another page in the window, the first one included.
+// Called for every page in the window, including the first.
 export function onShown(run) {
   shownHooks.push(run);
 }
@@ -22,7 +22,7 @@ async function fetched(address) {
   return { address, page };
 }
 
-// What a person waits for shows that it is under way, unless it is there at once.
+// Show that the page is loading, unless it is fast.
 async function awaited(promise) {
   const timer = setTimeout(() => document.body.setAttribute("aria-busy", "true"), SOON);
   try {
@@ -33,7 +33,7 @@ async function awaited(promise) {
   }
 }
 
-// Fetch a page and its pictures before they are asked for.
+// Prefetch a page and its pictures.
 export function prepare(address) {
   if (ahead.has(address)) return ahead.get(address);
   const promise = fetched(address).then((found) => {
@@ -58,7 +58,7 @@ export async function fresh(address) {
   return fetched(address);
 }
 
-// Put a page in the place of the one that is shown.
+// Replace the shown page.
 export function put({ address, page }, { push = true, keepPlace = false } = {}) {
   const place = scrollY;
   const main = find("#main");
@@ -75,7 +75,7 @@ export function put({ address, page }, { push = true, keepPlace = false } = {}) 
   shown();
 }
 
-// Keep the page that is shown, with its marks; the returned function puts it back.
+// Keep the shown page with its marks; the returned function restores it.
 export function keep() {
   const nodes = [...find("#main").childNodes];
   const { mode, version } = document.body.dataset;

@@ -4,22 +4,22 @@ async function answered(response) {
   const kind = response.headers.get("content-type") ?? "";
   if (response.ok) return kind.startsWith("application/json") ? response.json() : response.text();
   if (response.status === 403) {
-    throw new Error("The review was started again: open the address that it has printed.");
+    throw new Error("The review restarted. Open the new address it printed.");
   }
   const found = kind.startsWith("application/json") ? await response.json() : {};
-  throw new Error(found.error ?? "The review does not answer as it should.");
+  throw new Error(found.error ?? "The review gave an unexpected answer.");
 }
 
 const PATIENCE = 60000; // ms for the answer to a decision
 
-// No answer came: what was sent may be stored or not.
+// No answer came, so the request may be stored or not.
 export class NoAnswer extends Error {
   constructor() {
     super("The review does not answer. Is `tagkin review` still running?");
   }
 }
 
-// The connection broke, or took too long, in the middle of an answer.
+// The connection broke or timed out during an answer.
 const isCut = (error) => error instanceof TypeError || error instanceof DOMException;
 
 async function asked(address, options) {
@@ -71,7 +71,7 @@ export function watch(callback, complain, everyMs = 2000) {
           last = now;
         }
       } catch (error) {
-        last = ""; // the next look may find it again
+        last = ""; // the next request may succeed
         complain(error);
       }
     }

@@ -1,4 +1,4 @@
-"""Sidecars as they were before tagkin wrote into them."""
+"""Undo tagkin's writes to sidecars."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.collection.sidecars.editing import NEW, without_tags
-from tagkin.collection.sidecars.writing import left_alone, put_sidecar, read_sidecar
+from tagkin.collection.sidecars.sidecar_files import put_sidecar, read_sidecar, unchanged_error
 from tagkin.errors import SidecarError
 from tagkin.filesystem import remove_file
 from tagkin.images.files import content_digest, why
 
 __all__ = ["Restored", "restore"]
 
-_SAID = {
-    "restored": "as it was, byte for byte",
-    "removed": "removed: there was none before",
-    "already": "as it was already",
-    "gone": "somebody removed it since; nothing is left to take back",
-    "untagged": "somebody changed it since; only the tags that tagkin wrote were taken out",
-    "kept": "somebody changed it since, and took out the tags that tagkin wrote",
+_SENTENCES = {
+    "restored": "restored byte for byte",
+    "removed": "removed, because it did not exist before",
+    "already": "already as it was before",
+    "gone": "somebody removed it since; nothing to undo",
+    "untagged": "somebody changed it since; only tagkin's tags were removed",
+    "kept": "somebody changed it since and removed tagkin's tags",
 }
 _ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What came of taking a write back.
+    """The result of undoing a write.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class Restored:
 
     @property
     def said(self) -> str:
-        """The same in a person's words."""
-        return _SAID[self.how]
+        """The result in words."""
+        return _SENTENCES[self.how]
 
     @property
     def is_exact(self) -> bool:
-        """Whether every byte is as it was before the write."""
+        """Whether every byte is as before the write."""
         return self.how in ("restored", "removed", "already")
 
 
@@ -57,16 +57,16 @@ def restore(
     added: Iterable[tuple[str, str]],
     modified: int | None = None,
 ) -> Restored:
-    """Take back what `add_tags` wrote; its parameters are what that returned.
+    """Undo a write of `add_tags`; the parameters are attributes of the `Written` it returned.
 
-    A sidecar that nobody wrote to since gets every byte and its modification time back, or is
-    removed if there was none. Otherwise only what was added is taken out, and a sidecar that tagkin
-    made is removed when nothing is left in it. Called a second time it changes nothing.
+    A sidecar that nobody changed since gets every byte and its modification time back, or is
+    removed if it did not exist. Otherwise only the added texts are removed, and also a sidecar
+    that tagkin created and that is empty now. A second call changes nothing.
 
     Raises
     ------
     SidecarError
-        If the sidecar cannot be read, parsed or written. It stands as it was.
+        If the sidecar cannot be read, parsed or written. It is unchanged.
     """
     path, added = Path(path), list(added)
     for _ in range(_ATTEMPTS):
@@ -77,7 +77,7 @@ def restore(
             return Restored(path, "gone")
         if content_digest(now) == after_digest:
             if before is None:
-                if _removed(path, now):
+                if _remove(path, now):
                     return Restored(path, "removed")
             elif put_sidecar(path, now, before, modified=modified):
                 return Restored(path, "restored")
@@ -85,23 +85,23 @@ def restore(
         try:
             cleaned = without_tags(now, added)
         except SidecarError as error:
-            raise left_alone(path, f"somebody changed it since, and {error}") from error
+            raise unchanged_error(path, f"somebody changed it since, and {error}") from error
         if cleaned == now:
             return Restored(path, "kept")
-        if cleaned == NEW:  # another catalogue made it, and its tags are gone
-            if _removed(path, now):
+        if cleaned == NEW:  # another catalogue created it, and its tags are gone
+            if _remove(path, now):
                 return Restored(path, "removed")
         elif put_sidecar(path, now, cleaned):
             return Restored(path, "untagged")
-    raise left_alone(path, "another program keeps writing to it")
+    raise unchanged_error(path, "another program keeps writing to it")
 
 
-def _removed(path: Path, now: bytes) -> bool:
-    """Remove a sidecar; False if it is another one now."""
+def _remove(path: Path, now: bytes) -> bool:
+    """Remove a sidecar; return False if its content has changed."""
     if read_sidecar(path) != now:
         return False
     try:
         remove_file(path)
     except OSError as error:
-        raise left_alone(path, why(error)) from error
+        raise unchanged_error(path, why(error)) from error
     return True

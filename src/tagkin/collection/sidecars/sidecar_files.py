@@ -1,4 +1,4 @@
-"""Tags written into sidecars: all of a file or nothing of it, whatever happens meanwhile."""
+"""Write tags into sidecars, atomically and without losing changes of other programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.collection.sidecars.editing import Added, with_tags
-from tagkin.collection.sidecars.fields import Provenance
+from tagkin.collection.sidecars.tag_fields import Provenance
 from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import is_scratch, remove_file, write_whole
@@ -18,32 +18,32 @@ __all__ = [
     "Change",
     "Written",
     "add_tags",
-    "left_alone",
     "put_sidecar",
     "read_sidecar",
     "remove_scratch",
+    "unchanged_error",
 ]
 
-PHOTOGRAPH = ".tagkin"  # in names of photographs that are being written
-_ATTEMPTS = 5  # of a write that another program gets in the way of
+PHOTOGRAPH = ".tagkin"  # in names of unfinished photographs
+_ATTEMPTS = 5  # while another program writes to the same sidecar
 
 
 @dataclass(frozen=True)
 class Change:
-    """What is about to be written into a sidecar.
+    """An upcoming write to a sidecar.
 
     Attributes
     ----------
     path : Path
         The sidecar.
     before : bytes or None
-        What stands there; None where there is no file.
+        The current content; None if there is no file.
     after : bytes
-        What will stand there.
+        The new content.
     added : tuple of pairs
-        What is put in, as `tagkin.collection.sidecars.with_tags` says it.
+        The added properties and texts, from `tagkin.collection.sidecars.with_tags`.
     modified : int or None
-        When what stands there was modified, in nanoseconds.
+        The modification time of the current file, in nanoseconds.
     """
 
     path: Path
@@ -54,27 +54,24 @@ class Change:
 
     @property
     def after_digest(self) -> str:
-        """SHA-256 of what will stand there."""
+        """SHA-256 of the new content."""
         return content_digest(self.after)
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written into a sidecar, and all that is needed to take it back.
+    """A finished write to a sidecar, with all that is needed to undo it.
 
     Attributes
     ----------
-    path : Path
-    before : bytes or None
-        What stood there before; None where there was no file.
+    path, before, modified
+        As in `Change`.
     after_digest : str
-        SHA-256 of what stands there now; empty where there is still no file.
+        SHA-256 of the new content; empty if there is still no file.
     added : tuple of pairs
-        What was put in; empty where the sidecar had all the tags, and was not written.
+        As in `Change`; empty if the sidecar had all tags already.
     merged : bool
-        Whether it was not as the scan had found it, and was read again.
-    modified : int or None
-        When what stood there was modified, in nanoseconds.
+        Whether the sidecar had changed since the scan.
     """
 
     path: Path
@@ -95,30 +92,29 @@ def add_tags(
     record: Callable[[Change], None] | None = None,
     photograph: str | os.PathLike[str] | None = None,
 ) -> Written:
-    """Add tags to a sidecar, or make it.
+    """Add tags to an existing or new sidecar.
 
-    The file is read, changed and put in the place of the old one in one step that cannot be half
-    done. If another program writes it meanwhile, it is read again.
+    The new file replaces the old file atomically. If another program writes it meanwhile, this
+    starts again from the new content.
 
     Parameters
     ----------
     path : path
-        The sidecar, as `sidecar_for` gives it, with links resolved: no link is followed.
+        The sidecar from `Naming`, with links resolved, because links are not followed.
     tags, provenance, known
         As in `with_tags`.
     expected_digest : str, optional
-        SHA-256 of the sidecar at the last scan, empty where there was none. Another content is
-        no error: it is what is added to.
+        SHA-256 of the sidecar at the last scan, empty if there was no file. Other content is
+        not an error, but sets `merged`.
     record : function of a Change, optional
-        Called when everything is ready and before the file is touched, so that what stands there
-        can be kept. Called again if the file had to be read again. What it raises ends the write.
+        Called before each attempt to replace the file. An exception from it stops the write.
     photograph : path, optional
-        The photograph. A new sidecar that root writes gets its owner.
+        The photograph, whose owner a new sidecar gets if root writes it.
 
     Raises
     ------
     SidecarError
-        If the sidecar cannot be read, is not XMP, or cannot be written. It stands as it was.
+        If the sidecar cannot be read, is not XMP, or cannot be written. It is unchanged.
     InvalidInput
         If a tag cannot be written.
     """
@@ -128,24 +124,24 @@ def add_tags(
     for _ in range(_ATTEMPTS):
         modified = _modified(path)
         before = read_sidecar(path)
-        found = "" if before is None else content_digest(before)
-        merged = expected_digest is not None and found != expected_digest
+        digest = "" if before is None else content_digest(before)
+        merged = expected_digest is not None and digest != expected_digest
         try:
             after, added = with_tags(before, tags, provenance, known)
         except SidecarError as error:
-            raise left_alone(path, str(error)) from error
+            raise unchanged_error(path, str(error)) from error
         if not added:
-            return Written(path, before, found, (), merged, modified)
+            return Written(path, before, digest, (), merged, modified)
         change = Change(path, before, after, added, modified)
         if record is not None:
             record(change)
         if put_sidecar(path, before, after, like=like):
             return Written(path, before, change.after_digest, added, merged, modified)
-    raise left_alone(path, "another program keeps writing to it")
+    raise unchanged_error(path, "another program keeps writing to it")
 
 
 def read_sidecar(path: Path) -> bytes | None:
-    """The content of a sidecar; None where there is no file."""
+    """Return the content of a sidecar, or None if there is no file."""
     if not os.path.lexists(path):
         return None
     try:
@@ -153,7 +149,7 @@ def read_sidecar(path: Path) -> bytes | None:
     except UnreadableImage as error:
         if not os.path.lexists(path):
             return None
-        raise left_alone(path, str(error)) from error
+        raise unchanged_error(path, str(error)) from error
 
 
 def _modified(path: Path) -> int | None:
@@ -171,40 +167,40 @@ def put_sidecar(
     like: Path | None = None,
     modified: int | None = None,
 ) -> bool:
-    """Write a sidecar in the place of what stood there; False if that is there no more.
+    """Replace the content `before` of a sidecar; return False if it has other content.
 
-    `like` and `modified` are as in `tagkin.filesystem.put_file`.
+    `like` and `modified` are as in `tagkin.filesystem.replace_file`.
 
     Raises
     ------
     SidecarError
-        If it cannot be written. What stood there is still there.
+        If it cannot be written. It is unchanged.
     """
 
     def check() -> None:
         if read_sidecar(path) != before:
-            raise _Meanwhile
+            raise _ConcurrentWrite
 
     if os.path.exists(path) and not os.access(path, os.W_OK):
-        raise left_alone(path, "it is protected from being written")
+        raise unchanged_error(path, "it is write-protected")
     try:
         write_whole(path, after, check, follow_links=False, like=like, modified=modified)
-    except _Meanwhile:
+    except _ConcurrentWrite:
         return False
     except OSError as error:
         if isinstance(error, SidecarError):
             raise
-        raise left_alone(path, why(error)) from error
+        raise unchanged_error(path, why(error)) from error
     return True
 
 
-class _Meanwhile(Exception):
+class _ConcurrentWrite(Exception):
     """Another program wrote to the file."""
 
 
-def left_alone(path: Path, reason: str) -> SidecarError:
-    """The error for a sidecar that stays as it is."""
-    return SidecarError(f"{path}: {reason}. It was left as it is.")
+def unchanged_error(path: Path, reason: str) -> SidecarError:
+    """Return the error for a file that stays unchanged."""
+    return SidecarError(f"{path}: {reason}. It is unchanged.")
 
 
 def _is_ours(name: str) -> bool:
@@ -212,9 +208,9 @@ def _is_ours(name: str) -> bool:
 
 
 def remove_scratch(folder: str | os.PathLike[str]) -> int:
-    """Remove what killed writes left in a folder; how many files that were.
+    """Remove unfinished files of killed writes from a folder; return their number.
 
-    To be called where no other process writes sidecars there.
+    Call it only while no other process writes sidecars there.
     """
     n_removed = 0
     try:
@@ -224,5 +220,5 @@ def remove_scratch(folder: str | os.PathLike[str]) -> int:
             remove_file(Path(folder, name))
             n_removed += 1
     except OSError:
-        return n_removed  # a folder that cannot be tidied is no reason to stop
+        return n_removed  # unfinished files do no harm
     return n_removed

@@ -1,4 +1,4 @@
-"""What a review holds while it runs: the catalogue, its readers, thumbnails, the fit."""
+"""The state of a running review: the catalogue, its readers, thumbnails and the fit."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown
 from tagkin.server.background import BackgroundFit
 from tagkin.server.mapping import CollectionMap
-from tagkin.server.order import Order, StoredOrder
+from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
-from tagkin.server.thumbnails import Thumbnails
+from tagkin.server.thumbnail_cache import Thumbnails
 
 __all__ = ["Review"]
 
-_N_STEPS = 100  # whose answers are kept, as some may have got lost
-_LOOKED_AT_EVERY = 20.0  # seconds between two looks at whether a new fit pays
+_N_STEPS = 100  # steps whose answers are kept, because answers can get lost
+_CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
 
 
 class Review:
@@ -29,15 +29,15 @@ class Review:
     Parameters
     ----------
     catalogue : Catalogue
-        Open for writing: as long as the review runs, nobody else writes to it.
+        OpenSuggestion for writing, so no other process writes to it during the review.
     cache : Path
-        The folder of caches.
+        The cache folder.
     order : Order, optional
-        By default that of the stored confidences.
+        Default: by stored confidences.
     fits : bool, default True
-        Whether a new fit is started in the background when it pays.
+        Whether to start a new fit in the background when it is due.
     ahead : bool, default False
-        Whether thumbnails of all photographs are made in the background.
+        Whether to make thumbnails of all photographs in the background.
     """
 
     def __init__(
@@ -52,23 +52,23 @@ class Review:
         self._writer, self._fits = catalogue, fits
         self._writing = threading.Lock()
         self.readers = Readers(catalogue.path)
-        self.order = order or StoredOrder()
+        self.order = order or Order()
         self.thumbnails = Thumbnails(cache)
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
-        self.fit = BackgroundFit(catalogue.path, self._fitted)
+        self.fit = BackgroundFit(catalogue.path, self._renew)
         self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
-        self._looked_at = 0.0
-        # another number after every change, and after a new start
+        self._checked_at = 0.0
+        # changes with every decision and every restart
         self.version = time.time_ns() // 1000
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether a thread goes on after `close`: one in a library cannot be ended."""
-        return self.order.is_at_work
+    def has_running_thread(self) -> bool:
+        """Whether a thread still runs after `close`, because a library cannot be interrupted."""
+        return self.order.has_running_thread
 
     def close(self) -> None:
-        """End what goes on in the background, and let the next writer in."""
+        """Stop background work and release the catalogue."""
         self.fit.stop()
         self.order.close()
         if self._prefetcher is not None:
@@ -88,65 +88,61 @@ class Review:
         together: bool = False,
         step: str | None = None,
     ) -> Batch:
-        """Decide in one step, as `Decisions.decide_pairs`; it is on the disk when this returns.
+        """Store decisions as one step, as `Decisions.decide_pairs`, on the disk at the end.
 
-        A window that got no answer sends the same `step` again: its own decisions may change.
+        A window that got no answer sends the same `step` again and may change its decisions.
         """
         with self._writing:
-            before = self._steps.get(step or "", [])
+            answers = self._steps.get(step or "", [])
             batch = self._writer.decisions.decide_pairs(
                 accepted,
                 rejected,
                 only_open=only_open,
                 together=together,
-                repeats={one.run for one in before},
+                repeats={answer.run for answer in answers},
             )
-            if batch.run is not None:
-                self._keep_answer(step, batch)
-                self.order.learn(self._writer.decisions.verdicts_after(batch.run))
-                self._changed()
+            self._note(step, batch)
         self.order.catch_up()
         self._fit_if_due()
         return batch
 
     def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
-        """Undo a run, by default the last one; the same `step` again changes nothing."""
+        """Undo a run, by default the last; repeating the same `step` changes nothing."""
         if run is None:
             return self._undo(self._writer.decisions.undo_last, step)
         return self._undo(lambda: self._writer.decisions.undo(run), step)
 
     def redo(self, *, step: str | None = None) -> Decided:
-        """Redo what was undone last; the same `step` again changes nothing."""
+        """Redo the last undone step; repeating the same `step` changes nothing."""
         return self._undo(self._writer.decisions.redo_last, step)
 
     def _undo(self, change: Callable[[], Decided], step: str | None) -> Decided:
         with self._writing:
-            for before in self._steps.get(step or "", []):
-                if isinstance(before, Decided):
-                    return before
+            for answer in self._steps.get(step or "", []):
+                if isinstance(answer, Decided):
+                    return answer
             done = change()
-            if done.run is not None:
-                self._keep_answer(step, done)
-                self.order.learn(self._writer.decisions.verdicts_after(done.run))
-                self._changed()
+            self._note(step, done)
         self.order.catch_up()
         return done
 
-    def _keep_answer(self, step: str | None, answer: Batch | Decided) -> None:
+    def _note(self, step: str | None, answer: Batch | Decided) -> None:
+        """Keep the answer to a step, and learn from its decisions."""
+        if answer.run is None:
+            return
         if step is not None:
             self._steps.setdefault(step, []).append(answer)
             while len(self._steps) > _N_STEPS:
                 self._steps.popitem(last=False)
-
-    def _changed(self) -> None:
+        self.order.learn(self._writer.decisions.verdicts_after(answer.run))
         self.version += 1
 
-    # --- how it stands ----------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """The progress line, what can be undone, and what the background is at."""
+        """Return the progress, what can be undone, and the state of background work."""
         self._fit_if_due()
-        with self.readers.one() as catalogue:
+        with self.readers.connection() as catalogue:
             now, live = catalogue.suggestions.progress(), self.order.expected()
             return {
                 "version": self.version,
@@ -164,30 +160,27 @@ class Review:
             }
 
     def file_of(self, content: int) -> tuple[str, str] | None:
-        """Where a photograph is and its digest; None where there is none of that number."""
-        with self.readers.one() as catalogue:
-            found = catalogue.photographs.files_of([content]).get(content)
-            return None if found is None else (catalogue.absolute(found.path), found.digest)
+        """Return the path and the digest of a photograph, or None if it is unknown."""
+        with self.readers.connection() as catalogue:
+            file = catalogue.photographs.files_of([content]).get(content)
+            return None if file is None else (catalogue.absolute(file.path), file.digest)
 
-    def wish_for(self, contents: Sequence[int], size: int) -> None:
-        """Let thumbnails be made that the next page will ask for."""
-        with self.readers.one() as catalogue:
-            found = catalogue.photographs.files_of(contents)
-            wishes = [
-                (catalogue.absolute(found[c].path), found[c].digest, size)
-                for c in contents
-                if c in found
-            ]
-        self.thumbnails.wish(wishes)
+    def prefetch_thumbnails(self, contents: Sequence[int], size: int) -> None:
+        """Make thumbnails in the background that the next page will need."""
+        with self.readers.connection() as catalogue:
+            files = catalogue.photographs.files_of(contents)
+            known = [files[content] for content in contents if content in files]
+            requests = [(catalogue.absolute(file.path), file.digest, size) for file in known]
+        self.thumbnails.prefetch(requests)
 
     # --- the fit ----------------------------------------------------------------------------
 
     def _fit_if_due(self) -> None:
         now = time.monotonic()
-        if not self._fits or now - self._looked_at < _LOOKED_AT_EVERY or self.fit.is_running:
+        if not self._fits or now - self._checked_at < _CHECK_INTERVAL or self.fit.is_running:
             return
-        self._looked_at = now
-        with self.readers.one() as catalogue:
+        self._checked_at = now
+        with self.readers.connection() as catalogue:
             needs, model = catalogue.model.needs(), catalogue.model.fingerprint()
         if self.fit.failed_at(needs):
             return
@@ -199,13 +192,13 @@ class Review:
             self.fit.start(needs, "map")
 
     def start_fit(self) -> bool:
-        """Start a fit now; False where one is running, or there is nothing to learn from."""
-        with self.readers.one() as catalogue:
+        """Start a fit; return False if a fit is running, or there is nothing to learn from."""
+        with self.readers.connection() as catalogue:
             needs = catalogue.model.needs()
         return not needs.tags and self.fit.start(needs)
 
-    def _fitted(self) -> None:
-        """A fit has ended: there may be another model, and other suggestions."""
+    def _renew(self) -> None:
+        """Use the model and the suggestions of a finished fit."""
         self.order.renew()
         with self._writing:
-            self._changed()
+            self.version += 1

@@ -1,7 +1,7 @@
-"""Small copies of photographs, each made once and kept by content.
+"""Thumbnails of photographs, each made once and stored by content.
 
-They lie in one SQLite file in the user's folder for caches. Nothing in it is needed: it can be
-deleted at any time. Where it cannot be written, thumbnails are made anew each time.
+They are in one SQLite file in the user's cache folder, which can be deleted at any time. If it
+cannot be written, thumbnails are made again each time.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ __all__ = ["SIZES", "Picture", "Thumbnails"]
 SIZES = (256, 512, 1024)
 """Pixels of the longer side: in a grid, in a grid on a fine screen, and alone on the page."""
 
-_LIMIT = 4 * 10**9  # bytes: a grid of 300,000 photographs
+_LIMIT = 4 * 10**9  # bytes, enough for a grid of 300,000 photographs
 _AFTER_PRUNING = 0.9
 _NEARLY = 0.8
-_CHECKED_EVERY = 500  # thumbnails that are stored between two looks at the size
-_N_WAITING = 400  # that are made ahead; older wishes are dropped
+_CHECK_INTERVAL = 500  # thumbnails stored between two checks of the size
+_N_WAITING = 400  # requests to prefetch; older requests are dropped
 
 
 class Picture(NamedTuple):
-    """A JPEG file, and whether it is what was asked for, for good."""
+    """A JPEG file, and whether it may be cached."""
 
     jpeg: bytes
     is_final: bool
-    """False: the photograph cannot be decoded, or is another one since the last scan."""
+    """False if the photograph cannot be decoded, or changed since the last scan."""
 
 
-class Wish(NamedTuple):
-    """A thumbnail that will be asked for."""
+class Request(NamedTuple):
+    """A thumbnail that will be needed."""
 
     file: str
     digest: str
@@ -54,27 +54,27 @@ class Thumbnails:
     Parameters
     ----------
     folder : Path
-        Of caches.
+        The cache folder.
     max_bytes : int, default 4 GB
-        Beyond it, those that were made first are removed.
+        If there are more, the oldest thumbnails are removed.
     """
 
     def __init__(self, folder: Path, max_bytes: int = _LIMIT):
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._n_stored = 0
-        self._database = _opened(folder / "thumbnails.sqlite")
-        self._wishes: OrderedDict[Wish, None] = OrderedDict()
-        self._wished = threading.Condition()
+        self._database = _open(folder / "thumbnails.sqlite")
+        self._requests: OrderedDict[Request, None] = OrderedDict()
+        self._changed = threading.Condition()
         self._is_closed = False
-        self._maker = threading.Thread(target=self._make_ahead, name="thumbnails", daemon=True)
+        self._maker = threading.Thread(target=self._work, name="thumbnails", daemon=True)
         self._maker.start()
 
     def picture(self, file: str, digest: str, size: int) -> Picture:
-        """A thumbnail; a placeholder where the photograph cannot be decoded."""
-        kept = self._kept(digest, size)
-        if kept is not None:
-            return Picture(kept, True)
+        """Return a thumbnail, or a placeholder if the photograph cannot be decoded."""
+        stored = self._look_up("jpeg", digest, size)
+        if isinstance(stored, bytes):  # a damaged file may hold any kind of value
+            return Picture(stored, True)
         try:
             data = read_bytes(file)
             jpeg = encode_jpeg(thumbnail_of(data, size))
@@ -82,43 +82,36 @@ class Thumbnails:
             return Picture(placeholder(size), False)
         if content_digest(data) != digest:
             return Picture(jpeg, False)
-        self._keep(digest, size, jpeg)
+        self._store(digest, size, jpeg)
         return Picture(jpeg, True)
 
     def has(self, digest: str, size: int) -> bool:
-        """Whether a thumbnail is kept."""
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            if self._database is not None:
-                row = self._database.execute(
-                    "SELECT 1 FROM thumbnails WHERE digest = ? AND size = ?",
-                    (bytes.fromhex(digest), size),
-                ).fetchone()
-                return row is not None
-        return False
+        """Whether a thumbnail is stored."""
+        return self._look_up("1", digest, size) is not None
 
     @property
     def is_nearly_full(self) -> bool:
-        """Whether some would soon have to make room for others, or none can be kept."""
+        """Whether there is hardly any room for more, or nothing can be stored."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             if self._database is not None:
                 return used_bytes(self._database) > _NEARLY * self._max_bytes
         return True
 
-    def wish(self, some: list[tuple[str, str, int]]) -> None:
-        """Make thumbnails ahead, in the background: what the next page will ask for."""
-        with self._wished:
-            for one in some:
-                self._wishes[Wish(*one)] = None
-                self._wishes.move_to_end(Wish(*one))
-            while len(self._wishes) > _N_WAITING:
-                self._wishes.popitem(last=False)
-            self._wished.notify()
+    def prefetch(self, requests: list[tuple[str, str, int]]) -> None:
+        """Make thumbnails in the background."""
+        with self._changed:
+            for request in requests:
+                self._requests[Request(*request)] = None
+                self._requests.move_to_end(Request(*request))
+            while len(self._requests) > _N_WAITING:
+                self._requests.popitem(last=False)
+            self._changed.notify()
 
     def close(self) -> None:
-        """End what goes on in the background."""
-        with self._wished:
+        """Stop background work and close the file."""
+        with self._changed:
             self._is_closed = True
-            self._wished.notify()
+            self._changed.notify()
         self._maker.join(timeout=5)
         with self._lock:
             if self._database is not None:
@@ -127,18 +120,17 @@ class Thumbnails:
 
     # --- the file ---------------------------------------------------------------------------
 
-    def _kept(self, digest: str, size: int) -> bytes | None:
+    def _look_up(self, column: str, digest: str, size: int) -> object:
         with self._lock, contextlib.suppress(sqlite3.Error):
             if self._database is not None:
                 row = self._database.execute(
-                    "SELECT jpeg FROM thumbnails WHERE digest = ? AND size = ?",
+                    f"SELECT {column} FROM thumbnails WHERE digest = ? AND size = ?",  # noqa: S608
                     (bytes.fromhex(digest), size),
                 ).fetchone()
-                # SQLite keeps any kind of value, and takes a damaged row for another one
-                return row[0] if row is not None and isinstance(row[0], bytes) else None
+                return None if row is None else row[0]
         return None
 
-    def _keep(self, digest: str, size: int, jpeg: bytes) -> None:
+    def _store(self, digest: str, size: int, jpeg: bytes) -> None:
         with self._lock, contextlib.suppress(sqlite3.Error):
             if self._database is not None:
                 self._database.execute(
@@ -146,29 +138,28 @@ class Thumbnails:
                     (bytes.fromhex(digest), size, jpeg),
                 )
                 self._n_stored += 1
-                if self._n_stored % _CHECKED_EVERY == 1:
+                if self._n_stored % _CHECK_INTERVAL == 1:
                     _prune(self._database, self._max_bytes)
 
-    # --- ahead ------------------------------------------------------------------------------
+    # --- prefetching ------------------------------------------------------------------------
 
-    def _make_ahead(self) -> None:
+    def _work(self) -> None:
         while True:
-            with self._wished:
-                while not self._wishes and not self._is_closed:
-                    self._wished.wait()
+            with self._changed:
+                self._changed.wait_for(lambda: self._requests or self._is_closed)
                 if self._is_closed:
                     return
-                wish, _ = self._wishes.popitem(last=False)
-            self.picture(*wish)
+                request, _ = self._requests.popitem(last=False)
+            self.picture(*request)
 
 
-def _opened(path: Path) -> sqlite3.Connection | None:
-    """The database; a damaged one is made again, and None is one that cannot be."""
+def _open(path: Path) -> sqlite3.Connection | None:
+    """Open the database, replacing a damaged file; None if that fails."""
     for _ in range(2):
         try:
             database = connect(path, "rwc")
             database.execute("PRAGMA journal_mode = WAL").fetchone()
-            database.execute("PRAGMA synchronous = NORMAL")  # a kill may lose a few: made again
+            database.execute("PRAGMA synchronous = NORMAL")  # a lost thumbnail is made again
             database.execute(
                 "CREATE TABLE IF NOT EXISTS thumbnails (id INTEGER PRIMARY KEY, "
                 "digest BLOB NOT NULL, size INTEGER NOT NULL, jpeg BLOB NOT NULL, "
@@ -186,7 +177,7 @@ def _opened(path: Path) -> sqlite3.Connection | None:
 
 
 def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
-    """Remove the oldest where there are too many bytes."""
+    """Remove the oldest thumbnails if there are too many bytes."""
     used = used_bytes(database)
     if used <= max_bytes:
         return
@@ -200,7 +191,7 @@ def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
 
 @cache
 def placeholder(size: int) -> bytes:
-    """A grey picture with a cross, for a photograph that cannot be decoded."""
+    """Return a grey picture with a cross, for a photograph that cannot be decoded."""
     side = np.arange(size)
     pixels = np.full((size, size, 3), 0xD8, np.uint8)
     margin = size // 4
