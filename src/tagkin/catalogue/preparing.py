@@ -109,10 +109,13 @@ def suggest_by_name(
     catalogue: Catalogue,
     annotator: Annotator,
     words: Sequence[str],
+    wanted: dict[str, Any] | None = None,
     *,
+    folder: str | None = None,
+    only_untagged: bool = False,
     progress: Progress | None = None,
 ) -> SuggestRun:
-    """Suggest tags by what their names mean, where there is nothing to learn from.
+    """Suggest tags by what their names mean, if there is nothing to learn from.
 
     Parameters
     ----------
@@ -121,12 +124,16 @@ def suggest_by_name(
         It need not be fitted.
     words : sequence of str
         The tags.
+    wanted : dict, optional
+        ``n`` and ``threshold`` as in `Annotator.suggest`; by default those of a review.
+    folder, only_untagged
+        As in `carried_tags`.
     """
     step = progress or (lambda what, done, total: None)
-    given = {name: SUGGESTED[name] for name in ("n", "threshold")}
+    given = wanted or {name: SUGGESTED[name] for name in ("n", "threshold")}
     with catalogue.run("suggest", {"vocabulary": len(words)} | given) as run:
         result = SuggestRun(run.id)
-        every = carried_tags(catalogue)
+        every = carried_tags(catalogue, folder=folder, only_untagged=only_untagged)
         for start in range(0, len(every), _BLOCK):
             step("Suggesting", start, len(every))
             block = every[start : start + _BLOCK]
