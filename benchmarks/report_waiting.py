@@ -9,26 +9,25 @@ COLLECTIONS = {"synthetic": "synthetic", "coco": "COCO's photographs and tags"}
 # what is shown of each command, and the seconds that it should take at most
 COMMANDS = {
     "help": ("`tagkin --help`", 0.3),
-    "info": ("`tagkin info`", 0.6),
-    "suggest": ("`tagkin suggest` for one photograph, {small} learned from", 1.2),
+    "info": ("`tagkin model info`", 0.6),
+    "suggest": ("`tagkin model suggest` for one photograph, {small} learned from", 1.2),
     "suggest, not looked at before": (
         "the same, for a photograph that is not in the cache",
         None,
     ),
-    "suggest, large": ("`tagkin suggest` for one photograph, {large} learned from", 1.5),
+    "suggest, large": ("`tagkin model suggest` for one photograph, {large} learned from", 1.5),
     "suggest, large, not looked at before": (
         "the same, for a photograph that is not in the cache",
         None,
     ),
-    "train": ("`tagkin train` on {small} photographs, features in the cache", 3.0),
+    "train": ("`tagkin model train` on {small} photographs, features in the cache", 3.0),
 }
 
 _OF_TRAINING = """\
-Of `tagkin train` (a profile, other programs running), learning takes 58 %, in many spaces and
+Of `tagkin model train` (a profile, other programs running), learning takes 58 %, in many spaces and
 read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean a tenth;
 series, the photographs' tags and saving the rest. It is Python's work rather than NumPy's, of which
-two threads do no more than one. `tagkin --help` imports no command; of `tagkin suggest`, imports
-take two thirds."""
+two threads do no more than one. Of `tagkin model suggest`, imports take two thirds."""
 _WHERE = """\
 Where the processor's time of COCO's 10,000 goes (a profile with one thread, other programs
 running): spaces 34 %, most of it sums over kernel columns and factors of 4,096 and, in folds,

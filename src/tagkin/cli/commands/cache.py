@@ -80,8 +80,8 @@ def prune(
 
     Examples
     --------
-    tagkin cache prune --max-size 2GB --dry-run
     tagkin cache prune --max-size 500MB
+    tagkin cache prune --max-size 2GB --dry-run
     """
     cache = _open_cache()
     _report(cache, cache.prune(max_size, dry_run=dry_run), dry_run, as_json)
@@ -95,8 +95,8 @@ def clear(dry_run: options.DryRun = False, as_json: options.AsJson = False) -> N
 
     Examples
     --------
-    tagkin cache clear --dry-run
     tagkin cache clear
+    tagkin cache clear --dry-run
     """
     cache = _open_cache()
     _report(cache, cache.clear(dry_run=dry_run), dry_run, as_json)

@@ -99,8 +99,8 @@ def rename(
 
     Examples
     --------
-    tagkin tags rename red scarlet --dry-run
     tagkin tags rename red scarlet
+    tagkin tags rename red scarlet --dry-run
     """
     _change("rename", [tag], name, dry_run, as_json, catalogue)
 
@@ -119,8 +119,8 @@ def merge(
 
     Examples
     --------
-    tagkin tags merge red green --into colour --dry-run
     tagkin tags merge red green --into colour
+    tagkin tags merge red green --into colour --dry-run
     """
     _change("merge", tags, into, dry_run, as_json, catalogue)
 
@@ -139,8 +139,8 @@ def forget(
 
     Examples
     --------
-    tagkin tags forget red green --dry-run
     tagkin tags forget red
+    tagkin tags forget red green --dry-run
     """
     _change("forget", tags, None, dry_run, as_json, catalogue)
 
@@ -159,7 +159,7 @@ def restore(
 
     Examples
     --------
-    tagkin tags restore red
+    tagkin tags restore blurred
     """
     from tagkin.catalogue import restore_tag
 

@@ -33,7 +33,7 @@ def export_decisions(
     Examples
     --------
     tagkin export decisions.jsonl
-    tagkin export - | gzip > decisions.jsonl.gz
+    tagkin export - > decisions.jsonl
     """
     from tagkin.catalogue import export_lines
 
@@ -65,8 +65,8 @@ def import_decisions(
 
     Examples
     --------
-    tagkin import decisions.jsonl --dry-run
     tagkin import decisions.jsonl
+    tagkin import decisions.jsonl --dry-run
     """
     from tagkin.catalogue import import_lines
 

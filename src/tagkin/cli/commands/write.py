@@ -72,8 +72,8 @@ def write(
 
     Examples
     --------
-    tagkin write --dry-run
     tagkin write
+    tagkin write --dry-run
     tagkin write --tag beach --folder 2024 --sidecars img.xmp
     tagkin write --type jpg --embed
     """
