@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shlex
 import shutil
 import sqlite3
@@ -21,11 +22,8 @@ ODD = "a] 夕é.jpg"
 def plain_words(words: list[str]) -> tuple[str, ...]:
     """Return a command with one name for the folder of photographs, without shell syntax."""
     ends = [words.index(sign) for sign in (">", "|") if sign in words]
-    names = {"~/Pictures": "pictures", "photos": "pictures"}
-    return tuple(
-        names.get(word, word.replace("~/Pictures/", "pictures/"))
-        for word in words[: min(ends, default=None)]
-    )
+    words = [word.removeprefix("~/") for word in words[: min(ends, default=None)]]
+    return tuple(re.sub(r"^(Pictures|photos)(?=/|$)", "pictures", word) for word in words)
 
 
 def examples(entry: Command) -> list[tuple[str, ...]]:

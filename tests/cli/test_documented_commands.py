@@ -105,7 +105,7 @@ def known_options(words: list[str]) -> bool:
     """Whether there is such a command, and whether it has these options."""
     of_all, by_name = options_of_all(), every_command()
     name = next((" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in by_name), None)
-    options = {word for word in words if word.startswith("-")}
+    options = {word for word in words if word.startswith("-")} - {"-"}
     if name is not None:
         of_all = {option for p in by_name[name].params for option in p.opts}
     return options <= of_all and (name is not None or bool(options))

@@ -2,26 +2,50 @@
 
 The program:
 
-- `app`: ``tagkin`` itself: its help, its groups, how a command is found
+- `app`: ``tagkin`` itself: its help, its groups, how it finds a command
 - `registry`: what is true of each command; every module in `commands` enters its own
 - `guard`: how a command ends: exit codes, and a sentence instead of a traceback
 
-Commands on a collection, in `commands`:
+Commands that tag photographs:
 
-- `review`, `scan`, `train`, `suggest`, `decide` (accept, reject), `write`, `undo`: tag photographs
-- `status`, `history`, `explain`, `similar`, `audit`, `evaluate`, `map_`: ask questions
-- `tags`, `transfer` (export, import), `cache`: keep order
+- `commands.review`: decide on suggestions in the browser
+- `commands.scan`: bring the catalogue of a folder up to date
+- `commands.train`: learn from the tags in a collection
+- `commands.suggest`: suggest tags for the photographs of a collection
+- `commands.decide`: accept and reject suggestions
+- `commands.write`: put accepted tags into files
+- `commands.undo`: undo a run
 
-Commands on a model in a folder, in `commands`:
+Commands that answer questions about a collection:
 
-- `model_train`, `model_suggest`, `model` (explain, similar, evaluate, relocate, info)
+- `commands.status`: what is tagged, suggested, decided and still to do
+- `commands.history`: the runs
+- `commands.explain`: where the tags of a photograph come from
+- `commands.similar`: the tagged photographs most similar to another
+- `commands.audit`: tags that seem wrong or missing
+- `commands.evaluate`: how good suggestions are, by cross-validation
+- `commands.map_`: a picture of the collection
+
+Commands that keep order:
+
+- `commands.tags`: list, rename, merge and forget tags
+- `commands.transfer`: export and import decisions
+- `commands.cache`: show, shrink and empty the feature cache
+
+Commands on a model in a folder, without a catalogue:
+
+- `commands.model_train`: learn from photographs and their tags
+- `commands.model_suggest`: suggest tags for any photographs
+- `commands.model`: explain, similar, evaluate, relocate, info
 
 Shared by commands:
 
 - `options`: arguments and options that several commands have
-- `catalogues`: which catalogue a command means, and which part of it
+- `catalogues`: which catalogue a command means, made if needed, and which part of it
 - `models`: models in folders, photographs with tags in files, and files that cannot be read
-- `training`, `suggestions`, `quality`: reports on each of them
+- `training`: reports on training
+- `suggestions`: suggestions and similar photographs as tables, CSV and JSON
+- `quality`: the quality of suggestions as tables, JSON and a page
 
 Output:
 

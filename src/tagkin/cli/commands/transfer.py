@@ -32,8 +32,8 @@ def export_decisions(
 
     Examples
     --------
-    tagkin export decisions.jsonl
-    tagkin export - > decisions.jsonl
+    tagkin export backup.jsonl
+    tagkin export - > backup.jsonl
     """
     from tagkin.catalogue import export_lines
 
