@@ -78,7 +78,6 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
     """Commands that show tags and names, in an order that leaves the photographs unchanged."""
     photo = min(odd.photos.glob("*.jpg"))
     on_collection: dict[str, tuple[object, ...]] = {
-        "scan": ("scan", odd.photos, "--verbose"),
         "suggest": ("suggest", "--verbose"),
         "evaluate": ("evaluate",),
         "explain": ("explain", photo),
@@ -103,6 +102,7 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
         "model evaluate": ("model", "evaluate", *model),
         "model info": ("model", "info", odd.model),
         "cache": ("cache", "info"),
+        "scan": ("scan", odd.photos, "--verbose", "--catalogue", "[/b.sqlite"),
         **{name: (*one, "--catalogue", odd.catalogue) for name, one in on_collection.items()},
     }
 
