@@ -96,6 +96,8 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     assert seen.sockets == []
     cache = home / ".cache" / "tagkin"
     made = {cache.parent, catalogues.parent, catalogues.parent.parent}  # which may have to be made
+    there = {Path(os.path.normpath(desk / path)) for path in seen.changes}  # where commands run
+    seen = seen._replace(changes=there)
     assert set(outside(seen, desk, cache, catalogues)) <= made
     assert any(path.is_relative_to(catalogues) for path in seen.changes)
     assert any(path.is_relative_to(cache) for path in seen.changes)

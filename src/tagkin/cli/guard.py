@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -73,6 +72,8 @@ def _error(text: str) -> str:
 
 def _report(error: Exception) -> str:
     """Return an unforeseen error with the facts that a person can report."""
+    import platform
+
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     return (
         f"internal error ({type(error).__name__}: {error}). Please report it with the command, "

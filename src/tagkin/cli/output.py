@@ -18,7 +18,6 @@ import typer
 
 from tagkin.cli.streams import discard, encoded, escape, write_data
 from tagkin.errors import StorageError
-from tagkin.filesystem import check_parent, write_whole
 from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -217,6 +216,8 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str]) ->
 
 def check_folder(path: Path) -> None:
     """Reject a path whose parent is not a writable folder; create nothing."""
+    from tagkin.filesystem import check_parent
+
     try:
         check_parent(path)
     except NotADirectoryError as error:
@@ -229,6 +230,8 @@ def check_folder(path: Path) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """Write a text file, all of it or nothing; call `check_target` first."""
+    from tagkin.filesystem import write_whole
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, encoded(text))

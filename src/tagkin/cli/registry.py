@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -93,6 +92,8 @@ def group(name: str, summary: str, panel: Panel, rank: int) -> None:
 
 @functools.cache
 def _import_commands() -> None:
+    import pkgutil
+
     package = import_module("tagkin.cli.commands")
     for module in pkgutil.iter_modules(package.__path__):
         import_module(f"tagkin.cli.commands.{module.name}")

@@ -5,11 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
-import threading
-import webbrowser
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,6 +128,11 @@ def _open_browser(address: str) -> Iterator[None]:
     All users of a machine can see the arguments of programs, so the address is not among them.
     A browser such as a command in BROWSER may block until it ends, so a thread starts it.
     """
+    import tempfile
+    import threading
+    import webbrowser
+    from html import escape
+
     with tempfile.TemporaryDirectory(prefix="tagkin-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "review.html"
         file.touch(mode=0o600)
