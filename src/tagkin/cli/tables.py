@@ -147,8 +147,8 @@ def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:
     """
     if not n:
         return f"No suggestion for {count(n_all, 'photograph')}"
-    found = f"{count(n, 'suggestion')} for {count(n_with, 'photograph')} of {n_all:,}"
-    return f"{found}; about {expected:,.0f} of them right"
+    text = f"{count(n, 'suggestion')} for {count(n_with, 'photograph')} of {n_all:,}"
+    return f"{text}; about {expected:,.0f} of them right"
 
 
 def bar(share: float) -> str:

@@ -45,7 +45,7 @@ _NOTHING = {
 
 
 class Kind(StrEnum):
-    """What to look for."""
+    """A kind of finding."""
 
     wrong = "wrong"
     missing = "missing"
