@@ -57,8 +57,8 @@ def odd(world: World, tmp_path_factory: pytest.TempPathFactory) -> Odd:
         assert said.exit_code == 0, said.err
         catalogue = home / "[/a.sqlite"
         patch.setenv("TAGKIN_CATALOGUES", str(home / "data"))
-        train = ("train", photos, "--catalogue", catalogue)
-        assert speak(patch, *train, encoding="ascii").exit_code == 0
+        learned = speak(patch, "train", photos, "--catalogue", catalogue, encoding="ascii")
+        assert learned.exit_code == 0
     photo = min(fresh.glob("*.jpg"))
     return Odd(photos, fresh, photo, home / "model [bold", said, catalogue)
 

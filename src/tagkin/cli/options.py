@@ -56,27 +56,22 @@ def complete_tag(incomplete: str) -> list[str]:
     return [name for (name,) in rows]
 
 
-# --- arguments: the text of each command explains them, so the list of options does not -
-# whether they can be read is not checked here: a file that cannot be read must not stop others
+# --- arguments ----------------------------------------------------------------------------
 
-Photos = Annotated[
-    list[Path],
-    typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
-]
-PhotosOrAll = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
-]
-Photo = Annotated[
-    Path, typer.Argument(metavar="PHOTO", show_default=False, hidden=True, readable=False)
-]
-Folder = Annotated[
-    Path | None,
-    typer.Argument(metavar="FOLDER", show_default=False, hidden=True, readable=False),
-]
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", show_default=False, hidden=True, readable=False)
-]
+
+def argument(name: str) -> Any:
+    """Return an argument that the text of the command explains, and no list of options.
+
+    Whether a file can be read is not checked here: a file that cannot must not stop others.
+    """
+    return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
+
+
+Photos = Annotated[list[Path], argument("PHOTOS")]
+PhotosOrAll = Annotated[list[Path] | None, argument("PHOTOS")]
+Photo = Annotated[Path, argument("PHOTO")]
+Folder = Annotated[Path | None, argument("FOLDER")]
+Model = Annotated[Path, argument("MODEL")]
 
 # --- which catalogue, and which suggestions ---------------------------------------------
 

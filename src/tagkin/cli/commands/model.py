@@ -185,7 +185,7 @@ def evaluate(
 
 
 @command("model relocate", Panel.MODEL, 6)
-def relocate(folder: options.Folder, model: options.Model) -> None:
+def relocate(folder: Annotated[Path, options.argument("FOLDER")], model: options.Model) -> None:
     """Find the photographs of a model again after they were moved.
 
     FOLDER is searched for the photographs that MODEL learned from, by name and by content. Their
@@ -195,7 +195,6 @@ def relocate(folder: options.Folder, model: options.Model) -> None:
     --------
     tagkin model relocate ~/Photos my-tags
     """
-    assert folder is not None  # it is required here
     if not folder.is_dir():
         raise InvalidInput(f"{relative(folder)} is not a folder. Check the path.")
     with progress_bar() as step:

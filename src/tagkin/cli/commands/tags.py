@@ -23,8 +23,8 @@ _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
 group("tags", "List, rename, merge and forget the tags of a collection.", Panel.KEEP, 1)
 
-Tag = Annotated[str, typer.Argument(metavar="TAG", show_default=False, hidden=True)]
-Tags = Annotated[list[str], typer.Argument(metavar="TAGS", show_default=False, hidden=True)]
+Tag = Annotated[str, options.argument("TAG")]
+Tags = Annotated[list[str], options.argument("TAGS")]
 
 
 @command("tags list", Panel.KEEP, 1)
@@ -87,7 +87,7 @@ def _show(tags: list[TagCounts]) -> None:
 @command("tags rename", Panel.KEEP, 2, writes=True)
 def rename(
     tag: Tag,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, hidden=True)],
+    name: Annotated[str, options.argument("NAME")],
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,

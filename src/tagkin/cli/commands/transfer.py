@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_catalogued
 from tagkin.cli.output import check_target, json_line, note, relative, say, send, shown, write_file
@@ -15,9 +13,7 @@ from tagkin.cli.registry import Panel, command
 from tagkin.errors import StorageError
 from tagkin.wording import count
 
-File = Annotated[
-    Path, typer.Argument(metavar="FILE", show_default=False, hidden=True, readable=False)
-]
+File = Annotated[Path, options.argument("FILE")]
 
 
 @command("export", Panel.KEEP, 2)
