@@ -9,17 +9,17 @@ COLLECTIONS = {"synthetic": "synthetic", "coco": "COCO's photographs and tags"}
 # the description of each command, and its time limit in seconds
 COMMANDS = {
     "help": ("`tagkin --help`", 0.3),
-    "info": ("`tagkin info`", 0.6),
-    "suggest": ("`tagkin suggest` for one photograph, trained on {small}", 1.2),
+    "info": ("`tagkin model info`", 0.6),
+    "suggest": ("`tagkin model suggest` for one photograph, trained on {small}", 1.2),
     "suggest, not looked at before": ("the same, without cached features", None),
-    "suggest, large": ("`tagkin suggest` for one photograph, trained on {large}", 1.5),
+    "suggest, large": ("`tagkin model suggest` for one photograph, trained on {large}", 1.5),
     "suggest, large, not looked at before": ("the same, without cached features", None),
-    "train": ("`tagkin train` on {small} photographs, with cached features", 3.0),
+    "train": ("`tagkin model train` on {small} photographs, with cached features", 3.0),
 }
 
 _TRAINING = """\
-About 58 % of `tagkin train` is learning, a quarter is imports, and a tenth is looking up the
-meaning of tag names. Imports take two thirds of `tagkin suggest`."""
+About 58 % of `tagkin model train` is learning, a quarter is imports, and a tenth is looking up the
+meaning of tag names. Imports take two thirds of `tagkin model suggest`."""
 _PROFILE = """\
 Spaces take about a third of the CPU time and read-outs a quarter. Then come neighbours and votes
 (11 %), tag names (8 %), audit and confidences (7 %), denoising (6 %), series and tags (3 %) and

@@ -36,9 +36,9 @@ ROOT = Path(__file__).parents[1]
 MODULES = (
     "tagkin.annotator.learning",
     "tagkin.catalogue",
-    "tagkin.cli.review",
-    "tagkin.cli.suggest",
-    "tagkin.cli.train",
+    "tagkin.cli.commands.review",
+    "tagkin.cli.commands.suggest",
+    "tagkin.cli.commands.train",
     "tagkin.server.application",
     "tagkin.server.live_order",
     "tagkin.server.session",

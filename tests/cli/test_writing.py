@@ -81,7 +81,7 @@ def test_sentences_for_people(run, photos, catalogue):
     assert "new, named as you asked" in " ".join(said.stdout.split())
     said = run("write", "--sidecars", "img.xmp", *where)
     assert said.stderr.startswith("Run 5: wrote ")
-    assert said.stderr.endswith("of them new. `tagkin undo` takes it back.\n")
+    assert said.stderr.endswith("of them new. `tagkin undo` undoes it.\n")
     assert (photos / "red-circle-1.xmp").is_file()
     sidecar = photos / "red-circle-1.xmp"
     sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
@@ -167,12 +167,12 @@ def test_one_bad_file_is_named_and_the_others_are_written(run, photos, catalogue
     assert (photos / "red-circle-3.jpg.xmp").is_file()
     said = run("write", *where)  # and now there is nothing else
     assert "Nothing was written." in said.stderr
-    assert "takes it back" not in said.stderr
+    assert "tagkin undo" not in said.stderr
     for sidecar in photos.glob("*.xmp"):
         sidecar.write_text("<broken")
     said = run("undo", *where)
     assert said.exit_code == 1
-    assert "was not put back" in said.stderr
+    assert "was not restored" in said.stderr
     assert run("write", "--sidecars", "other", *where).exit_code == 2
 
 

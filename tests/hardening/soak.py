@@ -64,6 +64,8 @@ def command(rng: random.Random, root: Path) -> list[str]:
     name = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
     if name == "scan":
         return ["scan", str(root)]
+    if name == "export":
+        return ["export", "-"]
     if name in ("accept", "reject"):
         tag = rng.choice(list(COLOURS))
         return [name, "--tag", tag, "--at-least", f"{rng.random():.2f}"]

@@ -237,15 +237,25 @@ class Model(Part):
         return teach(annotator, [c for c in contents if partial or not c.is_partial])
 
     def suggest_by_name(
-        self, annotator: Annotator, words: Sequence[str], *, progress: Progress | None = None
+        self,
+        annotator: Annotator,
+        words: Sequence[str],
+        wanted: dict[str, Any] | None = None,
+        *,
+        folder: str | None = None,
+        only_untagged: bool = False,
+        progress: Progress | None = None,
     ) -> SuggestRun:
         """Suggest words as tags by their meaning, if there are no tags to learn from.
 
-        The annotator need not be fitted.
+        The annotator need not be fitted. `wanted` are ``n`` and ``threshold`` as in
+        `Annotator.suggest`, by default those of a review; `folder` and `only_untagged` are as in
+        `Photographs.with_tags`.
         """
-        options = {name: _REVIEW[name] for name in ("n", "threshold")}
+        options = dict(wanted or {name: _REVIEW[name] for name in ("n", "threshold")})
         with self._db.run("suggest", {"vocabulary": len(words)} | options) as run:
-            contents = Photographs(self._db).with_tags()
+            photographs = Photographs(self._db)
+            contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
             options["vocabulary"] = list(words)
             return suggest_tags(self._db, run, annotator, contents, options, progress or silent)
 
