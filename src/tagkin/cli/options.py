@@ -46,14 +46,9 @@ def complete_tag(incomplete: str) -> list[str]:
 
     try:
         with open_catalogue() as catalogue:
-            rows = catalogue.rows(
-                "SELECT name FROM tags WHERE same_as IS NULL AND instr(lower(name), lower(?)) = 1 "
-                "ORDER BY n_found + n_accepted + n_suggested DESC LIMIT 50",
-                (incomplete,),
-            )
+            return catalogue.tags.starting_with(incomplete)
     except TagkinError:
         return []  # a person who types wants no errors
-    return [name for (name,) in rows]
 
 
 # --- arguments ----------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -118,39 +117,14 @@ def _find_undecided(
     catalogue: Catalogue, annotator: Annotator, n: int | None, kind: str | None
 ) -> list[Finding]:
     """Return findings without those that a person has decided on, with the tags' present names."""
-    names = dict(
-        catalogue.rows(
-            "SELECT s.name, CASE WHEN t.forgotten THEN NULL ELSE t.name END "
-            "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id)"
-        )
-    )
-    decided = _query_pairs(
-        catalogue,
-        "SELECT p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-        "JOIN photographs p ON p.content = d.content AND p.gone IS NULL WHERE d.holds",
-    )
-    carried = _query_pairs(
-        catalogue,
-        "SELECT p.path, t.name FROM found f JOIN tags t ON t.id = f.tag "
-        "JOIN photographs p ON p.id = f.photograph AND p.gone IS NULL",
-    )
-    n_asked = None if n is None else n + len(decided)
+    progress = catalogue.suggestions.progress()
+    n_asked = None if n is None else n + progress.n_accepted + progress.n_rejected
     while True:
         every = annotator.audit(n_asked, kind=kind)
-        undecided: dict[tuple[str, str, str], Finding] = {}
-        for finding in every:
-            tag = names.get(finding.tag, finding.tag)
-            pair = finding.file, tag
-            if tag is None or pair in decided or (finding.kind == "missing" and pair in carried):
-                continue
-            undecided.setdefault((*pair, finding.kind), replace(finding, tag=tag))
+        undecided: list[Finding] = catalogue.doubts.select_undecided(every)
         if n is None or n_asked is None or len(undecided) >= n or len(every) < n_asked:
-            return list(undecided.values())[:n]
+            return undecided[:n]
         n_asked *= 2
-
-
-def _query_pairs(catalogue: Catalogue, query: str) -> set[tuple[str, str]]:
-    return {(catalogue.absolute(path), tag) for path, tag in catalogue.rows(query)}
 
 
 def _files_of(findings: list[Finding]) -> list[str]:

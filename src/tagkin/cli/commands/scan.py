@@ -99,7 +99,7 @@ def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, A
         "photographs": counts["n_photographs"],
         "files": counts["n_files"],
         "untagged": counts["n_untagged"],
-        "tags": catalogue.value("SELECT count(*) FROM tags WHERE n_found > 0"),
+        "tags": sum(tag.n_found > 0 for tag in catalogue.tags.list_all()),
         "unchanged": result.n_unchanged,
         "added": result.added,
         "moved": [{"from": old, "to": new} for old, new in result.moved],

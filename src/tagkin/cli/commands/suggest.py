@@ -63,9 +63,7 @@ def suggest(
         part = None if folder is None else opened.relative(folder) or None
         where = {"folder": part, "only_untagged": only_untagged}
         result, model = _suggest(opened, wanted, where, words, (cache, dry_run), step)
-        expected = opened.value(
-            "SELECT total(confidence) FROM suggestions WHERE run = ?", (result.run,)
-        )
+        expected = opened.suggestions.expected_of_run(result.run)
         listed = opened.suggestions.of_run(result.run) if as_csv else []
     summary = {
         "run": None if dry_run else result.run,
