@@ -299,7 +299,7 @@ def test_a_tag_typed_while_results_are_on_their_way_stays(window: Window) -> Non
     page.wait_for_url("**/search?*")
     assert page.locator("#with").input_value() == "nowhere"
     window.press("Enter")
-    window.said("No tag is called nowhere.")
+    window.said("There is no tag nowhere.")
 
 
 # --- the tag field -----------------------------------------------------------------------------
