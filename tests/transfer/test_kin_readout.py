@@ -16,18 +16,23 @@ def model(collection):
     return KinReadout(20).fit(collection.X, collection.Y)
 
 
-def dense_votes(X, Y, X_new, k, temperature, rejected=None):
+def dense_votes(X, Y, X_new, k, temperature, rejected=None, complete=None):
     """The formula of the class, with a loop."""
     unit, unit_new = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in (X, X_new))
-    cosines, share = unit_new @ unit.T, (Y.sum(axis=0) + 0.5) / (len(Y) + 1)
-    votes, against = np.zeros((2, len(X_new), Y.shape[1]))
+    is_known = np.ones_like(Y)
+    if complete is not None:
+        said = Y if rejected is None else Y + rejected
+        is_known = np.where(complete[:, None], 1.0, said)
+    cosines, share = unit_new @ unit.T, (Y.sum(axis=0) + 0.5) / (is_known.sum(axis=0) + 1)
+    votes, against, known = np.zeros((3, len(X_new), Y.shape[1]))
     for i, row in enumerate(cosines):
         near = np.argsort(-row)[:k]
         weights = np.exp(temperature * row[near])
         votes[i] = (weights / weights.sum()) @ Y[near]
+        known[i] = (weights / weights.sum()) @ is_known[near]
         if rejected is not None:
             against[i] = (weights / weights.sum()) @ rejected[near]
-    return np.log(votes + 1e-3 * share) - np.log(1 - votes + 1e-3 * (1 - share) + 9 * against)
+    return np.log(votes + 1e-3 * share) - np.log(known - votes + 1e-3 * (1 - share) + 9 * against)
 
 
 def test_votes_and_read_out_are_what_the_formula_says(model, collection):
@@ -112,6 +117,36 @@ def test_neighbours_that_rejected_a_label_vote_against_it(collection):
     expected = dense_votes(X, Y, X_new, 20, 10.0, rejected)
     assert_same(model.components(X_new).votes, expected, 1e-7)
     assert np.abs(expected - dense_votes(X, Y, X_new, 20, 10.0)).max() > 0.1
+
+
+@pytest.mark.parametrize("with_rejections", [False, True])
+def test_votes_are_shares_among_neighbours_that_are_known(collection, with_rejections):
+    X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
+    complete = np.arange(len(X)) % 3 > 0
+    rejected = some_rejected(Y) if with_rejections else None
+    model = KinReadout(20).fit(X, Y, rejected=rejected, complete=complete)
+    expected = dense_votes(X, Y, X_new, 20, 10.0, rejected, complete)
+    assert_same(model.components(X_new).votes, expected, 1e-7)
+    assert np.abs(expected - dense_votes(X, Y, X_new, 20, 10.0, rejected)).max() > 0.1
+
+
+def test_incomplete_images_that_come_later(collection, tmp_path):
+    X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
+    complete, half = np.arange(len(X)) % 3 > 0, len(X) // 2
+
+    def votes(model):
+        return model.components(X_new).votes
+
+    whole = KinReadout(20).fit(X, Y, complete=complete)
+    grown = KinReadout(20).fit(X[:half], Y[:half], complete=complete[:half])
+    grown.partial_fit(X[half:], Y[half:], complete=complete[half:])
+    assert_same(votes(grown), votes(whole), 1e-9)
+    late = KinReadout(20).fit(X[:half], Y[:half]).partial_fit(X[half:], Y[half:])
+    assert_same(votes(late.relabel(Y, complete=complete)), votes(whole), 1e-9)
+    assert_same(votes(tagkin.load(tagkin.save(late, tmp_path / "model"))), votes(whole), 1e-9)
+    assert_same(votes(late.relabel(Y)), votes(KinReadout(20).fit(X, Y)), 1e-9)
+    with pytest.raises(InvalidInput, match=f"complete must be an array of {len(X)} booleans"):
+        late.relabel(Y, complete=complete[1:])
 
 
 def test_rejections_of_images_that_come_later(collection, tmp_path):

@@ -16,14 +16,15 @@ probability e, unless a person checked the image. So ℓ is
     −log(1 − (1 − e) σ(m))                         if the label was not observed,
 
 and dℓ/dm = σ(m) − z with z the probability that the label belongs: 1, 0, and σ(m + log e) if the
-label was not observed. With e = 0 this is logistic regression.
+label was not observed. With e = 0 this is logistic regression. If the image is incomplete and
+nothing is known of the label, dℓ/dm = ω (σ(m) − p): p is the expected label, ω its weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -32,46 +33,19 @@ from array_api_compat import device
 from tagkin.arrays import (
     Array,
     block_rows,
-    eigh,
     like,
-    matmul,
     namespace,
     on_accelerator,
-    solve_triangular,
     to_numpy,
 )
+from tagkin.transfer._logistic_features import Basis, Columns, Features
 
-__all__ = ["Basis", "Columns", "LogisticFit", "fit_logistic", "orthogonal_basis"]
+__all__ = ["LogisticFit", "Unknown", "fit_logistic"]
 
 _LABEL_BYTES = 2**28  # of each N×labels array; further labels are solved in a later block
 _LINE_STEPS = 2
 _CACHED = 2**17  # pairs of images and labels
 _STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
-_STORED_BYTES = 2**30  # of features stored while learning; larger ones are recomputed
-
-
-class Columns(Protocol):
-    """Kernel columns (N×r), computed block by block in every pass."""
-
-    n_images: int
-    dtype: Any
-    """Floating dtype of the columns."""
-
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield consecutive rows and their columns (n×r)."""
-        ...
-
-
-@dataclass(frozen=True)
-class Basis:
-    """Directions T (r×p) in which the features of a sample of images are uncorrelated."""
-
-    directions: Array
-    """T. The features are (C − c̄) T."""
-    mean: Array
-    """c̄ (r,), the mean of the sample."""
-    squares: np.ndarray
-    """Estimated sum of squares of each feature over all N images, shape (p,)."""
 
 
 class LogisticFit(NamedTuple):
@@ -85,26 +59,6 @@ class LogisticFit(NamedTuple):
     """Steps of the slowest labels."""
 
 
-def orthogonal_basis(sample: Array, gram_factor: Array, n_images: int, least: float) -> Basis:
-    """Compute directions from a sample's columns (n×r) and L with L Lᵀ = k(S, S).
-
-    Directions whose sum of squares over all images is below `least` are left out. Directions are
-    orthogonal in float64, and uncorrelated in the precision of the sample.
-    """
-    xp = namespace(sample)
-    mean = xp.mean(sample, axis=0, dtype=xp.float64)
-    identity = xp.eye(gram_factor.shape[0], dtype=xp.float64, device=gram_factor.device)
-    inverse = solve_triangular(gram_factor, identity, transposed=True)  # L⁻ᵀ
-    features = matmul(sample - like(mean, sample), like(inverse, sample))
-    products = xp.astype(matmul(features.T, features), xp.float64)
-    squares, vectors = eigh(products * (n_images / sample.shape[0]))
-    used = to_numpy(squares) > least
-    if not used.any():
-        used[-1] = True
-    index = xp.asarray(np.flatnonzero(used), device=sample.device)
-    return Basis(matmul(inverse, vectors[:, index]), mean, to_numpy(squares)[used])
-
-
 def fit_logistic(
     columns: Columns,
     basis: Basis,
@@ -113,6 +67,7 @@ def fit_logistic(
     *,
     forgotten: float = 0.0,
     rejected: scipy.sparse.csr_array | None = None,
+    unknown: Unknown | None = None,
     tolerance: float = 1e-2,
     max_steps: int = 100,
 ) -> LogisticFit:
@@ -124,19 +79,26 @@ def fit_logistic(
         e: the share of images without the label among those that it belongs on.
     rejected : CSR array of shape (N, D), optional
         Nonzero for labels known not to belong. No image has a label rejected for it.
+    unknown : Unknown, optional
+        The labels of incomplete images.
     tolerance : float
         A label is solved when its gradient, in the metric of the preconditioner, is at most this
         share of its first gradient.
     """
     r, (n, d) = basis.mean.shape[0], labels.shape
-    share = np.bincount(labels.indices, minlength=d) / n
+    share = _shares(labels, rejected, unknown)
     coef, intercept, n_steps = np.zeros((r, d)), np.log(share) - np.log1p(-share), 0
     width = max(1, _LABEL_BYTES // (4 * n))
-    features = _Features(columns, basis)
+    features = Features(columns, basis)
     for block in (slice(start, start + width) for start in range(0, d, width)):
-        block_rejected = None if rejected is None or forgotten == 0 else rejected[:, block].tocsr()
+        # if nothing is forgotten or unknown, a rejection is like an absent label
+        tells = rejected is not None and (forgotten > 0 or unknown is not None)
+        block_rejected = rejected[:, block].tocsr() if tells and rejected is not None else None
         block_labels = labels if width >= d else labels[:, block]
-        problem = _Problem(features, block_labels, block_rejected, regularization, forgotten)
+        block_unknown = None if unknown is None else unknown.of_labels(block)
+        problem = _Problem(
+            features, block_labels, block_rejected, block_unknown, regularization, forgotten
+        )
         coef[:, block], intercept[block], steps = problem.solve(
             intercept[block], tolerance, max_steps
         )
@@ -144,72 +106,41 @@ def fit_logistic(
     return LogisticFit(coef, intercept, n_steps)
 
 
-class _Features:
-    """Features (C − c̄) T, shape (N, p).
+@dataclass(frozen=True)
+class Unknown:
+    """Labels that incomplete images neither have nor reject.
 
-    They are stored if memory allows, because they are fewer than the columns. Otherwise products
-    use the columns, with T applied before or after.
+    Their loss is that of the expected label, with a weight.
     """
 
-    def __init__(self, columns: Columns, basis: Basis):
-        self.n_images, self._columns, self.squares = columns.n_images, columns, basis.squares
-        xp = namespace(basis.directions)
-        # more precision than the columns have is wasted
-        self._directions = xp.astype(basis.directions, columns.dtype)
-        self._mean = like(basis.mean, self._directions)
-        self._exact = to_numpy(basis.directions).astype(np.float64), to_numpy(basis.mean)
-        size = 4 * self.n_images * self._directions.shape[1]
-        self._stored: list[tuple[slice, Array]] | None = None
-        if size <= _STORED_BYTES or on_accelerator(self._directions):
-            self._stored = [
-                (rows, matmul(C - self._mean, self._directions)) for rows, C in columns.blocks()
-            ]
+    weights: np.ndarray
+    """Weight of each image's absent labels, shape (N,): 1 if it is complete."""
+    expected: scipy.sparse.csr_array
+    """Expected probability of each label, shape (N, D); 0 for complete images."""
 
-    @property
-    def reference(self) -> Array:
-        """An array with the type, device and precision of the features."""
-        return self._directions
+    def of_labels(self, columns: slice | np.ndarray) -> Unknown:
+        """Return the same for some of the labels."""
+        return Unknown(self.weights, self.expected[:, columns].tocsr())
 
-    def margins(self, w: np.ndarray, b: np.ndarray) -> Array:
-        """Return (C − c̄) T w + b, shape (N, B)."""
-        xp = namespace(self.reference)
-        coef, offset = like(w, self.reference), like(b, self.reference)
-        if self._stored is None:
-            coef = matmul(self._directions, coef)
-            offset = offset - matmul(self._mean[None], coef)[0]
-        shape = self.n_images, coef.shape[1]
-        out = xp.empty(shape, dtype=coef.dtype, device=device(coef))
-        for rows, block in self._blocks():
-            matmul(block, coef, out=out[rows])
-            out[rows] += offset
-        return out
 
-    def gradient(
-        self, errors: Callable[[slice], tuple[Array, np.ndarray]], n_labels: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of errors times features (p×B) and of errors (B,).
-
-        `errors` returns the errors of a block of images (n×B) and their sums.
-        """
-        n_columns = self._directions.shape[0 if self._stored is None else 1]
-        by_column, total = np.zeros((n_columns, n_labels)), np.zeros(n_labels)
-        for rows, block in self._blocks():
-            block_errors, sums = errors(rows)
-            by_column += to_numpy(matmul(block.T, block_errors))
-            total += sums
-        if self._stored is not None:
-            return by_column, total
-        centred = by_column - np.outer(to_numpy(self._mean), total)
-        return to_numpy(matmul(self._directions.T, like(centred, self.reference))), total
-
-    def of_columns(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients (r×B) and intercepts (B,) for the columns instead of the features."""
-        directions, mean = self._exact
-        coef = directions @ w
-        return coef, b - mean @ coef
-
-    def _blocks(self) -> Iterable[tuple[slice, Array]]:
-        return self._columns.blocks() if self._stored is None else self._stored
+def _shares(
+    labels: scipy.sparse.csr_array,
+    rejected: scipy.sparse.csr_array | None,
+    unknown: Unknown | None,
+) -> np.ndarray:
+    """Return the share of images with each label, expected ones included, shape (D,)."""
+    n, d = labels.shape
+    present = np.bincount(labels.indices, minlength=d).astype(float)
+    if unknown is None:
+        return present / n
+    lost = 1 - unknown.weights
+    known = n - lost.sum()
+    for said in (labels, rejected):
+        if said is not None:  # what is said of an incomplete image counts in full
+            known = known + np.asarray((said > 0).astype(float).T @ lost).ravel()
+    scaled = unknown.expected.multiply(unknown.weights[:, None])
+    total = present + np.asarray(scaled.sum(axis=0)).ravel()
+    return np.clip(total / np.maximum(known, 1), 0.5 / n, 1 - 0.5 / n)
 
 
 @dataclass(frozen=True)
@@ -249,24 +180,31 @@ class _ObservedLabels:
         positions = self.images[entries] - rows.start, self.labels[entries]
         errors[positions] = p[positions] - self.present[entries]
 
+    def put_bends(self, bends: Array, p: Array, rows: slice) -> None:
+        """Set the second derivatives (n×B) of observed labels, in place."""
+        entries = slice(int(self.ends[rows.start]), int(self.ends[rows.stop]))
+        positions = self.images[entries] - rows.start, self.labels[entries]
+        bends[positions] = p[positions] * (1 - p[positions])
+
 
 class _Problem:
     """Labels (N×B) that are solved together."""
 
     def __init__(
         self,
-        features: _Features,
+        features: Features,
         labels: scipy.sparse.csr_array,
         rejected: scipy.sparse.csr_array | None,
+        unknown: Unknown | None,
         regularization: float,
         forgotten: float,
     ):
         self.features, self.reference = features, features.reference
-        self.labels, self.rejected = labels.tocsr(), rejected
+        self.labels, self.rejected, self.unknown = labels.tocsr(), rejected, unknown
         self.regularization, self.forgotten = regularization, forgotten
         self.observed = _ObservedLabels.of(self.labels, rejected, self.reference)
         self.bends: Any = None  # upper bound of d²ℓ/dm² (N×B) at the margins of the last gradient
-        share = np.bincount(labels.indices, minlength=labels.shape[1]) / labels.shape[0]
+        share = _shares(labels, rejected, unknown)
         spread = share * (1 - share)
         self.metric = spread * features.squares[:, None] + regularization  # (p, B)
         self.metric_b = labels.shape[0] * spread
@@ -331,6 +269,7 @@ class _Problem:
         """Continue with these labels only; return their columns of the margins (N×B)."""
         self.labels = self.labels[:, columns]
         self.rejected = None if self.rejected is None else self.rejected[:, columns]
+        self.unknown = None if self.unknown is None else self.unknown.of_labels(columns)
         self.observed = _ObservedLabels.of(self.labels, self.rejected, self.reference)
         self.metric, self.metric_b = self.metric[:, columns], self.metric_b[columns]
         xp = namespace(margins)
@@ -347,8 +286,7 @@ class _Problem:
             errors, total = xp.empty_like(margins[rows]), np.zeros(w.shape[1])
             for part in self._rows(rows):
                 inside = slice(part.start - rows.start, part.stop - rows.start)
-                errors[inside], p = self._errors(margins[part], part)
-                self.bends[part] = p * (1 - p)
+                errors[inside], self.bends[part] = self._errors(margins[part], part)
                 total += _column_sums(errors[inside])
             return errors, total
 
@@ -406,14 +344,16 @@ class _Problem:
         far = like(length, margins)
         for rows in self._rows():
             v = along[rows]
-            errors, p = self._errors(margins[rows] + far * v, rows)
+            errors, bends = self._errors(margins[rows] + far * v, rows)
             first += _column_sums(errors * v)
-            # an upper bound: the loss of unobserved labels bends less
-            second += _column_sums(p * (1 - p) * v * v)
+            second += _column_sums(bends * v * v)
         return first, second
 
     def _errors(self, margins: Array, rows: slice) -> tuple[Array, Array]:
-        """Return dℓ/dm (n×B), and the logistic function of the margins."""
+        """Return dℓ/dm and an upper bound of d²ℓ/dm² (n×B).
+
+        The loss of an unobserved label of a complete image bends less than the bound.
+        """
         xp = namespace(margins)
         with np.errstate(over="ignore"):  # 1 / (1 + ∞) = 0 is right
             odds_against = xp.exp(-margins)
@@ -421,8 +361,27 @@ class _Problem:
         errors = xp.asarray(p, copy=True)
         if self.forgotten:  # an unobserved label belongs with probability σ(m + log e)
             errors -= self.forgotten / (self.forgotten + odds_against)
+        bends = p * (1 - p)
+        if self.unknown is not None:
+            self._put_unknown(self.unknown, errors, bends, p, rows)
+            self.observed.put_bends(bends, p, rows)
         self.observed.put(errors, p, rows)
-        return errors, p
+        return errors, bends
+
+    def _put_unknown(
+        self, unknown: Unknown, errors: Array, bends: Array, p: Array, rows: slice
+    ) -> None:
+        """Set the derivatives (n×B) of incomplete images: weight × (p − expected), in place."""
+        weights = unknown.weights[rows]
+        incomplete = np.flatnonzero(weights < 1)
+        if not len(incomplete):
+            return
+        expected = unknown.expected[rows][incomplete].toarray()
+        xp = namespace(errors)
+        at = xp.asarray(incomplete, device=device(errors))
+        scale = like(weights[incomplete][:, None], errors)
+        errors[at] = scale * (p[at] - like(expected, errors))
+        bends[at] = scale * bends[at]
 
     def _rows(self, among: slice | None = None) -> Iterator[slice]:
         """Yield blocks of images that fit in a core's cache."""

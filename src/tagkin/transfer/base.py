@@ -292,6 +292,41 @@ def check_share(name: str, value: Any) -> None:
         raise InvalidInput(f"{name} must be a number from 0 to below 1; found {value!r}.")
 
 
+def check_complete(complete: Any, n_images: int) -> np.ndarray | None:
+    """Return the mask (N,) of completely labelled images, or None if all are.
+
+    A label that is absent from an incomplete image is unknown.
+    """
+    if complete is None:
+        return None
+    mask = to_numpy(complete)
+    if mask.shape != (n_images,) or mask.dtype != bool:
+        raise InvalidInput(
+            f"complete must be an array of {n_images} booleans, one for each image; found "
+            f"{mask.dtype} of shape {mask.shape}."
+        )
+    return None if mask.all() else mask
+
+
+def count_known(
+    labels: scipy.sparse.csr_array,
+    rejected: scipy.sparse.csr_array | None,
+    complete: np.ndarray | None,
+) -> np.ndarray:
+    """Return the number of images for which each label is known, shape (D,).
+
+    A label is known if the image is complete, or if it has the label or a rejection of it.
+    """
+    n, d = labels.shape
+    if complete is None:
+        return np.full(d, n)
+    known = np.full(d, np.count_nonzero(complete))
+    for said in (labels, rejected):
+        if said is not None:
+            known += np.bincount(said[~complete].indices, minlength=d)
+    return known
+
+
 def check_rejections(
     rejected: Array, labels: scipy.sparse.csr_array, names: np.ndarray | None = None
 ) -> scipy.sparse.csr_array:

@@ -12,12 +12,18 @@ import scipy.sparse
 from tagkin.arrays import Array, clip, expit, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import as_labels, label_names
 from tagkin.arrays.records import Axes, storable
-from tagkin.arrays.rules import Floats, Sparse
+from tagkin.arrays.rules import Flags, Floats, Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer._likelihood import distance_weights
 from tagkin.transfer._lists import on_device_of, sums_over_lists
-from tagkin.transfer.base import check_positive, check_rejections, check_share
+from tagkin.transfer.base import (
+    check_complete,
+    check_positive,
+    check_rejections,
+    check_share,
+    count_known,
+)
 from tagkin.transfer.evidence import Evidence
 from tagkin.transfer.mixture import Mixture, fit_mixture
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
@@ -85,6 +91,8 @@ class KinReadout(NeighborTransfer):
         Labels of the fitted images.
     rejected_ : CSR array of shape (N, D), or None without rejections
         Rejected labels.
+    complete_ : array of N bool, or None if all images are complete
+        Whether an image has all of its labels.
     readout_ : LogisticReadout, or None after `fit_neighbors`
     vote_weights_, readout_weights_, offsets_ : arrays of shape (D,)
         a, b and o: one third and two thirds until `fit_mixture` learns them from held-out images.
@@ -114,6 +122,7 @@ class KinReadout(NeighborTransfer):
     # labels that came later have no read-out
     readout_: Annotated[LogisticReadout | None, Axes(D="learned")]
     rejected_: Annotated[scipy.sparse.csr_array | None, Sparse("N", "D")]
+    complete_: Annotated[np.ndarray | None, Flags("N").kept_on_host()]
     vote_weights_: Annotated[np.ndarray, Floats("D").kept_on_host()]
     readout_weights_: Annotated[np.ndarray, Floats("D").kept_on_host()]
     offsets_: Annotated[np.ndarray, Floats("D").kept_on_host()]
@@ -152,30 +161,46 @@ class KinReadout(NeighborTransfer):
         *,
         groups: Array | None = None,
         rejected: Array | None = None,
+        complete: Array | None = None,
+        expected: Any = None,
         readout: LogisticReadout | None = None,
     ) -> Self:
         """Store embeddings X (N×m) and labels y (N×D), and fit the read-out.
 
-        `rejected` (N×D) is above 0 if a person rejected a label for an image. Groups have no
-        effect here, because `fit_mixture` learns from held-out images. A `readout` that is
-        already fitted on these images is used unchanged.
+        `rejected`, `complete` and `expected` are as in `LogisticReadout.fit`: votes are shares
+        among the neighbours for which a label is known. Groups have no effect here, because
+        `fit_mixture` learns from held-out images. A `readout` that is already fitted on these
+        images is used unchanged.
         """
         self.check_parameters()
         if readout is None:
-            readout = self.new_readout().fit(X, y, rejected=rejected)
+            readout = self.new_readout().fit(
+                X, y, rejected=rejected, complete=complete, expected=expected
+            )
         super().fit(X, y, groups=groups)
         self.readout_ = readout
         self.rejected_ = self._nonempty_rejections(rejected)
+        self.complete_ = check_complete(complete, self.labels_.shape[0])
         return self.set_mixture(self._default_mixture(self.n_labels_, readout is not None))
 
-    def partial_fit(self, X: Array, y: Any = None, *, rejected: Array | None = None) -> Self:
-        """Add images as in `NeighborTransfer.partial_fit`; `rejected` (n×D) is as in `fit`.
+    def partial_fit(
+        self,
+        X: Array,
+        y: Any = None,
+        *,
+        rejected: Array | None = None,
+        complete: Array | None = None,
+    ) -> Self:
+        """Add images as in `NeighborTransfer.partial_fit`.
 
-        Rejections count among the votes at once. The read-out uses them after the next `fit`.
+        `rejected` (n×D) and `complete` (n,) are as in `fit`. They count among the votes at once.
+        The read-out uses them after the next `fit`.
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, rejected=rejected)
-        before, n_known = self.rejected_, self.labels_.shape[0]
+            return self.fit(X, y, rejected=rejected, complete=complete)
+        fresh = check_complete(complete, _length(y))
+        known, n_known = self.complete_, self.labels_.shape[0]
+        before = self.rejected_
         added = None
         if rejected is not None:
             added = check_rejections(rejected, self._as_labels(y, _length(y)), label_names(y))
@@ -190,22 +215,29 @@ class KinReadout(NeighborTransfer):
                 added = scipy.sparse.csr_array((self.labels_.shape[0] - n_known, self.n_labels_))
             all_rejected = scipy.sparse.vstack([old, added], format="csr")
             self.rejected_ = self._nonempty_rejections(all_rejected)
+        if known is not None or fresh is not None:
+            n_fresh = self.labels_.shape[0] - n_known
+            known = np.ones(n_known, bool) if known is None else known
+            fresh = np.ones(n_fresh, bool) if fresh is None else fresh
+            self.complete_ = np.concatenate([known, fresh])
         return self
 
-    def relabel(self, y: Array, *, rejected: Array | None = None) -> Self:
-        """Replace labels as in `NeighborTransfer.relabel`, and rejections by `rejected` (N×D)."""
-        checked = None
+    def relabel(
+        self, y: Array, *, rejected: Array | None = None, complete: Array | None = None
+    ) -> Self:
+        """Replace labels as in `NeighborTransfer.relabel`, with `rejected` (N×D) and `complete`."""
+        checked, mask = None, check_complete(complete, self.labels_.shape[0])
         if rejected is not None:
             labels = self._as_labels(y, self.labels_.shape[0])
             checked = check_rejections(rejected, labels, label_names(y))
         super().relabel(y)
-        self.rejected_ = self._nonempty_rejections(checked)
+        self.rejected_, self.complete_ = self._nonempty_rejections(checked), mask
         return self
 
     def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
         """Fit as in `NeighborTransfer.fit_neighbors`. There is no read-out without embeddings."""
         super().fit_neighbors(indices, distances, y)
-        self.readout_ = self.rejected_ = None
+        self.readout_ = self.rejected_ = self.complete_ = None
         return self.set_mixture(self._default_mixture(self.n_labels_, False))
 
     def fit_mixture(self, components: Components, y: Array) -> Self:
@@ -363,27 +395,43 @@ class KinReadout(NeighborTransfer):
 
     def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
         share = on_device_of(self._label_shares(), votes)
-        scores = _logit((votes + _PRIOR * share) / (1 + _PRIOR))
-        rejected = self.rejected_
-        if rejected is None:
+        known: Any = 1.0
+        if self.complete_ is not None:
+            known = on_device_of(self._known_votes(neighbors, self.complete_), votes)
+        scores = _logit((votes + _PRIOR * share) / (known + _PRIOR))
+        if self.rejected_ is None:
             return scores
         xp = namespace(votes)
-        against = on_device_of(self._votes_against(neighbors, rejected), votes)
-        # rounding may bring votes slightly above 1
-        silent = clip(1 - votes, 0, None) + _PRIOR * (1 - share)
+        against = on_device_of(self._sum_votes(neighbors, self.rejected_), votes)
+        # rounding may bring votes slightly above the known ones
+        silent = clip(known - votes, 0, None) + _PRIOR * (1 - share)
         return scores - xp.log1p((_REJECTION_VOTES - 1) * against / silent)
 
-    def _votes_against(self, neighbors: Neighbors, rejected: scipy.sparse.csr_array) -> np.ndarray:
-        """Return u, the weight of neighbours with rejections, shape (n, D), on the host."""
+    def _sum_votes(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
+        """Return the weight of neighbours with an entry in `labels` (N×D), shape (n, D)."""
         weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
-        return sums_over_lists(rejected, indices, weights)
+        return sums_over_lists(labels, indices, weights)
+
+    def _known_votes(self, neighbors: Neighbors, complete: np.ndarray) -> np.ndarray:
+        """Return W, the weight of neighbours for which a label is known, shape (n, D)."""
+        weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
+        of_complete = (weights * complete[np.maximum(indices, 0)]).sum(axis=1)
+        used, places = np.unique(np.maximum(indices, 0), return_inverse=True)
+        said = self.labels_[used]
+        if self.rejected_ is not None:
+            said = said + self.rejected_[used]
+        incomplete = scipy.sparse.diags_array((~complete[used]).astype(float), format="csr")
+        known = scipy.sparse.csr_array(incomplete @ (said > 0).astype(float))
+        votes = sums_over_lists(known, places.reshape(indices.shape), weights)
+        return of_complete[:, None] + votes
 
     def _label_shares(self) -> np.ndarray:
         """Return the share of images with each label, between 0 and 1, shape (D,)."""
         labels, shares = _SHARES.get(self, (None, None))
         if labels is not self.labels_ or shares is None:
-            n, d = self.labels_.shape
-            shares = (np.bincount(self.labels_.indices, minlength=d) + 0.5) / (n + 1)
+            n_known = count_known(self.labels_, self.rejected_, self.complete_)
+            n_present = np.bincount(self.labels_.indices, minlength=self.n_labels_)
+            shares = (n_present + 0.5) / (n_known + 1)
             _SHARES[self] = self.labels_, shares
         return shares
 

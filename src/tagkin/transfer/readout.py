@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Self
 
 import numpy as np
+import scipy.sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -26,16 +27,26 @@ from tagkin.arrays import (
 from tagkin.arrays.labels import label_names
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Indices, Number, Whole
+from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine
 from tagkin.transfer._lists import on_device_of
-from tagkin.transfer._logistic import Basis, fit_logistic, orthogonal_basis
-from tagkin.transfer.base import LabelTransfer, check_positive, check_rejections, check_share
+from tagkin.transfer._logistic import Unknown, fit_logistic
+from tagkin.transfer._logistic_features import Basis, orthogonal_basis
+from tagkin.transfer.base import (
+    LabelTransfer,
+    check_complete,
+    check_positive,
+    check_rejections,
+    check_share,
+    count_known,
+)
 from tagkin.wording import count
 
 __all__ = ["LogisticReadout"]
 
 _KERNEL = ArcCosine()
 _JITTER = 1e-6  # added to the diagonal of k(S, S), which is 1; about float32 precision
+_UNKNOWN_WEIGHT = 0.3  # of an expected label, against a label that is known
 _SAMPLE = 2  # images per landmark in the sample that directions are estimated from
 _MOST_LABELS = 4096  # to learn; rarer labels score the logit of their share
 # Directions are left out if the features' sum of squares over the images is below this times
@@ -141,22 +152,37 @@ class LogisticReadout(LabelTransfer):
         *,
         groups: Array | None = None,
         rejected: Array | None = None,
+        complete: Array | None = None,
+        expected: Any = None,
     ) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D); groups have no effect here.
 
-        `rejected` (N×D) is above 0 if a person rejected a label for an image. With `forgotten`
-        above 0, a rejection is stronger evidence than an absent label.
+        Parameters
+        ----------
+        X : array of shape (N, m)
+        y : array of shape (N, D)
+        rejected : array of shape (N, D), optional
+            Above 0 if a person rejected a label for an image. With `forgotten` above 0, a rejection
+            is stronger evidence than an absent label.
+        complete : array of N bool, optional
+            Whether an image has all of its labels. A label that is absent from another image is
+            unknown, and counts only if it is expected. Default: all images.
+        expected : sparse matrix of shape (N, D), optional
+            Probabilities of unknown labels. They count with a weight of 0.3.
         """
         self.check_parameters()
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
         checked = None if rejected is None else check_rejections(rejected, labels, names)
+        mask = check_complete(complete, labels.shape[0])
         n_present = np.bincount(labels.indices, minlength=labels.shape[1])
-        learned = _learnable_labels(n_present, labels.shape[0])
+        n_known = count_known(labels, checked, mask)
+        learned = _learnable_labels(n_present, n_known)
         landmarks, length = self._choose_landmarks(embeddings)
         columns = _KernelColumns(embeddings, landmarks, length)
         coef = np.zeros((landmarks.shape[0], 0), dtype=np.float32)
-        intercept, n_steps = _logit_of_share(n_present, labels.shape[0]), 0
+        intercept, n_steps = _logit_of_share(n_present, n_known), 0
+        unknown = None if mask is None else _unknown_labels(labels, checked, mask, expected)
         if len(learned):
             result = fit_logistic(
                 columns,
@@ -165,6 +191,7 @@ class LogisticReadout(LabelTransfer):
                 self.regularization,
                 forgotten=self.forgotten,
                 rejected=None if checked is None else checked[:, learned],
+                unknown=None if unknown is None else unknown.of_labels(learned),
                 tolerance=self.tol,
             )
             coef, n_steps = result.coef.astype(np.float32), result.n_steps
@@ -262,15 +289,37 @@ class _KernelColumns:
             yield rows, self.compute(self.embeddings[rows])
 
 
-def _learnable_labels(n_present: np.ndarray, n_images: int) -> np.ndarray:
+def _unknown_labels(
+    labels: scipy.sparse.csr_array,
+    rejected: scipy.sparse.csr_array | None,
+    complete: np.ndarray,
+    expected: Any,
+) -> Unknown:
+    """Return the weights and the expected labels of incomplete images."""
+    weights = np.where(complete, 1.0, 0.0)
+    probabilities = scipy.sparse.csr_array(labels.shape, dtype=np.float32)
+    if expected is not None:
+        probabilities = scipy.sparse.csr_array(expected, dtype=np.float32)
+        if probabilities.shape != labels.shape:
+            raise InvalidInput(
+                f"expected has shape {probabilities.shape}, but the labels have {labels.shape}."
+            )
+        values = probabilities.data
+        if len(values) and not (values.min() >= 0 and values.max() <= 1):
+            raise InvalidInput("expected must hold probabilities from 0 to 1.")
+        weights[~complete & (np.diff(probabilities.indptr) > 0)] = _UNKNOWN_WEIGHT
+    return Unknown(weights, probabilities)
+
+
+def _learnable_labels(n_present: np.ndarray, n_known: np.ndarray) -> np.ndarray:
     """Return the labels that can be learned, at most the 4,096 most frequent."""
-    possible = np.flatnonzero((n_present > 0) & (n_present < n_images))
+    possible = np.flatnonzero((n_present > 0) & (n_present < n_known))
     order = np.argsort(-n_present[possible], kind="stable")
     return np.sort(possible[order[:_MOST_LABELS]])
 
 
-def _logit_of_share(n_present: np.ndarray, n_images: int) -> np.ndarray:
-    share = (n_present + 0.5) / (n_images + 1)
+def _logit_of_share(n_present: np.ndarray, n_known: np.ndarray) -> np.ndarray:
+    share = (n_present + 0.5) / (n_known + 1)
     return np.log(share) - np.log1p(-share)
 
 
