@@ -68,6 +68,12 @@ class Model:
         return Labels(self.method.labels_, self.column_names, self.vocabulary, self.tags)
 
     @property
+    def complete(self) -> np.ndarray:
+        """Which of the images have all of their labels, shape (N,)."""
+        mask = getattr(self.method, "complete_", None)
+        return np.ones(self.n_images, dtype=bool) if mask is None else mask
+
+    @property
     def n_images(self) -> int:
         """N."""
         return int(self.method.labels_.shape[0])
